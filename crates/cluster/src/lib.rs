@@ -1,0 +1,220 @@
+//! A private Postgres: found or fetched, started, attached to and stopped.
+//!
+//! This crate knows nothing of code search. It turns a folder (the *home*) into a running server
+//! that only the owner's programs can reach: no TCP, no password, a socket in a folder of mode 0700
+//! and `peer` authentication.
+//!
+//! # Who stops the server
+//! Every program that uses the server holds a *shared* lock on `users.lock`. Whoever can turn it
+//! into an exclusive one on the way out is the last, and stops the server. The kernel drops a
+//! killed program's lock, so an orphaned server is attached to by the next program and stopped by
+//! the last one. All changes of state (install, `initdb`, start, stop) happen under an exclusive
+//! `start.lock`.
+//!
+//! # What lies in the home
+//! `builds/` downloaded Postgres builds; `data/` the data directory; `build.json` which build made
+//! it (it is never opened with another major version); `run/` the socket; `server.log`.
+
+mod builds;
+mod home;
+mod server;
+mod user;
+
+pub use builds::{Build, Source};
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use home::Home;
+use user::Owner;
+
+/// How the private server is to be had.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder that holds everything of the server. Made when missing.
+    pub home: PathBuf,
+    /// The name of the role and of the database.
+    pub name: String,
+    /// Where the programs of Postgres come from.
+    pub source: Source,
+}
+
+/// A running server that this program uses. Call [`Cluster::close`] when done; a program that is
+/// killed instead leaves a server behind that the next one attaches to.
+#[derive(Debug)]
+pub struct Cluster {
+    home: Home,
+    owner: Owner,
+    build: Build,
+    users: File,
+    name: String,
+}
+
+/// What can be seen of a private server without starting it.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The home that was looked at.
+    pub home: PathBuf,
+    /// The build that made the data directory, when there is one.
+    pub build: Option<Build>,
+    /// The process id of the server, when it runs.
+    pub pid: Option<u32>,
+    /// Whether the server goes on when its last user leaves ([`Cluster::keep`]).
+    pub kept: bool,
+    /// Size of the data directory in bytes.
+    pub bytes: u64,
+}
+
+/// What went wrong with the private server. Each message is a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation on the home failed.
+    #[error("{action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried, as the beginning of a sentence: "cannot create".
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// No usable build of Postgres.
+    #[error("{0}")]
+    Build(String),
+    /// The archive is not the one whose checksum is pinned.
+    #[error(
+        "the Postgres archive is corrupt: its SHA-256 is {found}, expected {expected}; try again, or \
+         hand over a good file with --postgres-archive"
+    )]
+    Checksum {
+        /// The SHA-256 of what was received.
+        found: String,
+        /// The pinned SHA-256.
+        expected: String,
+    },
+    /// Root would start a server as a user who cannot reach the home.
+    #[error(
+        "Postgres does not run as root, and the user '{user}' it would run as may not enter {path}; \
+         choose another place with --home", path = path.display()
+    )]
+    Unreachable {
+        /// The user the server would run as.
+        user: String,
+        /// The folder that bars the way.
+        path: PathBuf,
+    },
+    /// A program of Postgres failed.
+    #[error("{program} failed: {reason}")]
+    Program {
+        /// Which one.
+        program: &'static str,
+        /// Its last words.
+        reason: String,
+    },
+    /// The disk is full.
+    #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
+    DiskFull(PathBuf),
+    /// The server is in use by other programs.
+    #[error("the server is used by another program; end that first, or use --force")]
+    InUse,
+}
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Cluster {
+    /// Makes the server run, and returns once it accepts connections: attaches to a running one,
+    /// else starts it, else makes the data directory, else finds or downloads Postgres.
+    ///
+    /// Blocks; the download reports its progress through `tracing` spans.
+    pub fn open(options: &Options) -> Result<Self> {
+        let owner = Owner::choose(&options.name)?;
+        let home = Home::create(&options.home, &owner)?;
+        let _start = home.lock_start()?;
+        let build = server::ensure_data(&home, &owner, options)?;
+        server::ensure_running(&home, &owner, &build)?;
+        let users = home.lock_users()?;
+        Ok(Self { home, owner, build, users, name: options.name.clone() })
+    }
+
+    /// The folder of the socket; the port is always 5432.
+    pub fn socket_dir(&self) -> &Path {
+        self.home.run()
+    }
+
+    /// The name of the role and of the database to connect to.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The build that runs.
+    pub fn build(&self) -> &Build {
+        &self.build
+    }
+
+    /// Starts the server again if it has died.
+    pub fn ensure_running(&self) -> Result<()> {
+        if server::is_ready(&self.home) {
+            return Ok(());
+        }
+        let _start = self.home.lock_start()?;
+        server::ensure_running(&self.home, &self.owner, &self.build)
+    }
+
+    /// Lets the server run on after its last user has left, until [`stop`].
+    pub fn keep(&self) -> Result<()> {
+        self.home.set_kept(true)
+    }
+
+    /// Leaves the server, and stops it if nobody else uses it and it is not kept. Says whether it
+    /// was stopped.
+    pub fn close(self) -> Result<bool> {
+        let _start = self.home.lock_start()?;
+        if self.home.is_kept() || self.users.try_lock().is_err() {
+            return Ok(false);
+        }
+        server::stop(&self.home, &self.owner, &self.build)?;
+        Ok(true)
+    }
+}
+
+/// Looks at the private server without starting it.
+pub fn status(options: &Options) -> Result<Status> {
+    let home = Home::at(&options.home);
+    Ok(Status {
+        home: options.home.clone(),
+        build: builds::recorded(&home)?,
+        pid: server::is_ready(&home).then(|| server::pid(&home)).flatten(),
+        kept: home.is_kept(),
+        bytes: home.data_bytes(),
+    })
+}
+
+/// Stops the private server, kept or not. Says whether one was running.
+///
+/// # Errors
+/// [`Error::InUse`] when another program uses it, unless `force`.
+pub fn stop(options: &Options, force: bool) -> Result<bool> {
+    let home = Home::at(&options.home);
+    if builds::recorded(&home)?.is_none() {
+        return Ok(false);
+    }
+    let owner = Owner::choose(&options.name)?;
+    let _start = home.lock_start()?;
+    let users = home.lock_users()?;
+    if !force && users.try_lock().is_err() {
+        return Err(Error::InUse);
+    }
+    home.set_kept(false)?;
+    let Some(build) = builds::recorded(&home)? else { return Ok(false) };
+    if !server::is_ready(&home) {
+        return Ok(false);
+    }
+    server::stop(&home, &owner, &build)?;
+    Ok(true)
+}
+
+/// Whether this program runs as root, so that the server would run as somebody else.
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

@@ -1,0 +1,232 @@
+//! The server's life: data directory, settings, start, stop.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use sysinfo::System;
+
+use crate::builds::{self, Build};
+use crate::home::{Home, io};
+use crate::user::Owner;
+use crate::{Error, Options, Result};
+
+/// How long a start may take: recovery after a crash reads at most `max_wal_size` of log.
+const START_SECONDS: u64 = 300;
+
+/// How long to go on trying while a dying server still holds its lock file.
+const RETRY: Duration = Duration::from_secs(10);
+
+const MIB: u64 = 1 << 20;
+
+/// Makes the data directory unless there is one, and returns the build it belongs to.
+pub(crate) fn ensure_data(home: &Home, owner: &Owner, options: &Options) -> Result<Build> {
+    let data = home.data();
+    if let Some(recorded) = builds::recorded(home)? {
+        if data.join("PG_VERSION").is_file() {
+            return builds::same(home, &options.source, recorded);
+        }
+        // `initdb` was killed half way: nothing was in it yet.
+        if data.exists() {
+            fs::remove_dir_all(&data).map_err(io("cannot remove", &data))?;
+        }
+    } else if data.join("PG_VERSION").exists() {
+        return Err(Error::Build(format!(
+            "{} holds a data directory, but nothing says which Postgres made it; move it away, or choose \
+             another place with --home",
+            home.base().display()
+        )));
+    }
+    let build = builds::choose(home, &options.source)?;
+    tracing::info!(
+        version = build.version,
+        "creating a private Postgres in {}",
+        home.base().display()
+    );
+    builds::record(home, &build)?;
+    init(home, owner, &build, &options.name)?;
+    Ok(build)
+}
+
+/// Runs `initdb` in a folder beside the data directory, and moves it there when it is complete.
+fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
+    let fresh = home.base().join("data.new");
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh).map_err(io("cannot remove", &fresh))?;
+    }
+    fs::create_dir(&fresh).map_err(io("cannot create", &fresh))?;
+    owner.give(&fresh)?;
+    // With LC_CTYPE=C, pg_trgm would drop every letter beyond ASCII. C.UTF-8 is the one locale that
+    // sorts by bytes and knows all letters; not every system has it.
+    let mut done = Ok(String::new());
+    for locale in ["C.UTF-8", "en_US.UTF-8"] {
+        let mut initdb = owner.command(&build.program("initdb"), home.base());
+        initdb.arg("-D").arg(&fresh).args(["-U", name, "-E", "UTF8", "-k", "-A", "peer"]);
+        initdb.arg("--no-instructions").arg(format!("--locale={locale}"));
+        done = run("initdb", home, &mut initdb);
+        if done.is_ok() {
+            break;
+        }
+    }
+    done?;
+    let map = format!(
+        "# MAP    SYSTEM USER    ROLE\nowner {:?} {name:?}\nowner {:?} {name:?}\n",
+        owner.client, owner.name
+    );
+    write(&fresh.join("pg_ident.conf"), &map)?;
+    write(
+        &fresh.join("pg_hba.conf"),
+        "# Only through the socket, only as its owner.\nlocal all all peer map=owner\n",
+    )?;
+    let main = fresh.join("postgresql.conf");
+    let mut text = fs::read_to_string(&main).map_err(io("cannot read", &main))?;
+    text.push_str("\ninclude 'managed.conf'\ninclude_if_exists 'local.conf'\n");
+    write(&main, &text)?;
+    let data = home.data();
+    fs::rename(&fresh, &data).map_err(io("cannot create", &data))
+}
+
+/// Writes the settings this program stands for. `local.conf` beside them is the operator's.
+fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+    let mut system = System::new();
+    system.refresh_memory();
+    let machine = system.total_memory();
+    let memory =
+        system.cgroup_limits().map_or(machine, |limits| limits.total_memory.min(machine)) / MIB;
+    let compression =
+        if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
+    let text = format!(
+        "# Written at each start. Your own settings belong into local.conf, which is read after this.\n\
+         listen_addresses = ''\n\
+         unix_socket_directories = '{socket}'\n\
+         unix_socket_permissions = 0700\n\
+         port = 5432\n\
+         max_connections = 100\n\
+         shared_buffers = '{shared}MB'\n\
+         effective_cache_size = '{cache}MB'\n\
+         maintenance_work_mem = '{maintenance}MB'\n\
+         # A committed ingest may be lost by a crash of the machine, never be damaged: it is repeated.\n\
+         synchronous_commit = off\n\
+         # One server, no replicas: a new index need not be logged as well as written.\n\
+         wal_level = minimal\n\
+         max_wal_senders = 0\n\
+         max_wal_size = '4GB'\n\
+         checkpoint_completion_target = 0.9\n\
+         # Hundreds of partitions and their indexes in one transaction.\n\
+         max_locks_per_transaction = 512\n\
+         random_page_cost = 1.1\n\
+         jit = off\n\
+         {compression}",
+        socket = home.run().display().to_string().replace('\'', "''"),
+        shared = (memory / 4).clamp(16, 8192),
+        cache = (memory * 6 / 10).max(64),
+        maintenance = (memory / 16).clamp(16, 1024),
+    );
+    let data = home.data();
+    let managed = data.join("managed.conf");
+    write(&managed, &text)?;
+    owner.give(&managed)
+}
+
+/// Whether this build can compress with lz4: some are made without it.
+fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {
+    // `postgres -C` prints one setting and exits; it refuses a value that the build does not know.
+    owner
+        .command(&build.program("postgres"), home.base())
+        .arg("-D")
+        .arg(home.data())
+        .args(["-c", "default_toast_compression=lz4", "-C", "default_toast_compression"])
+        .output()
+        .is_ok_and(|out| out.status.success())
+}
+
+/// Starts the server unless it runs, and waits until it accepts connections.
+pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+    if is_ready(home) {
+        return Ok(());
+    }
+    let empty = home.data().join("managed.conf");
+    if !empty.exists() {
+        write(&empty, "")?;
+        owner.give(&empty)?;
+    }
+    configure(home, owner, build)?;
+    let log = home.log();
+    let begun = Instant::now();
+    loop {
+        let _ = fs::remove_file(&log);
+        let mut start = owner.command(&build.program("pg_ctl"), home.base());
+        start.args(["start", "-w", "-s", "-t", &START_SECONDS.to_string(), "-D"]);
+        start.arg(home.data()).arg("-l").arg(&log);
+        let Err(error) = run("pg_ctl start", home, &mut start) else { return Ok(()) };
+        // A server that was just killed may not be gone yet; another program may have been faster.
+        if is_ready(home) {
+            return Ok(());
+        }
+        let log = fs::read_to_string(&log).unwrap_or_default();
+        let dying = log.contains("lock file") && log.contains("already exists");
+        if !dying || begun.elapsed() > RETRY {
+            return Err(explain(home, error, &log));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Stops the server: running statements are cancelled, everything is written out.
+pub(crate) fn stop(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+    let mut stop = owner.command(&build.program("pg_ctl"), home.base());
+    stop.args(["stop", "-w", "-s", "-m", "fast", "-t", &START_SECONDS.to_string(), "-D"]);
+    stop.arg(home.data());
+    run("pg_ctl stop", home, &mut stop).map(drop)
+}
+
+/// Whether the server runs and accepts connections.
+pub(crate) fn is_ready(home: &Home) -> bool {
+    // The eighth line of the file is the server's own word on its state.
+    let pid_file = fs::read_to_string(home.data().join("postmaster.pid")).unwrap_or_default();
+    pid_file.lines().nth(7).is_some_and(|state| state.trim() == "ready")
+        && UnixStream::connect(home.socket()).is_ok()
+}
+
+/// The process id of the server, as it wrote it down.
+pub(crate) fn pid(home: &Home) -> Option<u32> {
+    fs::read_to_string(home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(io("cannot write", path))
+}
+
+/// Runs a program of Postgres; what it prints is its answer or its complaint.
+fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<String> {
+    let out = command.output().map_err(|e| Error::Program { program, reason: e.to_string() })?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+    }
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    Err(explain(home, Error::Program { program, reason: last_words(&words) }, &words))
+}
+
+/// Replaces an error by a plainer one where the server's words allow it.
+fn explain(home: &Home, error: Error, words: &str) -> Error {
+    if words.contains("No space left on device") {
+        return Error::DiskFull(home.base().to_owned());
+    }
+    match error {
+        Error::Program { program, reason } => {
+            let fatal =
+                words.lines().find(|line| line.contains("FATAL:") || line.contains("PANIC:"));
+            let reason = fatal
+                .map_or(reason, |line| format!("{} (see {})", line.trim(), home.log().display()));
+            Error::Program { program, reason }
+        }
+        other => other,
+    }
+}
+
+fn last_words(text: &str) -> String {
+    let line = text.lines().rev().find(|line| line.contains("error:") || line.contains("FATAL:"));
+    line.or_else(|| text.lines().last()).unwrap_or("it said nothing").trim().to_owned()
+}

@@ -1,0 +1,277 @@
+//! What can be typed: commands, options and their help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// Search all your repositories by regular expression.
+///
+/// Point codesearch at a folder of cloned repositories, then search all of it from the terminal,
+/// the browser or over HTTP. The index is plain Postgres: a private server that codesearch starts
+/// by itself, or the one in DATABASE_URL.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  codesearch up                        index the sample that comes with codesearch, and serve it
+  codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
+  codesearch search 'fmt\\.Print.*'     search it
+  codesearch serve                     serve it on http://127.0.0.1:8080
+
+Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ingest folders and serve them: everything in one command
+    Up(UpArgs),
+    /// Index the repositories below some folders, or bring them up to date
+    #[command(after_help = INGEST_HELP)]
+    Ingest(IngestArgs),
+    /// Search for a regular expression, and print the lines that match
+    #[command(after_help = SEARCH_HELP)]
+    Search(SearchArgs),
+    /// Serve searches over HTTP, for browsers and programs
+    Serve(ServeArgs),
+    /// List the repositories that are indexed, and what was left out of them
+    Repos(ReposArgs),
+    /// Remove repositories from the index
+    Remove(RemoveArgs),
+    /// Prepare the database before the first ingest, to choose the number of shards
+    Init(InitArgs),
+    /// Look at, start or stop the private Postgres
+    Db(DbArgs),
+}
+
+const INGEST_HELP: &str = "\
+What is a repository:
+  Every folder below PATH that holds a .git is one; without any, PATH itself is one. Its name is
+  that of its remote 'origin' (github.com/golang/go), or else its path below PATH.
+
+What is left out:
+  Files over --max-size, binary files (with a NUL byte), symbolic links, and what cannot be read;
+  each is listed by: codesearch repos --skipped NAME
+
+Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly
+as it was before, or wholly as it is after. If ingest is interrupted, run it again.";
+
+const SEARCH_HELP: &str = "\
+Patterns have the syntax of Rust's regex crate (https://docs.rs/regex/#syntax) and are matched line by
+line. A pattern without capital letters matches any case, unless -s is given.
+
+Examples:
+  codesearch search 'func \\w+\\(ctx context\\.Context'
+  codesearch search -l TODO --lang go --repo kubernetes
+  codesearch search --json deadlock | jq .";
+
+/// Where the index is.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Database options")]
+pub(crate) struct DatabaseArgs {
+    /// The Postgres to use instead of a private one
+    #[arg(long, global = true, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// Where the private Postgres lives [default: ~/.local/share/codesearch, for root
+    /// /var/lib/codesearch]
+    #[arg(long, global = true, env = "CODESEARCH_HOME", value_name = "FOLDER")]
+    pub(crate) home: Option<PathBuf>,
+    /// Which index of the private Postgres to use; each is a database of its own
+    #[arg(
+        long,
+        global = true,
+        env = "CODESEARCH_INDEX",
+        value_name = "NAME",
+        default_value = "codesearch"
+    )]
+    pub(crate) index: String,
+    /// The folder of initdb, pg_ctl and postgres to run the private Postgres with
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_BIN", value_name = "FOLDER")]
+    pub(crate) postgres_bin: Option<PathBuf>,
+    /// An archive of Postgres that was downloaded elsewhere, for machines without a network
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_ARCHIVE", value_name = "FILE")]
+    pub(crate) postgres_archive: Option<PathBuf>,
+    /// Download Postgres even if one is installed
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_DOWNLOAD", conflicts_with_all = ["postgres_bin", "postgres_archive"])]
+    pub(crate) postgres_download: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UpArgs {
+    /// Folders to look for repositories in [default: the sample that comes with codesearch]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: IngestOptions,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct IngestArgs {
+    /// Folders to look for repositories in
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: IngestOptions,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IngestOptions {
+    /// Make every folder N levels below a path a repository, with or without .git
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<usize>,
+    /// Leave out files larger than this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    pub(crate) max_size: u64,
+    /// Leave out what .gitignore names (a tracked file may be among it)
+    #[arg(long)]
+    pub(crate) gitignore: bool,
+    /// Read every file again, also those that look unchanged
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// How many shards to make if the index is new; fixed from then on
+    #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
+    pub(crate) shards: i16,
+}
+
+/// The number of partitions of the reference experiment.
+const SHARDS: i16 = 200;
+
+#[derive(Args, Debug)]
+pub(crate) struct SearchArgs {
+    /// The regular expression to search for
+    #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) pattern: String,
+    /// Search without regard to case
+    #[arg(short, long, overrides_with_all = ["case_sensitive", "smart_case"])]
+    pub(crate) ignore_case: bool,
+    /// Search for exactly this case
+    #[arg(short = 's', long, overrides_with_all = ["ignore_case", "smart_case"])]
+    pub(crate) case_sensitive: bool,
+    /// Search without regard to case if the pattern holds no capital letter [the default]
+    #[arg(short = 'S', long, overrides_with_all = ["ignore_case", "case_sensitive"])]
+    pub(crate) smart_case: bool,
+    /// Print only the paths of files that match
+    #[arg(short = 'l', long, conflicts_with_all = ["count", "json"])]
+    pub(crate) files_with_matches: bool,
+    /// Print only how many lines match in each file
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) count: bool,
+    /// Print N lines after each match
+    #[arg(short = 'A', long, value_name = "N")]
+    pub(crate) after_context: Option<usize>,
+    /// Print N lines before each match
+    #[arg(short = 'B', long, value_name = "N")]
+    pub(crate) before_context: Option<usize>,
+    /// Print N lines before and after each match
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    pub(crate) context: usize,
+    /// Stop after N files; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+    /// Only repositories whose name matches (several: any of them)
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) repo: Vec<String>,
+    /// Only files whose path matches (several: any of them)
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) file: Vec<String>,
+    /// Only files in this language: go, rust, c++, ... (several: any of them)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lang: Vec<String>,
+    /// Print JSON, one object a line, as ripgrep does
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read every stored byte instead of asking the index
+    #[arg(long)]
+    pub(crate) brute: bool,
+    /// Print to stderr what was done: shards, candidates, time
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Print each path once, above its matches [the default on a terminal]
+    #[arg(long, overrides_with = "no_heading")]
+    pub(crate) heading: bool,
+    /// Print the path on every line [the default elsewhere]
+    #[arg(long, overrides_with = "heading")]
+    pub(crate) no_heading: bool,
+    /// Cut printed lines after N characters; 0 for never [default: 500 on a terminal, else 0]
+    #[arg(short = 'M', long, value_name = "N", action = ArgAction::Set)]
+    pub(crate) max_columns: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// The address to listen on; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReposArgs {
+    /// List the files that were left out of this repository, and why
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skipped: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RemoveArgs {
+    /// Names, as `codesearch repos` lists them
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// How many shards to make; fixed from then on
+    #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
+    pub(crate) shards: i16,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DbArgs {
+    #[command(subcommand)]
+    pub(crate) what: DbCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Say where it is, which Postgres it is, whether it runs, how large it is
+    Status,
+    /// Start it, and let it run until `codesearch db stop`
+    Start,
+    /// Stop it
+    Stop {
+        /// Even while another program uses it
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the URL to connect to it with
+    Url,
+    /// Print the command that opens it in psql
+    PsqlHint,
+    /// Start it, and stop it when standard input ends
+    #[command(hide = true)]
+    Hold,
+}

@@ -1,0 +1,93 @@
+//! `codesearch db`: look at, start or stop the private Postgres.
+
+use std::io::{Read, Write};
+
+use anyhow::Result;
+use cluster::Cluster;
+use indicatif::HumanBytes;
+
+use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
+use crate::database::{close_cluster, cluster_options, external};
+
+pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
+    if let Some(url) = external(database) {
+        return match args.what {
+            DbCommand::Url => say(url),
+            DbCommand::PsqlHint => say("psql \"$DATABASE_URL\""),
+            DbCommand::Status => say("DATABASE_URL is set: no private Postgres is used"),
+            _ => anyhow::bail!(
+                "DATABASE_URL is set: no private Postgres is used, so there is none to start or stop"
+            ),
+        };
+    }
+    let options = cluster_options(database)?;
+    let socket = |cluster: &Cluster| cluster.socket_dir().display().to_string();
+    match args.what {
+        DbCommand::Status => {
+            let status = cluster::status(&options)?;
+            println!("home:    {}", status.home.display());
+            match status.build {
+                Some(build) => {
+                    println!(
+                        "build:   PostgreSQL {} in {}",
+                        build.version,
+                        build.programs.display()
+                    );
+                }
+                None => println!(
+                    "build:   none yet; the first command that needs it finds or downloads one"
+                ),
+            }
+            match status.pid {
+                Some(pid) => println!(
+                    "running: yes, process {pid}{}",
+                    if status.kept { ", until: codesearch db stop" } else { "" }
+                ),
+                None => println!("running: no"),
+            }
+            println!("data:    {}", HumanBytes(status.bytes));
+            Ok(if status.pid.is_some() { crate::FOUND } else { crate::NOTHING })
+        }
+        DbCommand::Start => {
+            let cluster = Cluster::open(&options)?;
+            cluster.keep()?;
+            println!("running, until: codesearch db stop");
+            close_cluster(cluster);
+            Ok(crate::FOUND)
+        }
+        DbCommand::Stop { force } => {
+            say(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" })
+        }
+        DbCommand::Url => with_cluster(&options, |cluster| {
+            format!("postgresql://{}@/{}?host={}", cluster.name(), database.index, socket(cluster))
+        }),
+        DbCommand::PsqlHint => with_cluster(&options, |cluster| {
+            format!("psql -h '{}' -U {} {}", socket(cluster), cluster.name(), database.index)
+        }),
+        DbCommand::Hold => {
+            let cluster = Cluster::open(&options)?;
+            println!("{}", socket(&cluster));
+            std::io::stdout().flush()?;
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            close_cluster(cluster);
+            Ok(crate::FOUND)
+        }
+    }
+}
+
+fn say(text: &str) -> Result<u8> {
+    println!("{text}");
+    Ok(crate::FOUND)
+}
+
+fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -> Result<u8> {
+    let cluster = Cluster::open(options)?;
+    let text = text(&cluster);
+    close_cluster(cluster);
+    if cluster::status(options)?.pid.is_none() {
+        eprintln!(
+            "codesearch: the private Postgres is not running now; start it with: codesearch db start"
+        );
+    }
+    say(&text)
+}

@@ -1,0 +1,114 @@
+//! `codesearch ingest`: bring the index up to date, and say what was done.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use engine::ingest::{self, Options, Report, SkipReason};
+use indicatif::{HumanBytes, HumanCount};
+use store::Store;
+
+use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
+use crate::database::Database;
+use crate::progress::IngestProgress;
+
+/// Connections beside the writer's and the loaders' own: for looking how far the indexes are.
+const CONNECTIONS: u32 = 2;
+
+pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
+    check_paths(&args.paths)?;
+    Database::open(database, CONNECTIONS)?.run(async |store| {
+        ingest(store, &args.paths, &args.how).await?;
+        Ok(crate::FOUND)
+    })
+}
+
+/// Finds the plain mistakes before a database is started for them.
+pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
+    paths.iter().try_for_each(|path| match path.metadata() {
+        Err(source) => Err(ingest::Error::Path { path: path.clone(), source }),
+        Ok(found) if !found.is_dir() => Err(ingest::Error::NotAFolder(path.clone())),
+        Ok(_) => Ok(()),
+    })
+}
+
+/// Ingests, and prints a summary.
+pub(crate) async fn ingest(store: &Store, paths: &[PathBuf], how: &IngestOptions) -> Result<()> {
+    let shards = store.init(how.shards).await?;
+    if shards != how.shards {
+        tracing::debug!("the index has {shards} shards");
+    }
+    let options = Options {
+        paths: paths.to_vec(),
+        depth: how.depth,
+        max_bytes: how.max_size,
+        gitignore: how.gitignore,
+        again: how.again,
+    };
+    let progress = IngestProgress::new();
+    let report = ingest::run(store, &options, &|event| progress.event(event)).await;
+    progress.finish();
+    let report = report?;
+    print_summary(store, &report).await
+}
+
+async fn print_summary(store: &Store, report: &Report) -> Result<()> {
+    let repos = store.repos().await?;
+    let files: i64 = repos.iter().map(|repo| repo.files).sum();
+    let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
+    println!(
+        "{} seen in {}: {} read, {} new or changed, {} gone or changed",
+        count(report.seen.files, "file"),
+        count(report.repos.len() as i64, "repository"),
+        HumanCount(report.read.files as u64),
+        HumanCount(report.new_files as u64),
+        HumanCount(report.retired_files as u64),
+    );
+    for name in &report.removed {
+        println!("removed: {name}, whose folder is gone or has another name");
+    }
+    println!(
+        "indexed: {} in {}, {} of text",
+        count(files, "file"),
+        count(repos.len() as i64, "repository"),
+        HumanBytes(bytes as u64)
+    );
+    let skipped = store.skipped_by_reason().await?;
+    let reasons: Vec<String> = SkipReason::ALL
+        .iter()
+        .filter_map(|reason| {
+            let n = skipped.get(reason.word())?;
+            Some(format!("{} {reason}", HumanCount(*n as u64)))
+        })
+        .collect();
+    if !reasons.is_empty() {
+        let all = skipped.values().sum();
+        println!(
+            "left out: {} ({}); codesearch repos --skipped NAME lists them",
+            count(all, "file"),
+            reasons.join(", ")
+        );
+    }
+    println!(
+        "seconds: {:.1} looking, {:.1} reading and storing, {:.1} indexing, {:.1} switching over",
+        seconds(report.walk),
+        seconds(report.load),
+        seconds(report.index),
+        seconds(report.switch)
+    );
+    Ok(())
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+/// A number of things, in words.
+pub(crate) fn count(n: i64, thing: &str) -> String {
+    let things = match (n, thing.strip_suffix('y')) {
+        (1, _) => thing.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{thing}s"),
+    };
+    format!("{} {things}", HumanCount(n as u64))
+}

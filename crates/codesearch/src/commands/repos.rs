@@ -1,0 +1,80 @@
+//! `codesearch repos`, `remove` and `init`: what is in the index.
+
+use anyhow::{Context, Result};
+use engine::ingest::{self, SkipReason};
+use indicatif::HumanBytes;
+use serde_json::json;
+
+use super::ingest::count;
+use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
+use crate::database::Database;
+use crate::progress::IngestProgress;
+
+pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
+    Database::open(database, 1)?.run(async |store| {
+        let repos = store.repos().await?;
+        if let Some(name) = &args.skipped {
+            let repo = repos
+                .iter()
+                .find(|repo| repo.name == *name)
+                .with_context(|| format!("no repository is named '{name}'; codesearch repos lists them"))?;
+            let skipped = store.skipped(repo.id).await?;
+            for (path, bytes, reason) in &skipped {
+                if args.json {
+                    println!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
+                } else {
+                    let reason = SkipReason::of(reason).map_or_else(|| reason.clone(), |r| r.to_string());
+                    println!("{:>10}  {reason:<24}  {path}", HumanBytes(*bytes as u64).to_string());
+                }
+            }
+            return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
+        }
+        let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
+        if !args.json && !repos.is_empty() {
+            println!("{:<width$} {:>9} {:>12} {:>9}  READ AT", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
+        }
+        for repo in &repos {
+            if args.json {
+                let line = json!({
+                    "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
+                    "skipped": repo.skipped, "indexed_at": repo.indexed_at,
+                });
+                println!("{line}");
+            } else {
+                println!(
+                    "{:<width$} {:>9} {:>12} {:>9}  {}",
+                    repo.name,
+                    repo.files,
+                    HumanBytes(repo.bytes as u64).to_string(),
+                    repo.skipped,
+                    repo.indexed_at
+                );
+            }
+        }
+        if repos.is_empty() {
+            eprintln!("codesearch: {}", store::Error::Empty);
+            return Ok(crate::NOTHING);
+        }
+        Ok(crate::FOUND)
+    })
+}
+
+pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {
+    Database::open(database, 1)?.run(async |store| {
+        let progress = IngestProgress::new();
+        ingest::remove(store, &args.names, &|event| progress.event(event)).await?;
+        println!("removed {}", count(args.names.len() as i64, "repository"));
+        Ok(crate::FOUND)
+    })
+}
+
+pub(crate) fn init(database: &DatabaseArgs, args: &InitArgs) -> Result<u8> {
+    Database::open(database, 1)?.run(async |store| {
+        let shards = store.init(args.shards).await?;
+        if shards != args.shards {
+            anyhow::bail!("the index has {shards} shards already, and their number is fixed");
+        }
+        println!("the index has {shards} shards");
+        Ok(crate::FOUND)
+    })
+}

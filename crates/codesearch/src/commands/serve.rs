@@ -1,0 +1,94 @@
+//! `codesearch serve`: answer searches over HTTP until told to stop.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use engine::search::Searcher;
+
+use crate::cli::{DatabaseArgs, ServeArgs};
+use crate::database::{Database, close_cluster};
+use crate::http;
+
+/// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
+    let listener = bind(args.listen)?;
+    serve(Database::open(database, connections())?, listener)
+}
+
+/// Takes the port before anything slow is begun.
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
+            "{address} is in use by another program; choose another port with --listen {}:0",
+            address.ip()
+        ),
+        _ => anyhow::anyhow!(
+            "cannot listen on {address}: {error}; choose another address with --listen"
+        ),
+    })?;
+    listener.set_nonblocking(true).context("cannot listen")?;
+    Ok(listener)
+}
+
+/// Connections for searching: a few for each core keep Postgres busy, more only wait for each other.
+pub(crate) fn connections() -> u32 {
+    (cores() * 4).clamp(8, 64) as u32
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8> {
+    let address = listener.local_addr()?;
+    let searcher = Arc::new(Searcher::new(database.store.clone(), cores()));
+    let cluster = database.take_cluster().map(Arc::new);
+    let watched = cluster.clone();
+    let done = database.runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        println!("serving on http://{address}/");
+        let watch = Arc::clone(&searcher);
+        let watching = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                if let Some(cluster) = watched.clone() {
+                    let looked =
+                        tokio::task::spawn_blocking(move || cluster.ensure_running()).await;
+                    if let Ok(Err(error)) = looked {
+                        tracing::error!("the private Postgres does not come back: {error}");
+                    }
+                }
+                // Holding an old state of the index would keep its rows from being deleted.
+                let _ = watch.catalog().await;
+            }
+        });
+        let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
+            .with_graceful_shutdown(told_to_stop())
+            .await;
+        watching.abort();
+        let _ = watching.await;
+        served
+    });
+    drop(searcher);
+    database.close();
+    if let Some(cluster) = cluster.and_then(Arc::into_inner) {
+        close_cluster(cluster);
+    }
+    done.context("the server ended")?;
+    Ok(crate::FOUND)
+}
+
+/// Ctrl-C, or what `kill` and service managers send.
+async fn told_to_stop() {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .expect("signals can be waited for");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping");
+}

@@ -1,0 +1,47 @@
+//! `codesearch up`: ingest and serve, everything in one command.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{ingest, serve};
+use crate::cli::{DatabaseArgs, UpArgs};
+use crate::database::Database;
+
+pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
+    if args.paths.is_empty() {
+        args.paths.push(sample()?);
+        // The sample's repositories are plain folders.
+        args.how.depth = args.how.depth.or(Some(1));
+        println!("no folder given: using the sample in {}", args.paths[0].display());
+    }
+    ingest::check_paths(&args.paths)?;
+    let listener = serve::bind(args.serve.listen)?;
+    let database = Database::open(database, serve::connections())?;
+    let done = database.runtime.block_on(async {
+        tokio::select! {
+            done = ingest::ingest(&database.store, &args.paths, &args.how) => done.map(|()| true),
+            _ = tokio::signal::ctrl_c() => Ok(false),
+        }
+    });
+    match done {
+        Ok(true) => serve::serve(database, listener),
+        Ok(false) => {
+            database.close();
+            Ok(crate::INTERRUPTED)
+        }
+        Err(error) => {
+            database.close();
+            Err(error)
+        }
+    }
+}
+
+/// The sample that comes with the source code.
+fn sample() -> Result<PathBuf> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
+    [built, PathBuf::from("corpus/sample")]
+        .into_iter()
+        .find_map(|path| path.canonicalize().ok())
+        .context("name a folder to index: the sample is only there in a checkout of codesearch")
+}

@@ -1,0 +1,116 @@
+//! Which database: the one in `DATABASE_URL`, or a private Postgres that we start.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use cluster::{Cluster, Source};
+use store::{Store, Target};
+use tokio::runtime::Runtime;
+
+use crate::cli::DatabaseArgs;
+
+/// The role in the private Postgres, and the user whom root would have it run as.
+const ROLE: &str = "codesearch";
+
+/// An open database. [`Database::close`] leaves it in order.
+pub(crate) struct Database {
+    pub(crate) runtime: Runtime,
+    pub(crate) store: Store,
+    cluster: Option<Cluster>,
+}
+
+impl Database {
+    /// Opens the database, with up to `connections` for searching.
+    pub(crate) fn open(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        let cluster = match external(args) {
+            Some(_) => None,
+            None => Some(Cluster::open(&cluster_options(args)?)?),
+        };
+        let runtime = Runtime::new().context("cannot start threads")?;
+        let target = target(args, cluster.as_ref());
+        match runtime.block_on(Store::connect(&target, connections)) {
+            Ok(store) => Ok(Self { runtime, store, cluster }),
+            Err(error) => {
+                if let Some(cluster) = cluster {
+                    let _ = cluster.close();
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Runs a command on the database until it ends or is interrupted, and leaves the database.
+    pub(crate) fn run(self, work: impl AsyncFnOnce(&Store) -> Result<u8>) -> Result<u8> {
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                done = work(&self.store) => done,
+                _ = tokio::signal::ctrl_c() => Ok(crate::INTERRUPTED),
+            }
+        });
+        self.close();
+        done
+    }
+
+    /// The private Postgres, if that is what this is.
+    pub(crate) fn take_cluster(&mut self) -> Option<Cluster> {
+        self.cluster.take()
+    }
+
+    pub(crate) fn close(self) {
+        self.runtime.block_on(self.store.close());
+        self.runtime.shutdown_background();
+        if let Some(cluster) = self.cluster {
+            close_cluster(cluster);
+        }
+    }
+}
+
+/// Leaves the private Postgres. What was asked for is done by then, so trouble is only told.
+pub(crate) fn close_cluster(cluster: Cluster) {
+    if let Err(error) = cluster.close() {
+        eprintln!("codesearch: the private Postgres could not be stopped: {error}");
+    }
+}
+
+/// The URL of a database of one's own, if one is given.
+pub(crate) fn external(args: &DatabaseArgs) -> Option<&str> {
+    args.database_url.as_deref().filter(|url| !url.is_empty())
+}
+
+/// How to connect to the database.
+fn target(args: &DatabaseArgs, cluster: Option<&Cluster>) -> Target {
+    match cluster {
+        Some(cluster) => Target::Socket {
+            folder: cluster.socket_dir().to_owned(),
+            role: cluster.name().to_owned(),
+            database: args.index.clone(),
+        },
+        None => Target::Url(external(args).unwrap_or_default().to_owned()),
+    }
+}
+
+/// The private Postgres that the arguments ask for.
+pub(crate) fn cluster_options(args: &DatabaseArgs) -> Result<cluster::Options> {
+    let source = match (&args.postgres_bin, &args.postgres_archive) {
+        (Some(folder), _) => Source::Programs(folder.clone()),
+        (None, Some(file)) => Source::Archive(file.clone()),
+        (None, None) if args.postgres_download => Source::Download,
+        (None, None) => Source::Auto,
+    };
+    let home = match &args.home {
+        Some(home) => home.clone(),
+        None => default_home()?,
+    };
+    Ok(cluster::Options { home, name: ROLE.to_owned(), source })
+}
+
+/// Root's own home is closed to the user that Postgres would run as, so it has another place.
+fn default_home() -> Result<PathBuf> {
+    if cluster::is_root() {
+        return Ok(PathBuf::from("/var/lib/codesearch"));
+    }
+    let data = std::env::var_os("XDG_DATA_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
+    data.map(|data| data.join("codesearch"))
+        .context("there is no HOME; say with --home where the private Postgres should live")
+}

@@ -1,0 +1,110 @@
+//! What a client is told when there is no answer: a status and
+//! `{"error": {"code", "message", "position"}}`. What the database said is logged, not sent.
+
+use axum::Json;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use query::PatternError;
+use serde::Serialize;
+
+/// Why a request has no answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Body,
+}
+
+/// The error as it is sent.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Body {
+    /// A word for programs.
+    pub(crate) code: &'static str,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// The byte of the query it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) position: Option<usize>,
+}
+
+impl Failure {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, body: Body { code, message: message.into(), position: None } }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this address; searches are at /search?q=",
+        )
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
+    }
+
+    pub(crate) fn busy() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many searches at once; try again in a moment",
+        )
+    }
+}
+
+impl From<PatternError> for Failure {
+    fn from(error: PatternError) -> Self {
+        let body =
+            Body { code: "bad_pattern", position: Some(error.position), message: error.message };
+        Self { status: StatusCode::BAD_REQUEST, body }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        if matches!(error, store::Error::Empty) {
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, "empty", error.to_string());
+        }
+        tracing::error!("{error}");
+        let message =
+            "the database cannot be reached; it is being looked after, try again in a moment";
+        match error {
+            store::Error::Unreachable(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
+            }
+            _ => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "the search failed; the server's log says why",
+            ),
+        }
+    }
+}
+
+impl From<engine::search::Error> for Failure {
+    fn from(error: engine::search::Error) -> Self {
+        match error {
+            engine::search::Error::Pattern(error) => error.into(),
+            engine::search::Error::Store(error) => error.into(),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Wrapped {
+            error: Body,
+        }
+        let mut response = (self.status, Json(Wrapped { error: self.body })).into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

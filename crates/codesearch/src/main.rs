@@ -1,0 +1,49 @@
+//! codesearch: all your repositories, searched by regular expression, on plain Postgres.
+//!
+//! This binary is the only crate that knows the command line, HTTP, JSON and HTML. `cli` says what
+//! can be typed, `commands` has one file for each verb, `database` opens the index, `print` and
+//! `http` show what was found.
+
+mod cli;
+mod commands;
+mod database;
+mod http;
+mod print;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// Something was found, or done.
+const FOUND: u8 = 0;
+/// Nothing was found.
+const NOTHING: u8 = 1;
+/// It could not be done.
+const FAILED: u8 = 2;
+/// Ended by Ctrl-C, as a shell counts it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
+    let done = match cli.command {
+        Command::Up(args) => commands::up::run(&cli.database, args),
+        Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
+        Command::Search(args) => commands::search::run(&cli.database, &args),
+        Command::Serve(args) => commands::serve::run(&cli.database, &args),
+        Command::Repos(args) => commands::repos::list(&cli.database, &args),
+        Command::Remove(args) => commands::repos::remove(&cli.database, &args),
+        Command::Init(args) => commands::repos::init(&cli.database, &args),
+        Command::Db(args) => commands::db::run(&cli.database, &args),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("codesearch: {error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Matches as text, as ripgrep prints them: on a terminal in colour below a heading, on a pipe one
+//! `path:line:text` a line.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use engine::search::{FileMatch, Line, Stats};
+
+use super::{Printer, full_path};
+use crate::cli::{Color, SearchArgs};
+
+const PATH: Style = AnsiColor::Magenta.on_default();
+const NUMBER: Style = AnsiColor::Green.on_default();
+const MATCH: Style = AnsiColor::Red.on_default().bold();
+
+/// Characters of a line shown on a terminal: a few lines of it, not a screen full of minified code.
+const TERMINAL_COLUMNS: usize = 500;
+
+enum Mode {
+    Lines,
+    Paths,
+    Counts,
+}
+
+/// Prints matches as text.
+pub(crate) struct Text {
+    mode: Mode,
+    color: bool,
+    heading: bool,
+    context: bool,
+    max_columns: usize,
+    files: usize,
+}
+
+impl Text {
+    pub(crate) fn new(args: &SearchArgs, terminal: bool) -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        Self {
+            mode: match (args.files_with_matches, args.count) {
+                (true, _) => Mode::Paths,
+                (_, true) => Mode::Counts,
+                _ => Mode::Lines,
+            },
+            color: match args.color {
+                Color::Auto => terminal && !no_color,
+                Color::Always => true,
+                Color::Never => false,
+            },
+            heading: if terminal { !args.no_heading } else { args.heading },
+            context: [args.before_context, args.after_context, Some(args.context)]
+                .iter()
+                .any(|lines| lines.is_some_and(|n| n > 0)),
+            max_columns: args.max_columns.unwrap_or(if terminal { TERMINAL_COLUMNS } else { 0 }),
+            files: 0,
+        }
+    }
+
+    fn styled(&self, style: Style, text: &str) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    fn line(&self, out: &mut dyn Write, path: &str, line: &Line) -> io::Result<()> {
+        let mark = if line.ranges.is_empty() { '-' } else { ':' };
+        if !self.heading {
+            write!(out, "{}{mark}", self.styled(PATH, path))?;
+        }
+        write!(out, "{}{mark}", self.styled(NUMBER, &line.number.to_string()))?;
+        let (shown, more) = self.shown(line);
+        let mut at = 0;
+        for range in line.ranges.iter().filter(|range| self.color && !range.is_empty()) {
+            let (start, end) = (range.start.min(shown), range.end.min(shown));
+            write!(out, "{}{}", &line.text[at..start], self.styled(MATCH, &line.text[start..end]))?;
+            at = end;
+        }
+        writeln!(out, "{}{more}", &line.text[at..shown])
+    }
+
+    /// How many bytes of a line are shown, and what is said of the rest.
+    fn shown(&self, line: &Line) -> (usize, String) {
+        let all = (line.text.len(), String::new());
+        if self.max_columns == 0 || line.text.len() <= self.max_columns {
+            return all;
+        }
+        match line.text.char_indices().nth(self.max_columns) {
+            None => all,
+            Some((at, _)) => {
+                let beyond = line.ranges.iter().filter(|range| range.end > at).count();
+                let more = match beyond {
+                    0 => format!(" [... {} more bytes]", line.text.len() - at),
+                    n => {
+                        format!(" [... {} more bytes, with {n} more matches]", line.text.len() - at)
+                    }
+                };
+                (at, more)
+            }
+        }
+    }
+}
+
+impl Printer for Text {
+    fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
+        let path = full_path(file);
+        let first = self.files == 0;
+        self.files += 1;
+        match self.mode {
+            Mode::Paths => return writeln!(out, "{}", self.styled(PATH, &path)),
+            Mode::Counts => {
+                return writeln!(out, "{}:{}", self.styled(PATH, &path), file.matches());
+            }
+            Mode::Lines => {}
+        }
+        if self.heading {
+            if !first {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", self.styled(PATH, &path))?;
+        } else if self.context && !first {
+            writeln!(out, "--")?;
+        }
+        let mut last = None;
+        for line in &file.lines {
+            if self.context && last.is_some_and(|last| last + 1 < line.number) {
+                writeln!(out, "--")?;
+            }
+            last = Some(line.number);
+            self.line(out, &path, line)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! What is told while something takes long: bars on a terminal, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use engine::ingest::Event;
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use tracing::Metadata;
+use tracing_indicatif::IndicatifLayer;
+use tracing_subscriber::filter::{EnvFilter, FilterFn};
+use tracing_subscriber::prelude::*;
+
+/// On a pipe, at most one line this often.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` says
+/// how much is logged, in the syntax of tracing's `EnvFilter`.
+pub(crate) fn init(server: bool) {
+    let default =
+        if server { "warn,codesearch=info,cluster=info,engine=info" } else { "warn,cluster=info" };
+    let filter =
+        EnvFilter::try_from_env("CODESEARCH_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time();
+    let style = style("{spinner} downloading Postgres {bar:30} {bytes}/{total_bytes} {eta}");
+    let bar = std::io::stderr().is_terminal().then(|| {
+        // The archive crate reports the bytes that have come on this span.
+        let span = |m: &Metadata<'_>| {
+            m.is_span() && m.name() == "get_archive" && m.target().ends_with("maven::repository")
+        };
+        IndicatifLayer::new().with_progress_style(style).with_filter(FilterFn::new(span))
+    });
+    tracing_subscriber::registry().with(lines.with_filter(filter)).with(bar).init();
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("templates are constant").progress_chars("━╸ ")
+}
+
+/// Shows how an ingest goes on.
+pub(crate) struct IngestProgress {
+    terminal: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    bar: ProgressBar,
+    last_line: Instant,
+    files: i64,
+    all_files: i64,
+    bytes: i64,
+    all_bytes: i64,
+    begun: Instant,
+}
+
+impl IngestProgress {
+    pub(crate) fn new() -> Self {
+        let state = State {
+            bar: ProgressBar::hidden(),
+            last_line: Instant::now(),
+            files: 0,
+            all_files: 0,
+            bytes: 0,
+            all_bytes: 0,
+            begun: Instant::now(),
+        };
+        Self { terminal: std::io::stderr().is_terminal(), state: Mutex::new(state) }
+    }
+
+    /// Takes in one event.
+    pub(crate) fn event(&self, event: Event) {
+        let mut state = self.state.lock().expect("no panics hold it");
+        match event {
+            Event::Notice(text) => state.bar.suspend(|| eprintln!("codesearch: {text}")),
+            Event::Waiting => eprintln!("codesearch: another ingest runs; waiting for it to end"),
+            Event::Walked(totals) => {
+                let text = format!("looking: {} files", HumanCount(totals.files as u64));
+                if self.terminal && state.bar.is_hidden() {
+                    state.bar = ProgressBar::new_spinner();
+                    state.bar.enable_steady_tick(Duration::from_millis(100));
+                }
+                self.tell(&mut state, text);
+            }
+            Event::Reading(totals) => {
+                (state.all_files, state.all_bytes) = (totals.files, totals.bytes);
+                self.begin(
+                    &mut state,
+                    totals.bytes,
+                    "reading  {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left, {msg}",
+                );
+            }
+            Event::Read(totals) => {
+                state.files += totals.files;
+                state.bytes += totals.bytes;
+                state.bar.set_position(state.bytes as u64);
+                let files = format!(
+                    "{} of {} files",
+                    HumanCount(state.files as u64),
+                    HumanCount(state.all_files as u64)
+                );
+                let text = if self.terminal {
+                    files
+                } else {
+                    let seconds = state.begun.elapsed().as_secs_f64().max(0.001);
+                    let rate = state.bytes as f64 / seconds;
+                    let left = (state.all_bytes - state.bytes).max(0) as f64 / rate.max(1.0);
+                    format!(
+                        "reading: {files}, {} of {}, {}/s, {left:.0} s left",
+                        HumanBytes(state.bytes as u64),
+                        HumanBytes(state.all_bytes as u64),
+                        HumanBytes(rate as u64)
+                    )
+                };
+                self.tell(&mut state, text);
+            }
+            Event::Indexing(bytes) => {
+                state.all_bytes = bytes;
+                self.begin(
+                    &mut state,
+                    bytes,
+                    "indexing {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+                );
+            }
+            Event::Indexed(bytes) => {
+                state.bar.set_position(bytes as u64);
+                let text = format!(
+                    "indexing: {} of {}",
+                    HumanBytes(bytes as u64),
+                    HumanBytes(state.all_bytes as u64)
+                );
+                self.tell(&mut state, text);
+            }
+        }
+    }
+
+    /// Clears the bar away.
+    pub(crate) fn finish(&self) {
+        self.state.lock().expect("no panics hold it").bar.finish_and_clear();
+    }
+
+    fn begin(&self, state: &mut State, length: i64, template: &str) {
+        state.bar.finish_and_clear();
+        state.begun = Instant::now();
+        if self.terminal && length > 0 {
+            state.bar = ProgressBar::new(length as u64).with_style(style(template));
+        }
+    }
+
+    fn tell(&self, state: &mut State, text: String) {
+        if self.terminal {
+            state.bar.set_message(text);
+        } else if state.last_line.elapsed() >= LINE_EVERY {
+            eprintln!("{text}");
+            state.last_line = Instant::now();
+        }
+    }
+}

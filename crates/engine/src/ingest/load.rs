@@ -1,0 +1,273 @@
+//! Loading: files are read and decoded on all cores, a few megabytes at a time, while what was read
+//! before is being stored on several connections, each filling a shard of its own.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use store::{
+    BlobId, Contents, FileRow, Oid, RepoId, ShardId, SkippedRow, Store, Todo, Totals, Writer,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::read::{Skipped, Text, read};
+use super::{Error, Event, Progress, cores};
+
+/// Bytes of files that are read at once. A few such batches are in memory at any time, and nothing
+/// else of size; together they stay far below 300 MB.
+const BATCH_BYTES: i64 = 6 << 20;
+
+/// Files that are read at once, for trees of tiny files.
+const BATCH_FILES: i64 = 4096;
+
+/// Connections that store at once. Beyond a few the reading is slower than the storing, and each
+/// holds two batches in memory.
+const MAX_LOADERS: usize = 4;
+
+/// What stays the same for all groups of an ingest.
+pub(crate) struct Plan<'a> {
+    /// The folder of each repository.
+    pub(crate) folders: &'a HashMap<RepoId, PathBuf>,
+    /// Files larger than this are left out.
+    pub(crate) max_bytes: u64,
+    /// Bytes at which a shard is full.
+    pub(crate) full: i64,
+    /// The whole ingest is small.
+    pub(crate) small: bool,
+    /// Bytes after which a group ends, at the end of a repository.
+    pub(crate) group: i64,
+}
+
+/// What was loaded of one group.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// The number of the last file that was read.
+    pub(crate) last: i64,
+    /// The first repository that is not part of the group; none when nothing is left.
+    pub(crate) upto: Option<RepoId>,
+    /// New texts.
+    pub(crate) stored: Totals,
+    /// The shards they are in.
+    pub(crate) filled: Vec<ShardId>,
+}
+
+/// Reads and stores the files after number `after`, up to the end of a group of repositories.
+pub(crate) async fn load(
+    store: &Store,
+    writer: &mut Writer,
+    plan: &Plan<'_>,
+    after: i64,
+    progress: &dyn Progress,
+) -> Result<Group, Error> {
+    let mut group = Group { last: after, ..Group::default() };
+    let mut lanes = Lanes { store, lanes: Vec::new(), next: 0 };
+    let mut bytes = 0;
+    let mut reading = begin(writer, plan, after).await?;
+    loop {
+        let mut batch = reading.await.expect("reading does not panic");
+        let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
+        // A group ends with a repository: what is read of the next one is left for later.
+        if bytes >= plan.group {
+            let current = batch[0].0.repo;
+            if let Some(cut) = batch.iter().position(|(todo, _)| todo.repo != current) {
+                group.upto = Some(batch[cut].0.repo);
+                batch.truncate(cut);
+            }
+        }
+        let ends = group.upto.is_some();
+        reading = begin(writer, plan, if ends { i64::MAX } else { last }).await?;
+        group.last = batch.last().map_or(group.last, |(todo, _)| todo.number);
+        let read = Totals {
+            files: batch.len() as i64,
+            bytes: batch.iter().map(|(todo, _)| todo.bytes).sum(),
+        };
+        bytes += read.bytes;
+        dispatch(writer, plan, &mut lanes, batch, &mut group).await?;
+        progress(Event::Read(read));
+        if ends {
+            break;
+        }
+    }
+    lanes.finish().await?;
+    Ok(group)
+}
+
+type Outcome = (Todo, Result<Text, Skipped>);
+
+/// Begins to read the files after number `after`, on all cores.
+async fn begin(
+    writer: &mut Writer,
+    plan: &Plan<'_>,
+    after: i64,
+) -> Result<JoinHandle<Vec<Outcome>>, Error> {
+    let todo = writer.todo(after, BATCH_FILES, BATCH_BYTES).await?;
+    let max_bytes = plan.max_bytes;
+    let folders: HashMap<RepoId, PathBuf> = todo
+        .iter()
+        .map(|file| file.repo)
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .map(|repo| (repo, plan.folders[&repo].clone()))
+        .collect();
+    Ok(tokio::task::spawn_blocking(move || {
+        todo.into_par_iter()
+            .map(|file| {
+                let outcome = read(&folders[&file.repo], &file.path, max_bytes);
+                (file, outcome)
+            })
+            .collect()
+    }))
+}
+
+/// Notes where each file's contents are or will be, and sends new contents to be stored.
+async fn dispatch(
+    writer: &mut Writer,
+    plan: &Plan<'_>,
+    lanes: &mut Lanes<'_>,
+    batch: Vec<Outcome>,
+    group: &mut Group,
+) -> Result<(), Error> {
+    let oids: HashSet<Oid> =
+        batch.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.oid)).collect();
+    // What is being stored right now, then what is stored: in this order nothing slips between.
+    let mut places = lanes.places(&oids);
+    let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
+    places.extend(writer.stored(&unknown).await?);
+
+    let mut fresh = Vec::new();
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    let lane = lanes.lane(writer, plan).await?;
+    for (todo, read) in batch {
+        let text = match read {
+            Ok(text) => text,
+            Err(Skipped { reason, bytes, stamp }) => {
+                let Todo { repo, path, .. } = todo;
+                left_out.push(SkippedRow { repo, path, bytes, stamp, reason: reason.word() });
+                continue;
+            }
+        };
+        let bytes = text.text.len() as i32;
+        let (shard, blob, _) = *places.entry(text.oid).or_insert_with(|| {
+            let id = BlobId(lane.chunks);
+            lane.chunks += text.chunks.len() as i32;
+            lane.bytes += i64::from(bytes);
+            group.stored += Totals { files: 1, bytes: i64::from(bytes) };
+            fresh.push(Contents {
+                oid: text.oid,
+                id,
+                text: text.text,
+                lines: text.lines,
+                chunks: text.chunks,
+            });
+            (lane.shard, id, bytes)
+        });
+        let Todo { repo, path, .. } = todo;
+        files.push(FileRow {
+            repo,
+            path,
+            shard,
+            blob,
+            bytes,
+            stamp: text.stamp,
+            language: text.language,
+        });
+    }
+    writer.filled(lane.shard, lane.chunks, lane.bytes);
+    if !fresh.is_empty() {
+        group.filled.push(lane.shard);
+        lane.send(fresh).await?;
+    }
+    writer.loaded(&files).await?;
+    writer.left_out(&left_out).await?;
+    Ok(())
+}
+
+type Places = HashMap<Oid, (ShardId, BlobId, i32)>;
+
+/// The connections that store, each with the shard it fills.
+struct Lanes<'a> {
+    store: &'a Store,
+    lanes: Vec<Lane>,
+    /// Whose turn it is.
+    next: usize,
+}
+
+struct Lane {
+    shard: ShardId,
+    /// The next free chunk number of the shard.
+    chunks: i32,
+    /// Bytes of text in the shard.
+    bytes: i64,
+    send: mpsc::Sender<(ShardId, Vec<Contents>)>,
+    task: JoinHandle<Result<(), store::Error>>,
+    /// The batches that may not be committed yet: the one being stored and the one waiting.
+    pending: [Places; 2],
+}
+
+impl Lanes<'_> {
+    /// The lane for the next batch, with a shard that has room.
+    async fn lane(&mut self, writer: &mut Writer, plan: &Plan<'_>) -> Result<&mut Lane, Error> {
+        // A small ingest goes to one shard.
+        let (_, shards) = writer.stored_bytes();
+        let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
+        let at = self.next % most;
+        self.next += 1;
+        if at < self.lanes.len() && self.lanes[at].bytes < plan.full {
+            return Ok(&mut self.lanes[at]);
+        }
+        let others = self.lanes.iter().enumerate().filter(|(i, _)| *i != at);
+        let busy: Vec<ShardId> = others.map(|(_, lane)| lane.shard).collect();
+        let (shard, chunks, bytes) = writer.next_shard(&busy, plan.full, plan.small).await?;
+        match self.lanes.get_mut(at) {
+            Some(lane) => (lane.shard, lane.chunks, lane.bytes) = (shard, chunks, bytes),
+            None => {
+                let mut loader = self.store.loader().await?;
+                let (send, mut receive) = mpsc::channel::<(ShardId, Vec<Contents>)>(1);
+                let task = tokio::spawn(async move {
+                    while let Some((shard, contents)) = receive.recv().await {
+                        loader.store(shard, &contents).await?;
+                    }
+                    Ok(())
+                });
+                let pending = [Places::new(), Places::new()];
+                self.lanes.push(Lane { shard, chunks, bytes, send, task, pending });
+            }
+        }
+        Ok(&mut self.lanes[at])
+    }
+
+    /// Where contents lie that are being stored right now.
+    fn places(&self, oids: &HashSet<Oid>) -> Places {
+        let pending = self.lanes.iter().flat_map(|lane| &lane.pending);
+        pending
+            .flatten()
+            .filter(|(oid, _)| oids.contains(*oid))
+            .map(|(oid, at)| (*oid, *at))
+            .collect()
+    }
+
+    /// Waits until everything is committed.
+    async fn finish(self) -> Result<(), Error> {
+        for Lane { send, task, .. } in self.lanes {
+            drop(send);
+            task.await.expect("storing does not panic")?;
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    async fn send(&mut self, contents: Vec<Contents>) -> Result<(), Error> {
+        let places =
+            contents.iter().map(|c| (c.oid, (self.shard, c.id, c.text.len() as i32))).collect();
+        if self.send.send((self.shard, contents)).await.is_err() {
+            // The task has ended, which it does only with an error.
+            (&mut self.task).await.expect("storing does not panic")?;
+        }
+        // The channel holds one batch: once this one is in it, the one before last is committed.
+        self.pending.swap(0, 1);
+        self.pending[1] = places;
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Ingest: folders on disk become the next state of the index.
+//!
+//! The steps, one file each: [`find`] the repositories, [`walk`] them, compare with what is indexed
+//! (in Postgres), [`load`] what is new ([`read`] decodes and hashes, [`cut`] makes chunks), build
+//! the indexes of fresh shards, and switch to the new state in one transaction.
+//!
+//! Memory does not grow with the tree: what the walk sees goes to a temporary table at once, and
+//! files are read a few megabytes at a time.
+
+mod cut;
+mod find;
+mod load;
+mod read;
+mod skip;
+mod walk;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use store::{RepoId, ShardId, Store, Totals, Writer};
+
+pub use find::Found;
+pub use skip::SkipReason;
+
+/// A shard is filled up to this many bytes of text before the next one is begun. Each shard costs a
+/// search about 0.1 ms, so a small corpus should not use all of them; measured, 60 MB searched
+/// faster than 8 MB, and larger ones bring little more.
+const FULL_SHARD_BYTES: i64 = 64 << 20;
+
+/// Up to this many bytes are inserted into a shard that is indexed already; more is worth a shard
+/// and an index build of its own.
+const SMALL_INGEST_BYTES: i64 = 16 << 20;
+
+/// Repositories are switched in by groups of about this many bytes of new text, so that a long
+/// first ingest becomes searchable bit by bit and a killed one has not everything to repeat.
+const GROUP_BYTES: i64 = 4 << 30;
+
+/// What to ingest, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folders to look for repositories in.
+    pub paths: Vec<PathBuf>,
+    /// Every folder this many levels below a path is a repository; without it, every folder with a
+    /// `.git` is.
+    pub depth: Option<usize>,
+    /// Files larger than this are left out, in bytes.
+    pub max_bytes: u64,
+    /// Leave out what `.gitignore` names.
+    pub gitignore: bool,
+    /// Read every file again, also those that look unchanged.
+    pub again: bool,
+}
+
+/// What an ingest did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Repositories that were read, in order of their names.
+    pub repos: Vec<String>,
+    /// Repositories that were removed because their folder is gone or has another name now.
+    pub removed: Vec<String>,
+    /// Files that were seen, of any kind.
+    pub seen: Totals,
+    /// Files that were read because they are new or look changed.
+    pub read: Totals,
+    /// Texts that were stored: contents that were not in the index yet.
+    pub stored: Totals,
+    /// Files that are new in the index or have new contents.
+    pub new_files: i64,
+    /// Files that left the index, or had other contents.
+    pub retired_files: i64,
+    /// Seconds for finding and walking the repositories and comparing them with the index.
+    pub walk: Duration,
+    /// Seconds for reading files and storing texts.
+    pub load: Duration,
+    /// Seconds for building indexes.
+    pub index: Duration,
+    /// Seconds for switching over and clearing up.
+    pub switch: Duration,
+}
+
+/// What an ingest tells while it runs.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Something worth a line: a folder that is not taken, a repository that moved.
+    Notice(String),
+    /// Another ingest runs; this one waits for it to end.
+    Waiting,
+    /// So much was seen so far.
+    Walked(Totals),
+    /// So much is to be read in all.
+    Reading(Totals),
+    /// So much was read since the last event of this kind.
+    Read(Totals),
+    /// The indexes of shards with so many bytes are to be built.
+    Indexing(i64),
+    /// The index builds have come to so many bytes of those.
+    Indexed(i64),
+}
+
+/// Why an ingest ended early. The index is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A path that was named cannot be read.
+    #[error("cannot read {path}: {source}", path = .path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A path that was named is a file.
+    #[error("{} is not a folder; name the folder that holds the repositories", .0.display())]
+    NotAFolder(PathBuf),
+    /// Nothing to index.
+    #[error("{} holds no files", .0.display())]
+    NoFiles(PathBuf),
+    /// `--depth` leads to no folder.
+    #[error("{} has no folders {depth} levels down", .path.display())]
+    NoFolders {
+        /// The path.
+        path: PathBuf,
+        /// How far down was looked.
+        depth: usize,
+    },
+    /// No repository of that name.
+    #[error("no repository is named '{0}'; codesearch repos lists them")]
+    NoSuchRepo(String),
+    /// The database could not do its part.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// A function that is told how an ingest goes on. Called from several threads.
+pub trait Progress: Fn(Event) + Send + Sync {}
+impl<F: Fn(Event) + Send + Sync> Progress for F {}
+
+/// Brings the index up to date with the repositories below some folders.
+pub async fn run(
+    store: &Store,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let begun = Instant::now();
+    let mut found = Vec::new();
+    for path in &options.paths {
+        let below = find::repositories(path, options.depth)?;
+        for folder in below.loose {
+            progress(Event::Notice(format!(
+                "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
+                folder.display()
+            )));
+        }
+        found.extend(below.repos);
+    }
+    find::make_names_unique(&mut found);
+
+    let mut writer = lock(store, progress).await?;
+    let mut report =
+        Report { repos: found.iter().map(|f| f.name.clone()).collect(), ..Report::default() };
+    let mut repos = Vec::new();
+    let mut gone = Vec::new();
+    for path in &options.paths {
+        let path = find::canonical(path)?;
+        for (id, name, source) in writer.repos_below(&path.to_string_lossy()).await? {
+            let renamed =
+                found.iter().any(|f| f.folder.to_string_lossy() == source && f.name != name);
+            if renamed || !PathBuf::from(&source).exists() {
+                gone.push(id);
+                report.removed.push(name);
+            }
+        }
+    }
+    for repo in found {
+        let source = repo.folder.to_string_lossy().into_owned();
+        let (id, before) = writer.repo(&repo.name, &source).await?;
+        if let Some(before) = before.filter(|before| *before != source) {
+            progress(Event::Notice(format!(
+                "{} is now read from {source}; it was {before}",
+                repo.name
+            )));
+        }
+        let seen = walk::walk(&mut writer, id, &repo, options, report.seen, progress).await?;
+        report.seen += seen;
+        repos.push((id, repo.folder));
+    }
+    if report.seen.files == 0 {
+        return Err(Error::NoFiles(options.paths[0].clone()));
+    }
+    report.read = writer.plan(options.again).await?;
+    report.walk = begun.elapsed();
+    progress(Event::Reading(report.read));
+    apply(store, &mut writer, options, repos, &gone, &mut report, progress).await?;
+    writer.close().await?;
+    report.repos.sort();
+    Ok(report)
+}
+
+/// Removes repositories from the index.
+pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
+    let mut writer = lock(store, progress).await?;
+    let mut gone = Vec::new();
+    for name in names {
+        let id = writer.find_repo(name).await?.ok_or_else(|| Error::NoSuchRepo(name.clone()))?;
+        gone.push(id);
+    }
+    writer.switch(&[], &gone).await?;
+    writer.tidy(&[], true).await?;
+    Ok(writer.close().await?)
+}
+
+/// Becomes the one ingest that may run, waiting for another to end.
+async fn lock(store: &Store, progress: &dyn Progress) -> Result<Writer, Error> {
+    let mut told = false;
+    loop {
+        if let Some(writer) = store.try_writer().await? {
+            return Ok(writer);
+        }
+        if !told {
+            progress(Event::Waiting);
+            told = true;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// Loads, indexes and switches in, group by group.
+async fn apply(
+    store: &Store,
+    writer: &mut Writer,
+    options: &Options,
+    mut repos: Vec<(RepoId, PathBuf)>,
+    gone: &[RepoId],
+    report: &mut Report,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let folders: HashMap<RepoId, PathBuf> = repos.iter().cloned().collect();
+    // In the order in which files are read.
+    repos.sort_by_key(|(id, _)| *id);
+    let (stored, shards) = writer.stored_bytes();
+    let plan = load::Plan {
+        folders: &folders,
+        max_bytes: options.max_bytes,
+        full: FULL_SHARD_BYTES.max((stored + report.read.bytes) / shards.max(1) as i64),
+        small: report.read.bytes < SMALL_INGEST_BYTES,
+        group: GROUP_BYTES.max(report.read.bytes / 8),
+    };
+    let mut filled = Vec::new();
+    let mut after = 0;
+    let mut first = true;
+    loop {
+        let begun = Instant::now();
+        let group = load::load(store, writer, &plan, after, progress).await?;
+        report.load += begun.elapsed();
+        report.stored += group.stored;
+        filled.extend(&group.filled);
+        after = group.last;
+
+        let begun = Instant::now();
+        build_indexes(store, writer, progress).await?;
+        report.index += begun.elapsed();
+
+        let begun = Instant::now();
+        // The group ends with its last repository; the end of the list with the last of all.
+        let upto =
+            group.upto.map_or(repos.len(), |next| repos.partition_point(|(id, _)| *id < next));
+        let done: Vec<_> = repos
+            .drain(..upto)
+            .map(|(id, folder)| (id, folder.to_string_lossy().into_owned()))
+            .collect();
+        let switched = writer.switch(&done, if first { gone } else { &[] }).await?;
+        report.new_files += switched.stored;
+        report.retired_files += switched.retired;
+        report.switch += begun.elapsed();
+        first = false;
+        if group.upto.is_none() {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    filled.sort_unstable();
+    filled.dedup();
+    writer.tidy(&filled, report.new_files + report.retired_files > 0).await?;
+    report.switch += begun.elapsed();
+    Ok(())
+}
+
+/// Builds the indexes of all shards that have none, as many at a time as there are cores.
+async fn build_indexes(
+    store: &Store,
+    writer: &Writer,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let shards = writer.unindexed();
+    if shards.is_empty() {
+        return Ok(());
+    }
+    progress(Event::Indexing(shards.iter().map(|(_, bytes)| bytes).sum()));
+    let builders = cores().min(shards.len());
+    let memory_kb = store.index_memory_kb(builders).await?;
+    let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
+    let done = std::sync::Mutex::new(0_i64);
+    let build = async || -> Result<(), store::Error> {
+        loop {
+            let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
+                return Ok(());
+            };
+            store.build_index(shard, memory_kb).await?;
+            *done.lock().expect("no panics hold it") += bytes;
+        }
+    };
+    let all = futures_util::future::try_join_all((0..builders).map(|_| build()));
+    let sizes: HashMap<ShardId, i64> = shards.iter().copied().collect();
+    let watch = async || loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let Ok(running) = store.index_progress().await else { continue };
+        let partly: f64 =
+            running.iter().map(|p| p.done * sizes.get(&p.shard).map_or(0.0, |b| *b as f64)).sum();
+        progress(Event::Indexed(*done.lock().expect("no panics hold it") + partly as i64));
+    };
+    tokio::select! {
+        result = all => { result?; }
+        () = watch() => unreachable!("watching never ends"),
+    }
+    let done = *done.lock().expect("no panics hold it");
+    progress(Event::Indexed(done));
+    Ok(())
+}
+
+/// How many threads this machine runs at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}

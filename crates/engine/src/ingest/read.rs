@@ -1,0 +1,205 @@
+//! Reading one file: stable, decoded to UTF-8, hashed, its language recognised; or left out.
+
+use std::fs::{File, Metadata};
+use std::hash::Hasher;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use encoding_rs::{UTF_16BE, UTF_16LE};
+use gengo_language::Language;
+use memchr::memchr;
+use sha1::{Digest, Sha1};
+use siphasher::sip::SipHasher13;
+use store::{ChunkRow, Oid};
+
+use super::cut::cut;
+use super::skip::SkipReason;
+
+/// A file changed so recently that it may change again without its times telling.
+const RACY: Duration = Duration::from_secs(2);
+
+/// How often a file that changes while it is read is read again.
+const ATTEMPTS: usize = 3;
+
+/// How much of a file is looked at to tell languages with the same ending apart, in bytes.
+const LANGUAGE_BYTES: usize = 4096;
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) oid: Oid,
+    pub(crate) text: String,
+    pub(crate) chunks: Vec<ChunkRow>,
+    pub(crate) lines: i32,
+    pub(crate) language: Option<String>,
+    pub(crate) stamp: i64,
+}
+
+/// A file that was left out.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    pub(crate) reason: SkipReason,
+    pub(crate) bytes: i64,
+    pub(crate) stamp: i64,
+}
+
+/// A hash of all that `stat` says of a file's contents: as long as it stays the same, so do they.
+/// 0, which promises nothing, when the file was changed within the last moments, since a later
+/// change could carry the same time (git calls such entries racy).
+pub(crate) fn stamp(found: &Metadata) -> i64 {
+    let changed = SystemTime::UNIX_EPOCH
+        + Duration::new(found.ctime().max(0) as u64, found.ctime_nsec() as u32);
+    if changed.elapsed().is_ok_and(|age| age < RACY) {
+        return 0;
+    }
+    let mut hash = SipHasher13::new();
+    for part in [found.dev(), found.ino(), found.size()] {
+        hash.write_u64(part);
+    }
+    for part in [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()] {
+        hash.write_i64(part);
+    }
+    hash.finish() as i64
+}
+
+/// Reads a file, which is at `path` in the repository in `folder`.
+pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Skipped> {
+    let (bytes, stamp) = read_stable(&folder.join(path), max_bytes)?;
+    let size = bytes.len() as i64;
+    let oid = blob_oid(&bytes);
+    let Some(text) = decode(bytes) else {
+        return Err(Skipped { reason: SkipReason::Binary, bytes: size, stamp });
+    };
+    let (chunks, lines) = cut(&text);
+    Ok(Text { oid, language: language(path, &text), chunks, lines, text, stamp })
+}
+
+/// The bytes of a file as they were at one moment, as far as its times can tell.
+fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
+    let skip = |reason, bytes: u64| Skipped { reason, bytes: bytes as i64, stamp: 0 };
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => skip(SkipReason::Vanished, 0),
+        _ => skip(SkipReason::Unreadable, 0),
+    };
+    let mut bytes = Vec::new();
+    for _ in 0..ATTEMPTS {
+        // It may have become something else since the walk.
+        let kind = path.symlink_metadata().map_err(failed)?.file_type();
+        if kind.is_symlink() {
+            return Err(skip(SkipReason::Symlink, 0));
+        }
+        if !kind.is_file() {
+            return Err(skip(SkipReason::Special, 0));
+        }
+        let mut file = File::open(path).map_err(failed)?;
+        let before = file.metadata().map_err(failed)?;
+        if before.len() > max_bytes {
+            return Err(skip(SkipReason::TooLarge, before.len()));
+        }
+        bytes.clear();
+        bytes.reserve_exact(before.len() as usize + 1);
+        (&mut file).take(max_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let after = file.metadata().map_err(failed)?;
+        if stamp(&before) == stamp(&after) && bytes.len() as u64 == after.len() {
+            return Ok((bytes, stamp(&after)));
+        }
+    }
+    // It changes all the time. What was read last is as good as any, to be read again next time.
+    if bytes.len() as u64 > max_bytes {
+        return Err(skip(SkipReason::TooLarge, bytes.len() as u64));
+    }
+    Ok((bytes, 0))
+}
+
+/// Git's name for these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>).
+fn blob_oid(bytes: &[u8]) -> Oid {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", bytes.len()));
+    hash.update(bytes);
+    hash.finalize().into()
+}
+
+/// The text in some bytes: UTF-16 by its byte order mark, else UTF-8 in which every invalid sequence
+/// is a U+FFFD; nothing when there is a NUL in it. A byte order mark is not part of the text.
+fn decode(bytes: Vec<u8>) -> Option<String> {
+    let utf16 = match bytes.as_slice() {
+        [0xFF, 0xFE, ..] => Some(UTF_16LE),
+        [0xFE, 0xFF, ..] => Some(UTF_16BE),
+        _ => None,
+    };
+    if let Some(encoding) = utf16 {
+        let (text, _) = encoding.decode_without_bom_handling(&bytes[2..]);
+        return memchr(0, text.as_bytes()).is_none().then(|| text.into_owned());
+    }
+    if memchr(0, &bytes).is_some() {
+        return None;
+    }
+    let mut text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+    };
+    if text.starts_with('\u{FEFF}') {
+        text.drain(..'\u{FEFF}'.len_utf8());
+    }
+    Some(text)
+}
+
+fn language(path: &str, text: &str) -> Option<String> {
+    let mut end = text.len().min(LANGUAGE_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Language::pick(path, &text.as_bytes()[..end], LANGUAGE_BYTES).map(|l| l.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], expected: Option<&str>) {
+        assert_eq!(decode(bytes.to_vec()).as_deref(), expected, "{bytes:02x?}");
+    }
+
+    #[test]
+    fn decoding() {
+        check(b"", Some(""));
+        check("día\n".as_bytes(), Some("día\n"));
+        check(b"caf\xe9 \xff!", Some("caf\u{FFFD} \u{FFFD}!"));
+        check(b"\xef\xbb\xbfbom", Some("bom"));
+        check(b"a\0b", None);
+        check(b"\xff\xfeh\0i\0", Some("hi"));
+        check(b"\xfe\xff\0h\0i", Some("hi"));
+        check(b"\xff\xfe\0\xd8x\0", Some("\u{FFFD}x"));
+        check(b"\xff\xfea\0\0\0", None);
+    }
+
+    #[test]
+    fn the_hash_is_gits() {
+        let hex = |oid: Oid| oid.map(|b| format!("{b:02x}")).concat();
+        assert_eq!(hex(blob_oid(b"")), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(hex(blob_oid(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+    }
+
+    #[test]
+    fn languages_by_name_and_by_contents() {
+        assert_eq!(language("src/main.rs", "").as_deref(), Some("Rust"));
+        assert_eq!(language("Makefile", "").as_deref(), Some("Makefile"));
+        assert_eq!(language("run", "#!/bin/bash\necho é\n").as_deref(), Some("Shell"));
+        assert_eq!(language("no.such-ending", "text"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_with_a_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("big"), "12345").unwrap();
+        std::os::unix::fs::symlink("big", folder.path().join("link")).unwrap();
+        let reason = |path: &str, max| read(folder.path(), path, max).unwrap_err().reason;
+        assert_eq!(reason("big", 4), SkipReason::TooLarge);
+        assert_eq!(reason("gone", 4), SkipReason::Vanished);
+        assert_eq!(reason("link", 9), SkipReason::Symlink);
+        assert_eq!(reason(".", 9), SkipReason::Special);
+        assert_eq!(read(folder.path(), "big", 5).unwrap().text, "12345");
+    }
+}

@@ -1,0 +1,91 @@
+//! The lines around a match.
+
+use std::collections::HashMap;
+
+use memchr::memchr_iter;
+use store::BlobId;
+
+use super::Line;
+use super::verify::Unit;
+
+/// Adds to the matching lines of each blob those before and after them. `texts` are whole blobs.
+pub(crate) fn add(
+    verified: &mut [(BlobId, Vec<Line>)],
+    texts: &[Unit],
+    (before, after): (usize, usize),
+) {
+    let texts: HashMap<BlobId, &str> =
+        texts.iter().map(|unit| (unit.blob, unit.text.as_str())).collect();
+    for (blob, lines) in verified {
+        let Some(text) = texts.get(blob) else { continue };
+        *lines = around(std::mem::take(lines), text, before, after);
+    }
+}
+
+fn around(matches: Vec<Line>, text: &str, before: usize, after: usize) -> Vec<Line> {
+    let mut starts = vec![0];
+    starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|i| i + 1));
+    if starts.last() == Some(&text.len()) {
+        starts.pop();
+    }
+    let mut lines: Vec<Line> = Vec::with_capacity(matches.len());
+    let mut matches = matches.into_iter().peekable();
+    while let Some(found) = matches.next() {
+        let at = found.number as usize - 1;
+        let shown = lines.last().map_or(0, |line| line.number as usize);
+        for index in at.saturating_sub(before).max(shown)..at {
+            lines.push(line(text, &starts, index));
+        }
+        lines.push(found);
+        let next = matches.peek().map_or(starts.len(), |line| line.number as usize - 1);
+        for index in at + 1..(at + 1 + after).min(next) {
+            lines.push(line(text, &starts, index));
+        }
+    }
+    lines
+}
+
+fn line(text: &str, starts: &[usize], index: usize) -> Line {
+    let start = starts[index];
+    let rest = &text[start..starts.get(index + 1).copied().unwrap_or(text.len())];
+    let line = rest.strip_suffix('\n');
+    Line {
+        number: index as u64 + 1,
+        offset: start as u64,
+        text: line.unwrap_or(rest).to_owned(),
+        ended: line.is_some(),
+        ranges: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of the lines shown, those that match with a star.
+    fn check(text: &str, matches: &[u64], before: usize, after: usize, expected: &str) {
+        let matches = matches
+            .iter()
+            .map(|n| {
+                let ranges = std::iter::once(0..0).collect();
+                Line { number: *n, offset: 0, text: String::new(), ended: true, ranges }
+            })
+            .collect();
+        let shown: Vec<String> = around(matches, text, before, after)
+            .iter()
+            .map(|l| {
+                format!("{}{}{}", l.number, if l.ranges.is_empty() { ":" } else { "*" }, l.text)
+            })
+            .collect();
+        assert_eq!(shown.join(" "), expected);
+    }
+
+    #[test]
+    fn lines_before_and_after_each_once() {
+        check("a\nb\nc\nd\ne\n", &[3], 1, 1, "2:b 3* 4:d");
+        check("a\nb\nc\nd\ne\n", &[1, 5], 9, 9, "1* 2:b 3:c 4:d 5*");
+        check("a\nb\nc\nd\ne\n", &[1, 2], 1, 0, "1* 2*");
+        check("a\nb\nc\nd\ne", &[4], 0, 3, "4* 5:e");
+        check("a\nb\nc\nd\ne\nf\n", &[1, 5], 1, 1, "1* 2:b 4:d 5* 6:f");
+    }
+}

@@ -1,0 +1,170 @@
+//! Decides, line by line, what matches.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memrchr};
+use regex_automata::Input;
+use regex_automata::meta::{BuildError, Config, Regex};
+
+use crate::pattern::{Pattern, PatternError};
+
+/// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
+const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
+
+/// A compiled pattern. Cloning is cheap; give each thread a clone of its own, since scratch space
+/// is shared between the users of one.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    regex: Regex,
+}
+
+/// One line that matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineMatch {
+    /// The line's number in the text, counted from 0.
+    pub line: usize,
+    /// Where the line stands in the text, in bytes, without its line feed.
+    pub span: Range<usize>,
+    /// What matched, in bytes from the start of the line, in order, never overlapping. At least
+    /// one; a range may be empty (`x*`).
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Matcher {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// The pattern takes more than 10 MiB when compiled (`\w{1000}{100}`).
+    pub fn new(pattern: &Pattern) -> Result<Self, PatternError> {
+        Regex::builder()
+            .configure(Config::new().nfa_size_limit(Some(MAX_COMPILED_BYTES)))
+            .build_from_hir(pattern.hir())
+            .map(|regex| Self { regex })
+            .map_err(|error| pattern.error(build_message(&error)))
+    }
+
+    /// Calls `found` for every line of `text` that matches, in order.
+    pub fn lines(&self, text: &str, mut found: impl FnMut(LineMatch)) {
+        let bytes = text.as_bytes();
+        let (mut at, mut counted, mut line) = (0, 0, 0);
+        while at < bytes.len() {
+            let Some(first) = self.regex.find(Input::new(text).span(at..bytes.len())) else {
+                return;
+            };
+            // After a final line feed there is no further line, though `$` holds there.
+            if first.start() == bytes.len() && bytes.ends_with(b"\n") {
+                return;
+            }
+            let start = memrchr(b'\n', &bytes[at..first.start()]).map_or(at, |i| at + i + 1);
+            let end = memchr(b'\n', &bytes[first.end()..]).map_or(bytes.len(), |i| first.end() + i);
+            line += memchr_iter(b'\n', &bytes[counted..start]).count();
+            counted = start;
+
+            let mut ranges = Vec::new();
+            ranges.push(first.start() - start..first.end() - start);
+            let mut rest = Input::new(text).span(after(text, first.range())..end.max(first.end()));
+            while rest.start() <= end {
+                let Some(next) = self.regex.find(rest.clone()) else { break };
+                ranges.push(next.start() - start..next.end() - start);
+                if after(text, next.range()) > end {
+                    break;
+                }
+                rest.set_start(after(text, next.range()));
+            }
+            found(LineMatch { line, span: start..end, ranges });
+            at = end + 1;
+        }
+    }
+
+    /// Whether the pattern occurs anywhere in `text`, taken as one line. For names and paths.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+/// Where to go on after a match: behind it, and past one more character when it was empty.
+fn after(text: &str, found: Range<usize>) -> usize {
+    if !found.is_empty() {
+        return found.end;
+    }
+    found.end + text[found.end..].chars().next().map_or(1, char::len_utf8)
+}
+
+fn build_message(error: &BuildError) -> String {
+    match error.size_limit() {
+        Some(limit) => {
+            format!("the pattern is too large: compiled, it takes more than {limit} bytes")
+        }
+        None => format!("the pattern cannot be compiled: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+
+    /// Prints every match as `line:text[start-end ...]`.
+    fn check(pattern: &str, text: &str, expected: &[&str]) {
+        let pattern = Pattern::parse(pattern, Case::Smart).unwrap();
+        let mut got = Vec::new();
+        Matcher::new(&pattern).unwrap().lines(text, |m| {
+            let ranges: Vec<_> =
+                m.ranges.iter().map(|r| format!("{}-{}", r.start, r.end)).collect();
+            got.push(format!("{}:{:?}[{}]", m.line, &text[m.span], ranges.join(" ")));
+        });
+        assert_eq!(got, expected, "{}", pattern.source());
+    }
+
+    #[test]
+    fn every_line_once_with_every_range() {
+        check("o", "foo\nbar\nboo\n", &[r#"0:"foo"[1-2 2-3]"#, r#"2:"boo"[1-2 2-3]"#]);
+        check("foo|bar", "a foo bar\n\nbar", &[r#"0:"a foo bar"[2-5 6-9]"#, r#"2:"bar"[0-3]"#]);
+    }
+
+    #[test]
+    fn no_match_crosses_a_line() {
+        check(r"a\s+b", "a\nb a b", &[r#"1:"b a b"[2-5]"#]);
+        check("(?s)a.*b", "a\nb\nab", &[r#"2:"ab"[0-2]"#]);
+        check("[^x]+", "a\nb", &[r#"0:"a"[0-1]"#, r#"1:"b"[0-1]"#]);
+    }
+
+    #[test]
+    fn anchors_hold_at_the_ends_of_each_line() {
+        check("^b", "ab\nba\n", &[r#"1:"ba"[0-1]"#]);
+        check(r"\Ab|a\z", "ab\nba\n", &[r#"1:"ba"[0-1 1-2]"#]);
+        check("^$", "a\n\nb\n", &[r#"1:""[0-0]"#]);
+        check("$", "a\n", &[r#"0:"a"[1-1]"#]);
+        check("^", "a\nb", &[r#"0:"a"[0-0]"#, r#"1:"b"[0-0]"#]);
+    }
+
+    #[test]
+    fn a_carriage_return_belongs_to_its_line() {
+        check("a$", "a\r\na\n", &[r#"1:"a"[0-1]"#]);
+        check(r"a\r$", "a\r\n", &[r#"0:"a\r"[0-2]"#]);
+        check("(?R)a$", "a\r\n", &[r#"0:"a\r"[0-1]"#]);
+    }
+
+    #[test]
+    fn empty_matches_advance_by_characters() {
+        check("x*", "é", &[r#"0:"é"[0-0 2-2]"#]);
+        check("", "\n\n", &[r#"0:""[0-0]"#, r#"1:""[0-0]"#]);
+        check("", "", &[]);
+    }
+
+    #[test]
+    fn smart_case_as_ripgrep_has_it() {
+        check("foo", "FOO\nfoo", &[r#"0:"FOO"[0-3]"#, r#"1:"foo"[0-3]"#]);
+        check("Foo", "FOO\nFoo", &[r#"1:"Foo"[0-3]"#]);
+        check(r"\Soo", "FOO", &[r#"0:"FOO"[0-3]"#]);
+        check(r"\x46oo", "foo\nFoo", &[r#"1:"Foo"[0-3]"#]);
+        check("[A-F]oo", "foo", &[]);
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_is_refused() {
+        let pattern = Pattern::parse(r"(\w{500}){50}", Case::Smart).unwrap();
+        let error = Matcher::new(&pattern).unwrap_err();
+        assert!(error.message.contains("too large"), "{error}");
+    }
+}

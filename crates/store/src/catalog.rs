@@ -1,0 +1,121 @@
+//! The catalog: what there is to search at one epoch, and the promise that it stays.
+
+use std::collections::HashMap;
+
+use sqlx::{Connection, PgConnection};
+use tokio::sync::Mutex;
+
+use crate::connect::Store;
+use crate::error::{Error, Result};
+use crate::{Epoch, RepoId, ShardId};
+
+/// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
+pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
+
+/// What there is to search at one epoch.
+///
+/// While it lives, nothing that is part of its epoch is deleted: it holds a connection with an
+/// advisory lock on the epoch, which ends with the connection, however this program ends.
+#[derive(Debug)]
+pub struct Catalog {
+    /// The epoch that all of this belongs to.
+    pub epoch: Epoch,
+    /// The shards that hold files, in order.
+    pub shards: Vec<Shard>,
+    /// The repositories.
+    pub repos: HashMap<RepoId, CatalogRepo>,
+    pin: Mutex<PgConnection>,
+}
+
+/// A shard with files in it.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    /// Which one.
+    pub id: ShardId,
+    /// Bytes of text in it.
+    pub bytes: i64,
+}
+
+/// A repository, as a search needs it.
+#[derive(Clone, Debug)]
+pub struct CatalogRepo {
+    /// Its name.
+    pub name: String,
+    /// The shards that hold its files.
+    pub shards: Vec<ShardId>,
+}
+
+impl Store {
+    /// Reads the catalog of the current epoch and holds on to it.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] when nothing was ever indexed.
+    pub async fn catalog(&self) -> Result<Catalog> {
+        let mut pin = self.connection().await?;
+        let mut epoch = current_epoch(&mut pin).await?;
+        loop {
+            sqlx::query("select pg_advisory_lock_shared($1, $2)")
+                .bind(PIN_LOCKS)
+                .bind(epoch.0)
+                .execute(&mut pin)
+                .await?;
+            // An ingest may have gone on between the reading and the locking, and cleared up.
+            let now = current_epoch(&mut pin).await?;
+            if now == epoch {
+                break;
+            }
+            sqlx::query("select pg_advisory_unlock_shared($1, $2)")
+                .bind(PIN_LOCKS)
+                .bind(epoch.0)
+                .execute(&mut pin)
+                .await?;
+            epoch = now;
+        }
+        // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
+        // and the epoch decides what is seen of them.
+        let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
+        let shards: Vec<(i16, i64)> =
+            sqlx::query_as("select shard, bytes from shards where live_from <= $1 order by shard")
+                .bind(epoch.0)
+                .fetch_all(&mut *tx)
+                .await?;
+        let repos: Vec<(i32, String, Vec<i16>)> =
+            sqlx::query_as("select id, name, shards from repos where indexed_at is not null")
+                .fetch_all(&mut *tx)
+                .await?;
+        let now = current_epoch(&mut tx).await?;
+        tx.commit().await?;
+        if now != epoch {
+            drop(pin);
+            return Box::pin(self.catalog()).await;
+        }
+        Ok(Catalog {
+            epoch,
+            shards: shards
+                .into_iter()
+                .map(|(id, bytes)| Shard { id: ShardId(id), bytes })
+                .collect(),
+            repos: repos
+                .into_iter()
+                .map(|(id, name, shards)| {
+                    let shards = shards.into_iter().map(ShardId).collect();
+                    (RepoId(id), CatalogRepo { name, shards })
+                })
+                .collect(),
+            pin: Mutex::new(pin),
+        })
+    }
+}
+
+impl Catalog {
+    /// Whether this is still the newest state of the index.
+    pub async fn is_current(&self) -> Result<bool> {
+        let mut pin = self.pin.lock().await;
+        Ok(current_epoch(&mut pin).await? == self.epoch)
+    }
+}
+
+async fn current_epoch(conn: &mut PgConnection) -> Result<Epoch> {
+    let (epoch,): (i32,) = sqlx::query_as("select epoch from state").fetch_one(conn).await?;
+    if epoch == 0 { Err(Error::Empty) } else { Ok(Epoch(epoch)) }
+}

@@ -1,0 +1,240 @@
+//! Connecting: what the server must offer, the schema, and the loose operator.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+
+use crate::error::{Error, Result};
+
+/// The oldest server that is supported (as `server_version_num`).
+const MIN_SERVER: i32 = 150_000;
+
+/// How long a request waits for a free connection before it is told that there is none.
+const ACQUIRE: Duration = Duration::from_secs(30);
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A URL, as in `DATABASE_URL`.
+    Url(String),
+    /// A socket in a folder, with one name for role and database. The database is made when
+    /// missing.
+    Socket {
+        /// The folder that holds the socket.
+        folder: PathBuf,
+        /// The role.
+        role: String,
+        /// The database.
+        database: String,
+    },
+}
+
+/// A connected database with the current schema.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) pool: PgPool,
+    pub(crate) options: PgConnectOptions,
+    /// Whether the loose operator exists: see [`ensure_loose_operator`].
+    pub(crate) loose: bool,
+}
+
+impl Store {
+    /// Connects, checks that the server can be used, and brings the schema up to date. At most
+    /// `connections` are used at once for searching.
+    pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
+        let options = options(target).await?;
+        let mut first = PgConnection::connect_with(&options).await?;
+        check_server(&mut first).await?;
+        first.execute("create schema if not exists codesearch").await?;
+        ensure_trgm(&mut first).await?;
+        sqlx::migrate!("../../migrations").run(&mut first).await?;
+        let loose = ensure_loose_operator(&mut first).await?;
+        first.close().await?;
+        let searching = options.clone().options([
+            // A text in TOAST makes a sequential scan look cheap, and it never is.
+            ("enable_seqscan", "off"),
+            // The shard is a parameter: planned anew, all other partitions are out of the plan.
+            ("plan_cache_mode", "force_custom_plan"),
+            ("jit", "off"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(ACQUIRE)
+            .connect_lazy_with(searching);
+        Ok(Self { pool, options, loose })
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        self.pool.execute("select 1").await?;
+        Ok(())
+    }
+
+    /// Makes `shards` partitions unless the number is fixed already, and returns the number.
+    pub async fn init(&self, shards: i16) -> Result<i16> {
+        let mut conn = self.connection().await?;
+        let mut tx = conn.begin().await?;
+        tx.execute("lock table shards in exclusive mode").await?;
+        let (have,): (i64,) =
+            sqlx::query_as("select count(*) from shards").fetch_one(&mut *tx).await?;
+        if have > 0 {
+            return Ok(have as i16);
+        }
+        for n in 0..shards {
+            let sql = format!(
+                "insert into shards (shard) values ({n});
+                 create table chunks_{n:03} partition of chunks for values in ({n});
+                 create table files_{n:03} partition of files for values in ({n})"
+            );
+            tx.execute(AssertSqlSafe(sql)).await?;
+        }
+        tx.commit().await?;
+        Ok(shards)
+    }
+
+    /// A connection of its own, beside the pool, with the server's own planner settings.
+    pub(crate) async fn connection(&self) -> Result<PgConnection> {
+        Ok(PgConnection::connect_with(&self.options).await?)
+    }
+
+    /// Closes all connections.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+async fn options(target: &Target) -> Result<PgConnectOptions> {
+    let options = match target {
+        Target::Url(url) => PgConnectOptions::from_str(url).map_err(|e| {
+            Error::Unreachable(format!("DATABASE_URL is not a URL of Postgres: {e}"))
+        })?,
+        Target::Socket { folder, role, database } => {
+            let options = PgConnectOptions::new_without_pgpass()
+                .socket(folder)
+                .port(5432)
+                .username(role)
+                .database("postgres");
+            ensure_database(&options, database).await?;
+            options.database(database)
+        }
+    };
+    Ok(options
+        .application_name("codesearch")
+        .options([("search_path", "codesearch,public"), ("client_min_messages", "warning")])
+        .statement_cache_capacity(512))
+}
+
+async fn ensure_database(postgres: &PgConnectOptions, database: &str) -> Result<()> {
+    let mut conn = PgConnection::connect_with(postgres).await?;
+    let (exists,): (bool,) =
+        sqlx::query_as("select exists (select from pg_database where datname = $1)")
+            .bind(database)
+            .fetch_one(&mut conn)
+            .await?;
+    if !exists {
+        let name = database.replace('"', "\"\"");
+        let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
+        // Another program may have been faster: 42P04 duplicate_database, 23505 its race.
+        if let Err(e) = made {
+            let code =
+                e.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
+            if !matches!(code.as_deref(), Some("42P04" | "23505")) {
+                return Err(e.into());
+            }
+        }
+    }
+    conn.close().await?;
+    Ok(())
+}
+
+async fn check_server(conn: &mut PgConnection) -> Result<()> {
+    let (version, encoding, folds): (i32, String, bool) = sqlx::query_as(
+        "select current_setting('server_version_num')::int,
+                current_setting('server_encoding'),
+                lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if version < MIN_SERVER {
+        return Err(Error::Unsuitable(format!(
+            "the server is PostgreSQL {}; version {} or newer is needed",
+            version / 10_000,
+            MIN_SERVER / 10_000
+        )));
+    }
+    if encoding != "UTF8" {
+        return Err(Error::Unsuitable(format!(
+            "the database is encoded in {encoding}; create one with: create database codesearch encoding \
+             'UTF8' template template0"
+        )));
+    }
+    // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı).
+    if !folds {
+        return Err(Error::Unsuitable(
+            "the database's locale does not fold A-Z to a-z; create one with: create database codesearch \
+             locale 'C.UTF-8' template template0"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
+    let (exists,): (bool,) =
+        sqlx::query_as("select exists (select from pg_extension where extname = 'pg_trgm')")
+            .fetch_one(&mut *conn)
+            .await?;
+    if exists {
+        return Ok(());
+    }
+    conn.execute("create extension if not exists pg_trgm schema public").await.map_err(|e| {
+        Error::Unsuitable(format!(
+            "the database has no extension pg_trgm and it cannot be added ({e}); install the server's \
+             contrib package, or have its administrator run: create extension pg_trgm"
+        ))
+    })?;
+    Ok(())
+}
+
+/// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
+/// text: `contents @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
+/// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
+/// them. We do that ourselves.
+///
+/// The right-hand side is `bytea` because the family has a `(text, text)` operator for that
+/// strategy already; the index reads the bytes as text. Only a superuser may change an operator
+/// family. Where we are none, plain `ILIKE` does the same work with a recheck, and this returns
+/// false. (`pg_dump` does not carry the operator: the family belongs to the extension. It is
+/// therefore looked for at each start.)
+async fn ensure_loose_operator(conn: &mut PgConnection) -> Result<bool> {
+    const EXISTS: &str = "select exists (
+        select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
+        where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3
+          and a.amoprighttype = 'bytea'::regtype)";
+    let (exists,): (bool,) = sqlx::query_as(EXISTS).fetch_one(&mut *conn).await?;
+    if exists {
+        return Ok(true);
+    }
+    let made = conn
+        .execute(
+            "begin;
+             create or replace function loose_like(text, bytea) returns boolean
+                 language plpgsql immutable strict parallel safe as 'begin return true; end';
+             create operator @~~ (leftarg = text, rightarg = bytea, function = loose_like, restrict = contsel);
+             alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
+             commit",
+        )
+        .await;
+    if let Err(error) = made {
+        conn.execute("rollback").await?;
+        let (exists,): (bool,) = sqlx::query_as(EXISTS).fetch_one(&mut *conn).await?;
+        if !exists {
+            tracing::info!("no loose operator, candidates are rechecked by the server: {error}");
+        }
+        return Ok(exists);
+    }
+    Ok(true)
+}

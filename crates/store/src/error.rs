@@ -1,0 +1,83 @@
+//! What can go wrong between us and Postgres, in words for the person who can mend it.
+
+use sqlx::error::DatabaseError;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection, or it broke.
+    #[error("cannot reach the database: {0}")]
+    Unreachable(String),
+    /// The server cannot be used as it is.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// Nothing was ever ingested into this database.
+    #[error("nothing is indexed yet; run: codesearch ingest FOLDER")]
+    Empty,
+    /// The disk of the server is full.
+    #[error(
+        "the database's disk is full; free some space and run the command again, nothing is lost"
+    )]
+    DiskFull,
+    /// The statement was cancelled, by us or by the operator.
+    #[error("the database cancelled the statement: {0}")]
+    Cancelled(String),
+    /// Anything else.
+    #[error("the database refused a statement: {0}")]
+    Database(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(reply) => of_reply(&**reply).unwrap_or(Error::Database(error)),
+            sqlx::Error::Io(e) => Error::Unreachable(e.to_string()),
+            sqlx::Error::Tls(e) => Error::Unreachable(format!("TLS failed: {e}")),
+            sqlx::Error::PoolTimedOut => {
+                Error::Unreachable("no connection became free in time".to_owned())
+            }
+            sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
+                Error::Unreachable("the connections are closed".to_owned())
+            }
+            sqlx::Error::Configuration(e) => Error::Unreachable(e.to_string()),
+            sqlx::Error::Protocol(e) => Error::Unreachable(e.clone()),
+            _ => Error::Database(error),
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for Error {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError;
+        match error {
+            MigrateError::Execute(e) | MigrateError::ExecuteMigration(e, _) => e.into(),
+            MigrateError::VersionMissing(_) | MigrateError::VersionMismatch(_) => {
+                Error::Unsuitable(format!(
+                    "the database was made by another version of codesearch ({error}); use that version, \
+                     or another database"
+                ))
+            }
+            other => Error::Unsuitable(format!("the schema cannot be brought up to date: {other}")),
+        }
+    }
+}
+
+/// By class of SQLSTATE (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
+    let code = reply.code()?;
+    let message = reply.message().to_owned();
+    Some(match &*code {
+        "53100" => Error::DiskFull,
+        "57014" => Error::Cancelled(message),
+        "25006" => Error::Unsuitable(format!("the database is read-only: {message}")),
+        "42501" => Error::Unsuitable(format!("the role lacks a right: {message}")),
+        // Connection, authentication, no such database, shutting down or starting up, too many.
+        _ if code.starts_with("08") || code.starts_with("28") => Error::Unreachable(message),
+        "3D000" | "57P01" | "57P02" | "57P03" | "53300" => Error::Unreachable(message),
+        _ if message.contains("No space left on device") => Error::DiskFull,
+        _ => return None,
+    })
+}

@@ -1,0 +1,43 @@
+//! Everything that is SQL: the catalog, the shards, loading, candidates and documents.
+//!
+//! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
+//! hold between the tables are in `ARCHITECTURE.md`.
+
+mod candidates;
+mod catalog;
+mod connect;
+mod copy;
+mod documents;
+mod error;
+mod repos;
+mod shards;
+mod writer;
+
+pub use candidates::Candidates;
+pub use catalog::{Catalog, CatalogRepo, Shard};
+pub use connect::{Store, Target};
+pub use copy::{ChunkRow, Contents};
+pub use documents::{Chunk, File};
+pub use error::{Error, Result};
+pub use repos::Repo;
+pub use shards::IndexProgress;
+pub use writer::{FileRow, Loader, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
+
+/// A shard: one partition of `chunks` and of `files`, with one trigram index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub i16);
+
+/// A blob in its shard: the number of its first chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobId(pub i32);
+
+/// A repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoId(pub i32);
+
+/// A state of the index; each switch makes the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub i32);
+
+/// Git's hash of a file's contents (SHA-1 over a header and the bytes).
+pub type Oid = [u8; 20];

@@ -1,0 +1,73 @@
+//! The repositories: names, listing, and what was left out of each.
+
+use std::collections::HashMap;
+
+use crate::RepoId;
+use crate::connect::Store;
+use crate::error::Result;
+
+/// A repository that is indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repo {
+    /// Its key.
+    pub id: RepoId,
+    /// Its name.
+    pub name: String,
+    /// The folder it was read from.
+    pub source: String,
+    /// How many files of it are indexed.
+    pub files: i64,
+    /// Bytes of their text.
+    pub bytes: i64,
+    /// How many files of it were left out.
+    pub skipped: i64,
+    /// When it was last read, as `2026-01-31 12:00:00Z`.
+    pub indexed_at: String,
+}
+
+impl Store {
+    /// Everything that is indexed, by name.
+    pub async fn repos(&self) -> Result<Vec<Repo>> {
+        let rows: Vec<(i32, String, String, i64, i64, i64, String)> = sqlx::query_as(
+            "select id, name, source, files, bytes, skipped,
+                    to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"')
+             from repos where indexed_at is not null order by name",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(id, name, source, files, bytes, skipped, indexed_at)| Repo {
+                id: RepoId(id),
+                name,
+                source,
+                files,
+                bytes,
+                skipped,
+                indexed_at,
+            })
+            .collect())
+    }
+
+    /// The files of a repository that were left out: path, bytes, reason.
+    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>> {
+        Ok(sqlx::query_as(
+            "select path, bytes, reason from skipped, state
+             where repo = $1 and born <= epoch and died > epoch order by reason, path",
+        )
+        .bind(repo.0)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// How many files were left out of everything that is indexed, by reason.
+    pub async fn skipped_by_reason(&self) -> Result<HashMap<String, i64>> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "select reason, count(*) from skipped, state
+             where born <= epoch and died > epoch group by reason",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.into_iter().collect())
+    }
+}

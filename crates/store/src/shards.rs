@@ -1,0 +1,95 @@
+//! The shards as things to be filled and indexed.
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use crate::ShardId;
+use crate::connect::Store;
+use crate::error::Result;
+
+/// How far the build of one shard's index is.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexProgress {
+    /// Which shard.
+    pub shard: ShardId,
+    /// The part that is done, from 0 to 1.
+    pub done: f64,
+}
+
+impl Store {
+    /// Builds the trigram index of a shard, unless it has one.
+    ///
+    /// The build is one transaction: however it ends, the shard has a whole index or none.
+    /// `memory_kb` bounds what the server uses for it before it spills.
+    pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
+        let mut conn = self.connection().await?;
+        let sql = format!(
+            "set maintenance_work_mem = '{memory_kb}kB';
+             set max_parallel_maintenance_workers = 0;
+             create index if not exists chunks_{0:03}_trgm on chunks_{0:03} using gin (contents gin_trgm_ops)",
+            shard.0
+        );
+        conn.execute(AssertSqlSafe(sql)).await?;
+        conn.close().await?;
+        Ok(())
+    }
+
+    /// How far the builds that run are.
+    pub async fn index_progress(&self) -> Result<Vec<IndexProgress>> {
+        let rows: Vec<(String, f64)> = sqlx::query_as(
+            "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
+             from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
+             where c.relname like 'chunks\\_%' and p.datname = current_database()",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(table, done)| {
+                let shard = table.strip_prefix("chunks_")?.parse().ok()?;
+                Some(IndexProgress { shard: ShardId(shard), done: done.min(1.0) })
+            })
+            .collect())
+    }
+
+    /// The part of the server's `maintenance_work_mem` that each of `builders` may use, in kB.
+    pub async fn index_memory_kb(&self, builders: usize) -> Result<u64> {
+        let (kb,): (i64,) =
+            sqlx::query_as("select pg_size_bytes(current_setting('maintenance_work_mem')) / 1024")
+                .fetch_one(&self.pool)
+                .await?;
+        Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
+    }
+
+    /// Bytes on disk of the chunks and of their trigram indexes.
+    pub async fn size_on_disk(&self) -> Result<(i64, i64)> {
+        Ok(sqlx::query_as(
+            "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+                      - coalesce(sum((select sum(pg_relation_size(i.indexrelid)) from pg_index i
+                             join pg_class x on x.oid = i.indexrelid
+                             where i.indrelid = c.oid and x.relname like '%\\_trgm')), 0)::bigint,
+                    coalesce(sum((select sum(pg_relation_size(i.indexrelid)) from pg_index i
+                             join pg_class x on x.oid = i.indexrelid
+                             where i.indrelid = c.oid and x.relname like '%\\_trgm')), 0)::bigint
+             from pg_class c
+             where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r'",
+        )
+        .fetch_one(&self.pool)
+        .await?)
+    }
+}
+
+/// Drops the index of a shard that is about to be filled: filling goes much faster without.
+pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    conn.execute(AssertSqlSafe(format!("drop index if exists chunks_{:03}_trgm", shard.0))).await?;
+    Ok(())
+}
+
+/// Moves what was inserted into an indexed shard from the index's pending list, which every search
+/// has to read through, to its place.
+pub(crate) async fn flush_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    sqlx::query("select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null")
+        .bind(format!("chunks_{:03}_trgm", shard.0))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
