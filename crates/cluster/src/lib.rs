@@ -69,14 +69,14 @@ pub struct Status {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file operation on the home failed.
-    #[error("{action} {path}: {source}", path = path.display())]
+    #[error("{action} {path}: {cause}", path = path.display())]
     Io {
         /// What was tried, as the beginning of a sentence: "cannot create".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// Why it failed.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// No usable build of Postgres.
     #[error("{0}")]

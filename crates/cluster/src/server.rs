@@ -40,11 +40,7 @@ pub(crate) fn ensure_data(home: &Home, owner: &Owner, options: &Options) -> Resu
         )));
     }
     let build = builds::choose(home, &options.source)?;
-    tracing::info!(
-        version = build.version,
-        "creating a private Postgres in {}",
-        home.base().display()
-    );
+    tracing::info!("making a private Postgres {} in {}", build.version, home.base().display());
     builds::record(home, &build)?;
     init(home, owner, &build, &options.name)?;
     Ok(build)
@@ -226,7 +222,9 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
     }
 }
 
+/// The line of a program's output that says what went wrong.
 fn last_words(text: &str) -> String {
-    let line = text.lines().rev().find(|line| line.contains("error:") || line.contains("FATAL:"));
-    line.or_else(|| text.lines().last()).unwrap_or("it said nothing").trim().to_owned()
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let telling = lines.clone().find(|line| line.contains("error:") || line.contains("FATAL:"));
+    telling.or_else(|| lines.next()).unwrap_or("it said nothing").to_owned()
 }

@@ -70,7 +70,7 @@ impl Owner {
         chown(path, Some(uid), Some(gid)).map_err(|errno| Error::Io {
             action: "cannot change the owner of",
             path: path.to_owned(),
-            source: errno.into(),
+            cause: errno.into(),
         })
     }
 

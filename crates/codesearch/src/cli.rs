@@ -1,5 +1,8 @@
 //! What can be typed: commands, options and their help.
 
+#![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
+#![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -149,8 +152,17 @@ const SHARDS: i16 = 200;
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// The regular expression to search for
-    #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
-    pub(crate) pattern: String,
+    #[arg(value_name = "PATTERN", required_unless_present = "regexp")]
+    pub(crate) pattern: Option<String>,
+    /// The same, for a pattern that begins with a dash
+    #[arg(
+        short = 'e',
+        long,
+        value_name = "PATTERN",
+        allow_hyphen_values = true,
+        conflicts_with = "pattern"
+    )]
+    pub(crate) regexp: Option<String>,
     /// Search without regard to case
     #[arg(short, long, overrides_with_all = ["case_sensitive", "smart_case"])]
     pub(crate) ignore_case: bool,

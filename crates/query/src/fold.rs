@@ -3,30 +3,35 @@
 use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
 
 /// Whether smart case searches this pattern without regard to case: it does when the pattern
-/// names no capital letter, as ripgrep's `--smart-case`.
+/// names characters, and no capital letter among them, as ripgrep's `--smart-case`.
 ///
-/// Only letters that stand for themselves count: `\S` and `\pL` say nothing about case, `\x41` and
-/// the ends of `[A-Z]` do.
+/// Only characters that stand for themselves count: `\S` and `\p{Lu}` do not, `\x41` and the ends of
+/// `[A-Z]` do.
 pub(crate) fn is_caseless(pattern: &Ast) -> bool {
-    let Ok(capital) = ast::visit(pattern, Capital(false));
-    !capital
+    let Ok(named) = ast::visit(pattern, Named::default());
+    named.any && !named.capital
 }
 
-/// Set once a capital letter was seen.
-struct Capital(bool);
+/// What kinds of characters a pattern names.
+#[derive(Default)]
+struct Named {
+    any: bool,
+    capital: bool,
+}
 
-impl Capital {
+impl Named {
     fn see(&mut self, literal: &ast::Literal) {
-        self.0 |= literal.c.is_uppercase();
+        self.any = true;
+        self.capital |= literal.c.is_uppercase();
     }
 }
 
-impl Visitor for Capital {
-    type Output = bool;
+impl Visitor for Named {
+    type Output = Named;
     type Err = std::convert::Infallible;
 
-    fn finish(self) -> Result<bool, Self::Err> {
-        Ok(self.0)
+    fn finish(self) -> Result<Named, Self::Err> {
+        Ok(self)
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), Self::Err> {

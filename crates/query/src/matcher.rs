@@ -159,6 +159,7 @@ mod tests {
         check(r"\Soo", "FOO", &[r#"0:"FOO"[0-3]"#]);
         check(r"\x46oo", "foo\nFoo", &[r#"1:"Foo"[0-3]"#]);
         check("[A-F]oo", "foo", &[]);
+        check(r"\p{Lu}", "a\nA", &[r#"1:"A"[0-1]"#]);
     }
 
     #[test]

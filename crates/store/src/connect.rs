@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use crate::error::{Error, Result};
 
@@ -124,7 +124,8 @@ async fn options(target: &Target) -> Result<PgConnectOptions> {
     Ok(options
         .application_name("codesearch")
         .options([("search_path", "codesearch,public"), ("client_min_messages", "warning")])
-        .statement_cache_capacity(512))
+        .statement_cache_capacity(512)
+        .disable_statement_logging())
 }
 
 async fn ensure_database(postgres: &PgConnectOptions, database: &str) -> Result<()> {

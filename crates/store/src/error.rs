@@ -27,7 +27,7 @@ pub enum Error {
     Cancelled(String),
     /// Anything else.
     #[error("the database refused a statement: {0}")]
-    Database(#[source] sqlx::Error),
+    Database(sqlx::Error),
 }
 
 impl From<sqlx::Error> for Error {

@@ -21,7 +21,7 @@ impl Store {
     /// The build is one transaction: however it ends, the shard has a whole index or none.
     /// `memory_kb` bounds what the server uses for it before it spills.
     pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
-        let mut conn = self.connection().await?;
+        let mut conn = self.helper().await?;
         let sql = format!(
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;

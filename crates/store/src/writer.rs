@@ -19,6 +19,10 @@ use crate::{BlobId, Oid, RepoId, ShardId, shards};
 /// The advisory lock on writing.
 const WRITE_LOCK: i64 = 0x6373_0000_0000;
 
+/// The advisory lock that every connection which writes for an ingest shares. When a program is
+/// killed, its statements go on until they notice; the next ingest ends them and waits for the last.
+const HELPER_LOCK: i64 = WRITE_LOCK + 1;
+
 /// A file that the walk has seen.
 #[derive(Clone, Debug)]
 pub struct SeenRow {
@@ -142,6 +146,7 @@ impl Store {
         if !locked {
             return Ok(None);
         }
+        end_orphans(&mut conn).await?;
         conn.execute(
             "create temp table seen (repo int, path text, bytes bigint, stamp bigint, reason text);
              create temp table todo (number bigint primary key, repo int, path text, bytes bigint);
@@ -164,9 +169,19 @@ impl Store {
         Ok(Some(Writer { conn, fills, sweep }))
     }
 
+    /// A connection that writes for the one ingest that runs.
+    pub(crate) async fn helper(&self) -> Result<PgConnection> {
+        let mut conn = self.connection().await?;
+        sqlx::query("select pg_advisory_lock_shared($1)")
+            .bind(HELPER_LOCK)
+            .execute(&mut conn)
+            .await?;
+        Ok(conn)
+    }
+
     /// A connection to store contents with.
     pub async fn loader(&self) -> Result<Loader> {
-        let mut conn = self.connection().await?;
+        let mut conn = self.helper().await?;
         // Where the server was built with lz4, text is compressed 3 times faster than with pglz.
         let _ = conn
             .execute(
@@ -176,6 +191,22 @@ impl Store {
             .await?;
         Ok(Loader { conn })
     }
+}
+
+/// Ends what a killed ingest has left running, and returns when it is over.
+async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
+    sqlx::query(
+        "select pg_terminate_backend(pid) from pg_locks
+         where locktype = 'advisory' and objsubid = 1 and granted
+           and classid::bigint = $1 >> 32 and objid::bigint = $1 & 4294967295
+           and database = (select oid from pg_database where datname = current_database())",
+    )
+    .bind(HELPER_LOCK)
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query("select pg_advisory_lock($1)").bind(HELPER_LOCK).execute(&mut *conn).await?;
+    sqlx::query("select pg_advisory_unlock($1)").bind(HELPER_LOCK).execute(&mut *conn).await?;
+    Ok(())
 }
 
 impl Loader {

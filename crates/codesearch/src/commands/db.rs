@@ -12,9 +12,9 @@ use crate::database::{close_cluster, cluster_options, external};
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {
         return match args.what {
-            DbCommand::Url => say(url),
-            DbCommand::PsqlHint => say("psql \"$DATABASE_URL\""),
-            DbCommand::Status => say("DATABASE_URL is set: no private Postgres is used"),
+            DbCommand::Url => Ok(say(url)),
+            DbCommand::PsqlHint => Ok(say("psql \"$DATABASE_URL\"")),
+            DbCommand::Status => Ok(say("DATABASE_URL is set: no private Postgres is used")),
             _ => anyhow::bail!(
                 "DATABASE_URL is set: no private Postgres is used, so there is none to start or stop"
             ),
@@ -56,10 +56,15 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             Ok(crate::FOUND)
         }
         DbCommand::Stop { force } => {
-            say(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" })
+            Ok(say(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" }))
         }
         DbCommand::Url => with_cluster(&options, |cluster| {
-            format!("postgresql://{}@/{}?host={}", cluster.name(), database.index, socket(cluster))
+            format!(
+                "postgresql://{}@localhost/{}?host={}",
+                cluster.name(),
+                database.index,
+                socket(cluster)
+            )
         }),
         DbCommand::PsqlHint => with_cluster(&options, |cluster| {
             format!("psql -h '{}' -U {} {}", socket(cluster), cluster.name(), database.index)
@@ -75,9 +80,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     }
 }
 
-fn say(text: &str) -> Result<u8> {
+fn say(text: &str) -> u8 {
     println!("{text}");
-    Ok(crate::FOUND)
+    crate::FOUND
 }
 
 fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -> Result<u8> {
@@ -89,5 +94,5 @@ fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -
             "codesearch: the private Postgres is not running now; start it with: codesearch db start"
         );
     }
-    say(&text)
+    Ok(say(&text))
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
 /// Finds the plain mistakes before a database is started for them.
 pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
     paths.iter().try_for_each(|path| match path.metadata() {
-        Err(source) => Err(ingest::Error::Path { path: path.clone(), source }),
+        Err(cause) => Err(ingest::Error::Path { path: path.clone(), cause }),
         Ok(found) if !found.is_dir() => Err(ingest::Error::NotAFolder(path.clone())),
         Ok(_) => Ok(()),
     })
@@ -89,6 +89,12 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
             reasons.join(", ")
         );
     }
+    let (tables, indexes) = store.size_on_disk().await?;
+    println!(
+        "on disk: {} of tables and {} of trigram indexes",
+        HumanBytes(tables as u64),
+        HumanBytes(indexes as u64)
+    );
     println!(
         "seconds: {:.1} looking, {:.1} reading and storing, {:.1} indexing, {:.1} switching over",
         seconds(report.walk),

@@ -56,7 +56,8 @@ fn request(args: &SearchArgs) -> Result<Request> {
         (_, true) => Case::Sensitive,
         _ => Case::Smart,
     };
-    let pattern = Pattern::parse(&args.pattern, case).context("not a regular expression")?;
+    let pattern = args.pattern.as_ref().or(args.regexp.as_ref()).map_or("", String::as_str);
+    let pattern = Pattern::parse(pattern, case).context("not a regular expression")?;
     let mut request = Request::new(&pattern).context("not a regular expression")?;
     let matchers = |option: &str, patterns: &[String]| -> Result<Vec<Matcher>> {
         let compile = |p: &String| Matcher::new(&Pattern::parse(p, Case::Smart)?);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::search::Searcher;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_cluster};
@@ -50,6 +51,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8>
     let watched = cluster.clone();
     let done = database.runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
+        let stop = told_to_stop()?;
         println!("serving on http://{address}/");
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move {
@@ -67,7 +69,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8>
             }
         });
         let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
-            .with_graceful_shutdown(told_to_stop())
+            .with_graceful_shutdown(stop)
             .await;
         watching.abort();
         let _ = watching.await;
@@ -82,13 +84,15 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8>
     Ok(crate::FOUND)
 }
 
-/// Ctrl-C, or what `kill` and service managers send.
-async fn told_to_stop() {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .expect("signals can be waited for");
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-    tracing::info!("stopping");
+/// Ends with Ctrl-C, or what `kill` and service managers send; both are caught from now on.
+fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("stopping");
+    })
 }

@@ -56,7 +56,7 @@ pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, E
 
 /// The absolute path, links resolved.
 pub(crate) fn canonical(path: &Path) -> Result<PathBuf, Error> {
-    fs::canonicalize(path).map_err(|source| Error::Path { path: path.to_owned(), source })
+    fs::canonicalize(path).map_err(|cause| Error::Path { path: path.to_owned(), cause })
 }
 
 fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -96,7 +96,7 @@ fn with_git(
 /// The folders in a folder, by name, without links and without `.git`.
 fn subfolders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries =
-        fs::read_dir(folder).map_err(|source| Error::Path { path: folder.to_owned(), source })?;
+        fs::read_dir(folder).map_err(|cause| Error::Path { path: folder.to_owned(), cause })?;
     let mut folders: Vec<PathBuf> = entries
         .flatten()
         .filter(|entry| {

@@ -102,12 +102,12 @@ pub enum Event {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A path that was named cannot be read.
-    #[error("cannot read {path}: {source}", path = .path.display())]
+    #[error("cannot read {path}: {cause}", path = .path.display())]
     Path {
         /// The path.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A path that was named is a file.
     #[error("{} is not a folder; name the folder that holds the repositories", .0.display())]

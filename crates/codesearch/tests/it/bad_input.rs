@@ -1,0 +1,159 @@
+//! Bad input ends in one clear sentence, the fitting exit status, and the index as it was.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::harness::{Fixture, Ran, clean_command};
+
+/// What a run says on stderr, its last line, when it fails.
+#[track_caller]
+fn complaint(ran: Ran) -> String {
+    let ran = ran.code(2);
+    assert_eq!(ran.out, "");
+    ran.err.trim_end().trim_start_matches("codesearch: ").to_owned()
+}
+
+#[test]
+fn folders_that_cannot_be_indexed() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "kept\n");
+    fixture.ingest();
+    fixture.write("file", "x");
+    fs::create_dir(fixture.path().join("empty")).unwrap();
+    for (args, expected) in [
+        (&["ingest", "nowhere"][..], "cannot read nowhere: No such file or directory (os error 2)"),
+        (&["ingest", "file"], "file is not a folder; name the folder that holds the repositories"),
+        (&["ingest", "empty"], "empty holds no files"),
+        (&["ingest", "--depth", "5", "r"], "r has no folders 5 levels down"),
+        (&["up", "nowhere"], "cannot read nowhere: No such file or directory (os error 2)"),
+    ] {
+        assert_eq!(complaint(fixture.run(args)), expected);
+    }
+    assert_eq!(fixture.search(&["kept"]), ["r/a.txt:1:kept"]);
+    fixture.check_invariants();
+}
+
+#[test]
+fn patterns_that_are_none() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "kept\n");
+    fixture.ingest();
+    assert_eq!(
+        complaint(fixture.run(&["search", "foo(bar"])),
+        "not a regular expression: unclosed group (at character 4)\n    foo(bar\n       ^"
+    );
+    for pattern in ["[", "*", "a\\nb", r"\w{1000}{100}", "(?P<x", r"\8", "(?<!a)b"] {
+        assert!(
+            complaint(fixture.run(&["search", pattern])).starts_with("not a regular expression: ")
+        );
+    }
+    assert!(
+        complaint(fixture.run(&["search", "a", "--repo", "("]))
+            .starts_with("--repo is not a regular")
+    );
+}
+
+#[test]
+fn nothing_is_indexed_yet() {
+    let fixture = Fixture::new();
+    let expected = "nothing is indexed yet; run: codesearch ingest FOLDER";
+    assert_eq!(complaint(fixture.run(&["search", "a"])), expected);
+    assert!(fixture.run(&["repos"]).code(1).err.contains(expected));
+}
+
+#[test]
+fn databases_that_cannot_be_used() {
+    let run = |url: &str| {
+        let mut command = clean_command();
+        Ran::of(command.env("DATABASE_URL", url).args(["search", "a"]).output().unwrap())
+    };
+    let refused = complaint(run("postgresql://nobody@127.0.0.1:1/none"));
+    assert!(refused.starts_with("cannot reach the database: "), "{refused}");
+    let none = complaint(run("not a url"));
+    assert!(
+        none.starts_with("cannot reach the database: DATABASE_URL is not a URL of Postgres"),
+        "{none}"
+    );
+
+    // A database that is there, but not as it must be.
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "over the url\n");
+    let socket = fixture.run(&["db", "url"]).code(0).out;
+    let url = socket.trim().to_owned();
+    let missing = complaint(run(&url.replace(&fixture.index, "no_such_database")));
+    assert!(missing.contains("does not exist"), "{missing}");
+    let ran = |args: &[&str]| {
+        let mut command = clean_command();
+        Ran::of(
+            command
+                .env("DATABASE_URL", &url)
+                .args(args)
+                .current_dir(fixture.path())
+                .output()
+                .unwrap(),
+        )
+    };
+    fixture.run(&["init", "--shards", "2"]).code(0);
+    ran(&["ingest", "r"]).code(0);
+    assert_eq!(ran(&["search", "over"]).code(0).out, "r/a.txt:1:over the url\n");
+    assert!(complaint(ran(&["db", "stop"])).contains("DATABASE_URL is set"));
+}
+
+#[test]
+fn a_role_without_rights_gets_the_same_answers() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "one needle\nÉtÉ 100% a_b\nback\\slash\n");
+    fixture.write("r/b.txt", "two NEEDLES\n");
+    // As on a managed server: the role is no superuser, so it may not add the loose operator.
+    fixture.run(&["repos"]).code(1);
+    let role = format!("role_{}", fixture.index);
+    fixture.exec("drop schema codesearch cascade; drop extension pg_trgm cascade");
+    fixture.exec(&format!(
+        "create role {role}; grant create on database {0} to {role}; grant create on schema public to {role}",
+        fixture.index
+    ));
+    let url = fixture.run(&["db", "url"]).code(0).out;
+    let url = format!("{}&options=-c%20role%3D{role}", url.trim());
+    let run = |args: &[&str]| {
+        let mut command = clean_command();
+        Ran::of(
+            command
+                .env("DATABASE_URL", &url)
+                .args(args)
+                .current_dir(fixture.path())
+                .output()
+                .unwrap(),
+        )
+    };
+    run(&["ingest", "--shards", "2", "r"]).code(0);
+    let loose = "select count(*) from pg_operator where oprname = '@~~'";
+    assert_eq!(fixture.sql::<i64>(loose), 0);
+    for (pattern, lines) in [
+        ("needle", 2),
+        ("Needle", 0),
+        ("NEEDLE", 1),
+        ("ÉtÉ", 1),
+        ("100%", 1),
+        ("a_b", 1),
+        (r"back\\sl", 1),
+        ("(?i)étÉ", 1),
+    ] {
+        let found = run(&["search", pattern]).out;
+        assert_eq!(found.lines().count(), lines, "{pattern}: {found}");
+        assert_eq!(found, run(&["search", "--brute", pattern]).out);
+    }
+    fixture.exec(&format!("drop owned by {role} cascade; drop role {role}"));
+}
+
+#[test]
+fn a_port_in_use() {
+    let fixture = Fixture::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    assert_eq!(
+        complaint(fixture.run(&["serve", "--listen", &address])),
+        format!(
+            "{address} is in use by another program; choose another port with --listen 127.0.0.1:0"
+        )
+    );
+}

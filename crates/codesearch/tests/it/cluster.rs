@@ -1,0 +1,265 @@
+//! The private Postgres: attached to, left behind, stopped, and never harmed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::harness::{Fixture, Ran, clean_command, eventually};
+
+/// A private server of its own.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // The user whom root has Postgres run as must be able to pass.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(folder.path().join("r")).unwrap();
+        fs::write(folder.path().join("r/a.txt"), "hello\n").unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = clean_command();
+        command.arg("--home").arg(self.path()).args(args).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).output().unwrap())
+    }
+
+    fn ingest(&self) {
+        self.run(&["ingest", "--shards", "2", "r"]).code(0);
+    }
+
+    /// The process id of the server, if it runs.
+    fn pid(&self) -> Option<u32> {
+        let ran = self.run(&["db", "status"]);
+        let running = ran.out.lines().find_map(|line| line.strip_prefix("running: yes, process "));
+        assert_eq!(ran.status.code() == Some(0), running.is_some());
+        running.map(|rest| rest.split(',').next().unwrap().parse().unwrap())
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.run(&["db", "stop", "--force"]);
+    }
+}
+
+#[test]
+fn the_last_user_stops_it_and_a_killed_one_leaves_it_to_the_next() {
+    let home = Home::new();
+    home.ingest();
+    assert_eq!(home.pid(), None, "the last user stops the server");
+
+    let mut first =
+        home.command(&["db", "hold"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("the server runs", || home.pid().is_some());
+    let pid = home.pid();
+    home.run(&["search", "hello"]).code(0);
+    assert_eq!(home.pid(), pid, "it is not stopped while somebody uses it");
+    assert!(home.run(&["db", "stop"]).code(2).err.contains("used by another program"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(home.pid(), pid, "a killed program leaves it behind");
+    assert_eq!(home.run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
+    assert_eq!(home.pid(), None, "and the next one attaches to it and stops it");
+
+    home.run(&["db", "start"]).code(0);
+    home.run(&["search", "hello"]).code(0);
+    assert!(home.pid().is_some(), "kept until told to stop");
+    home.run(&["db", "stop"]).code(0);
+    assert_eq!(home.pid(), None);
+    assert_eq!(home.run(&["db", "stop"]).code(0).out, "it was not running\n");
+}
+
+#[test]
+fn many_programs_start_it_at_once() {
+    let home = Home::new();
+    home.ingest();
+    for _ in 0..3 {
+        let children: Vec<_> = (0..8)
+            .map(|_| {
+                home.command(&["search", "hello"])
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for child in children {
+            Ran::of(child.wait_with_output().unwrap()).code(0);
+        }
+        eventually("the last one has stopped it", || home.pid().is_none());
+    }
+}
+
+#[test]
+fn a_server_that_dies_comes_back() {
+    let home = Home::new();
+    home.ingest();
+    home.run(&["db", "start"]).code(0);
+    let mut server = home
+        .command(&["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(server.stdout.take().unwrap()),
+        &mut line,
+    )
+    .unwrap();
+    let url = format!("{}search?q=hello", line.trim().trim_start_matches("serving on "));
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let ask = || agent.get(&url).call().unwrap().status().as_u16();
+    assert_eq!(ask(), 200);
+    let pid = home.pid().unwrap().to_string();
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    eventually("searches are answered again", || {
+        let status = ask();
+        assert!(matches!(status, 200 | 503), "{status}");
+        status == 200 && home.pid().is_some_and(|new| new.to_string() != pid)
+    });
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+#[test]
+fn it_is_closed_to_others_and_keeps_what_it_is_given() {
+    let fixture = Fixture::new();
+    fixture.run(&["init", "--shards", "1"]).code(0);
+    let setting = |name: &str| fixture.sql::<String>(&format!("select current_setting('{name}')"));
+    assert_eq!(setting("listen_addresses"), "");
+    assert_eq!(setting("fsync"), "on");
+    assert_eq!(setting("full_page_writes"), "on");
+    assert_eq!(setting("data_checksums"), "on");
+    assert_eq!(setting("lc_ctype"), "C.UTF-8");
+    let hba =
+        "select string_agg(distinct concat_ws(' ', type, auth_method), ',') from pg_hba_file_rules";
+    assert_eq!(fixture.sql::<String>(hba), "local peer");
+    let socket = setting("unix_socket_directories");
+    assert_eq!(fs::metadata(socket).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(fixture.sql::<bool>("select show_trgm('日本語') <> '{}'"));
+}
+
+#[test]
+fn builds_that_cannot_be_used() {
+    let home = Home::new();
+    let complaint = |home: &Home, args: &[&str]| home.run(args).code(2).err;
+    assert!(
+        complaint(&home, &["--postgres-bin", "r", "search", "a"]).contains("r holds no initdb")
+    );
+    fs::write(home.folder.path().join("archive"), "not an archive").unwrap();
+    let corrupt = complaint(&home, &["--postgres-archive", "archive", "search", "a"]);
+    assert!(corrupt.contains("the Postgres archive is corrupt: its SHA-256 is"), "{corrupt}");
+    let missing = complaint(&home, &["--postgres-archive", "nowhere", "search", "a"]);
+    assert!(missing.contains("cannot read nowhere"), "{missing}");
+
+    // Another major version never opens the data.
+    home.ingest();
+    let other = home.folder.path().join("other");
+    fs::create_dir_all(other.join("bin")).unwrap();
+    fs::create_dir_all(other.join("share/extension")).unwrap();
+    fs::write(other.join("share/extension/pg_trgm.control"), "").unwrap();
+    for name in ["initdb", "pg_ctl", "postgres"] {
+        let program = other.join("bin").join(name);
+        fs::write(&program, "#!/bin/sh\necho 'postgres (PostgreSQL) 99.1'\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let refused = complaint(&home, &["--postgres-bin", "other/bin", "search", "hello"]);
+    assert!(
+        refused.contains("a data directory is never opened by another major version"),
+        "{refused}"
+    );
+    home.run(&["search", "hello"]).code(0);
+
+    fs::write(home.path().join("build.json"), "{").unwrap();
+    assert!(complaint(&home, &["search", "hello"]).contains("build.json cannot be read"));
+}
+
+#[test]
+fn a_deep_home_has_its_socket_elsewhere() {
+    let home = Home::new();
+    let deep = home.folder.path().join("it's a long way/".repeat(8));
+    fs::create_dir_all(&deep).unwrap();
+    home.ingest();
+    let moved = deep.join("home");
+    fs::rename(home.path(), &moved).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = clean_command();
+        Ran::of(command.arg("--home").arg(&moved).args(args).output().unwrap())
+    };
+    assert_eq!(run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
+    run(&["db", "stop"]).code(0);
+    fs::rename(&moved, home.folder.path().join("home")).unwrap();
+    home.run(&["search", "hello"]).code(0);
+}
+
+#[test]
+fn root_is_told_when_postgres_could_not_get_there() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = clean_command();
+    let ran = Ran::of(
+        command
+            .arg("--home")
+            .arg(folder.path().join("home"))
+            .args(["search", "a"])
+            .output()
+            .unwrap(),
+    );
+    let err = ran.code(2).err;
+    assert!(
+        err.contains("Postgres does not run as root")
+            && err.contains("choose another place with --home"),
+        "{err}"
+    );
+}
+
+#[test]
+fn an_ordinary_user_owns_the_server() {
+    if !is_root() {
+        // Every other test has shown it.
+        return;
+    }
+    let home = Home::new();
+    const NOBODY: u32 = 65534;
+    std::os::unix::fs::chown(home.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let binary = home.folder.path().join("codesearch");
+    fs::copy(env!("CARGO_BIN_EXE_codesearch"), &binary).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&binary);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", home.folder.path());
+        command.current_dir(home.folder.path()).args(args).uid(NOBODY).gid(NOBODY);
+        Ran::of(command.output().unwrap())
+    };
+    run(&["ingest", "--shards", "2", "r"]).code(0);
+    assert_eq!(run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
+    let data = home.folder.path().join(".local/share/codesearch/data");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&fs::metadata(data).unwrap()), NOBODY);
+}
+
+fn is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0
+}

@@ -1,0 +1,296 @@
+//! A shared private Postgres, and for each test a folder and an index of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection};
+use tempfile::TempDir;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
+
+/// The home that the tests share. It stays, so that a download is made once; its data do not.
+fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let user =
+            fs::metadata("/proc/self").map_or(0, |m| std::os::unix::fs::MetadataExt::uid(&m));
+        let home = std::env::temp_dir().join(format!("codesearch-tests-{user}"));
+        let mut status = clean_command();
+        status.arg("--home").arg(&home).args(["db", "status"]);
+        if home.exists() && status.output().unwrap().status.code() == Some(1) {
+            let _ = fs::remove_dir_all(home.join("data"));
+            let _ = fs::remove_file(home.join("build.json"));
+        }
+        // Holds the server until this process ends, however it ends: its standard input closes.
+        let mut hold = clean_command();
+        hold.arg("--home").arg(&home).args(["db", "hold"]);
+        let mut hold = hold.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(hold.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the private Postgres for the tests does not start");
+        std::mem::forget(hold);
+        home
+    })
+}
+
+/// The binary, untouched by the settings of whoever runs the tests.
+pub(crate) fn clean_command() -> Command {
+    let mut command = Command::new(BINARY);
+    for (key, _) in std::env::vars_os() {
+        let key = key.to_string_lossy();
+        let settings =
+            ["DATABASE_URL", "CODESEARCH_HOME", "CODESEARCH_INDEX", "CODESEARCH_LOG", "NO_COLOR"];
+        if settings.contains(&&*key) {
+            command.env_remove(&*key);
+        }
+    }
+    command
+}
+
+/// What a run of the binary gave.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            status: output.status,
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// What was printed, after checking the exit status.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "out: {}\nerr: {}", self.out, self.err);
+        self
+    }
+}
+
+/// An index of its own, and a folder for repositories.
+pub(crate) struct Fixture {
+    folder: TempDir,
+    pub(crate) index: String,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let index = format!("test_{}_{next}", std::process::id());
+        Self { folder: tempfile::tempdir().unwrap(), index }
+    }
+
+    /// Where its repositories lie.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file, with the folders above it.
+    pub(crate) fn write(&self, path: &str, contents: impl AsRef<[u8]>) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, contents).unwrap();
+    }
+
+    /// The binary, on this index.
+    pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = clean_command();
+        command.arg("--home").arg(home()).args(["--index", &self.index]).args(args);
+        command.current_dir(self.path());
+        command
+    }
+
+    pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::of(self.command(args).output().unwrap())
+    }
+
+    /// Ingests the folder, each folder in it a repository, into a few shards.
+    #[track_caller]
+    pub(crate) fn ingest(&self) -> Ran {
+        self.run(&["ingest", "--shards", "4", "--depth", "1", "."]).code(0)
+    }
+
+    /// What a search prints: `path:line:text` lines, sorted.
+    pub(crate) fn search(&self, args: &[&str]) -> Vec<String> {
+        let ran = self.run(&[&["search", "--limit", "0"], args].concat());
+        let found = ran.status.code();
+        assert!(matches!(found, Some(0 | 1)), "{}", ran.err);
+        let mut lines: Vec<String> = ran.out.split_terminator('\n').map(str::to_owned).collect();
+        assert_eq!(found == Some(1), lines.is_empty());
+        lines.sort();
+        lines
+    }
+
+    /// Starts a server on a free port.
+    pub(crate) fn serve(&self) -> Server {
+        let mut child = self
+            .command(&["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("serving on http://").trim_end_matches('/');
+        Server { address: address.parse().unwrap(), child }
+    }
+
+    /// Looks into the database behind the binary's back.
+    pub(crate) fn sql<T>(&self, sql: &str) -> T
+    where
+        T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    {
+        on(async {
+            let mut conn = connect(&self.index).await;
+            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await.unwrap()
+        })
+    }
+
+    /// Runs statements in the database.
+    pub(crate) fn exec(&self, sql: &str) {
+        on(async {
+            let mut conn = connect(&self.index).await;
+            conn.execute(AssertSqlSafe(sql.to_owned())).await.unwrap();
+        });
+    }
+
+    /// Checks what must hold of every index that no ingest is changing.
+    #[track_caller]
+    pub(crate) fn check_invariants(&self) {
+        for (what, sql) in [
+            (
+                "a blob without a file",
+                "select count(*) from blobs b where not exists
+                     (select from files f where f.shard = b.shard and f.blob = b.id)",
+            ),
+            (
+                "a file without a blob",
+                "select count(*) from files f where not exists
+                     (select from blobs b where f.shard = b.shard and f.blob = b.id)",
+            ),
+            (
+                "a blob whose chunks are not all there",
+                "select count(*) from blobs b where chunks <> (select count(*) from chunks c
+                     where c.shard = b.shard and c.blob = b.id and c.n >= b.id and c.n < b.id + b.chunks)",
+            ),
+            (
+                "a chunk without a blob",
+                "select count(*) from chunks c where not exists
+                     (select from blobs b where c.shard = b.shard and c.blob = b.id)",
+            ),
+            (
+                "a path twice in one epoch",
+                "select count(*) from (select from files where died = 2147483647
+                     group by repo, path having count(*) > 1) twice",
+            ),
+            (
+                "a shard with files but no index",
+                "select count(*) from shards s where exists (select from files f where f.shard = s.shard)
+                     and to_regclass(format('codesearch.chunks_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
+            ),
+            (
+                "a shard whose size is wrong",
+                "select count(*) from shards s where bytes <>
+                     (select coalesce(sum(bytes), 0) from blobs b where b.shard = s.shard)",
+            ),
+            (
+                "a repository whose counts are wrong",
+                "select count(*) from repos r where files <> (select count(*) from files f
+                     where f.repo = r.id and died = 2147483647)",
+            ),
+        ] {
+            assert_eq!(self.sql::<i64>(sql), 0, "{what}");
+        }
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        on(async {
+            let mut conn = connect("postgres").await;
+            let sql = format!("drop database if exists {} with (force)", self.index);
+            let _ = conn.execute(AssertSqlSafe(sql)).await;
+        });
+    }
+}
+
+/// A running server; stopped when dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) child: Child,
+}
+
+impl Server {
+    /// Asks for a path, with a header; gives status, content type and body.
+    pub(crate) fn get(&self, path: &str, accept: &str) -> (u16, String, String) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let url = format!("http://{}{path}", self.address);
+        let mut answer = agent.get(url).header("accept", accept).call().unwrap();
+        let kind =
+            answer.headers().get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
+        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
+        (answer.status().as_u16(), kind, body)
+    }
+
+    pub(crate) fn json(&self, path: &str) -> (u16, serde_json::Value) {
+        let (status, kind, body) = self.get(path, "application/json");
+        assert_eq!(kind, "application/json", "{body}");
+        (status, serde_json::from_str(&body).unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends raw bytes to an address and gives what comes back.
+pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+async fn connect(database: &str) -> PgConnection {
+    PgConnectOptions::new_without_pgpass()
+        .socket(home().join("run"))
+        .username("codesearch")
+        .database(database)
+        .options([("search_path", "codesearch,public")])
+        .connect()
+        .await
+        .unwrap()
+}

@@ -1,0 +1,176 @@
+//! Searches over HTTP.
+
+use serde_json::json;
+
+use crate::harness::{Fixture, Server, eventually, raw};
+
+fn served() -> (Fixture, Server) {
+    let fixture = Fixture::new();
+    fixture.write("one/a.go", "package a\n\nfunc Größe() { <b>func</b> }\n");
+    fixture.write("one/<script>alert(1)</script>.go", "func x\n");
+    fixture.write("two/c.md", "func\n".repeat(30));
+    fixture.ingest();
+    let server = fixture.serve();
+    (fixture, server)
+}
+
+#[test]
+fn json_for_programs() {
+    let (_fixture, server) = served();
+    let (status, answer) = server.json("/search?q=gr%C3%B6%C3%9Fe|func&limit=100");
+    assert_eq!(status, 200);
+    assert_eq!(answer["query"], "größe|func");
+    assert_eq!(
+        answer["files"][1],
+        json!({
+            "repo": "one",
+            "path": "a.go",
+            "language": "Go",
+            "matches": [{
+                "line": 3,
+                "text": "func Größe() { <b>func</b> }",
+                "ranges": [[0, 4], [5, 12], [20, 24]],
+            }],
+        })
+    );
+    let stats = &answer["stats"];
+    for (key, value) in [
+        ("files", json!(3)),
+        ("matches", json!(32)),
+        ("shards", json!(1)),
+        ("shards_searched", json!(1)),
+        ("candidates", json!(3)),
+        ("complete", json!(true)),
+        ("stopped_because", json!(null)),
+    ] {
+        assert_eq!(stats[key], value, "{key}");
+    }
+    assert!(stats["duration_ms"].as_f64().unwrap() > 0.0);
+
+    for limit in ["limit=2", "num=2", "limit=2&num=1"] {
+        let (_, answer) = server.json(&format!("/search?q=func&{limit}"));
+        assert_eq!(answer["stats"]["files"], 2);
+        assert_eq!(answer["stats"]["complete"], false);
+        assert_eq!(answer["stats"]["stopped_because"], "limit");
+    }
+    assert_eq!(server.json("/search?q=FUNC&case=yes").1["stats"]["files"], 0);
+    assert_eq!(server.json("/search?q=FUNC&case=no").1["stats"]["files"], 3);
+    assert_eq!(server.json("/search?q=func&lang=markdown").1["stats"]["files"], 1);
+    assert_eq!(server.json("/search?q=func&repo=^one$&file=a").1["stats"]["files"], 2);
+}
+
+#[test]
+fn a_page_for_browsers() {
+    let (_fixture, server) = served();
+    let browser = "text/html,application/xhtml+xml";
+    let (status, kind, page) = server.get("/search?q=func", browser);
+    assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"));
+    assert!(
+        page.contains("<mark>func</mark> Größe() { &#60;b&#62;<mark>func</mark>&#60;/b&#62; }"),
+        "{page}"
+    );
+    assert!(!page.contains("<script>"), "{page}");
+    assert!(page.contains("20 more matching lines"), "{page}");
+    assert!(server.get("/", browser).2.contains("2 repositories"));
+    assert_eq!(server.get("/static/style.css", browser).1, "text/css; charset=utf-8");
+    let (status, _, page) = server.get("/search?q=a(b", browser);
+    assert_eq!(status, 400);
+    assert!(page.contains("a(b\n ^</pre>") && page.contains("unclosed group"), "{page}");
+    assert!(server.get("/search?q=nowhere-at-all", browser).2.contains("Nothing matches"));
+    assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));
+    assert!(server.get("/search?q=func&format=html", "*/*").1.contains("html"));
+}
+
+#[test]
+fn errors_have_a_status_and_a_sentence() {
+    let (_fixture, server) = served();
+    let (status, answer) = server.json("/search?q=foo(bar");
+    assert_eq!(status, 400);
+    assert_eq!(
+        answer,
+        json!({ "error": { "code": "bad_pattern", "message": "unclosed group", "position": 3 } })
+    );
+    for (path, status) in [
+        ("/search", 400),
+        ("/search?q=", 400),
+        ("/search?q=a&limit=-1", 400),
+        ("/search?q=a&limit=many", 400),
+        ("/search?q=a&case=maybe", 400),
+        ("/search?q=a&repo=(", 400),
+        ("/search?q=%5Cw%7B1000%7D%7B100%7D", 400),
+        ("/search?q=a%0Ab", 400),
+        ("/nowhere", 404),
+        ("/../../etc/passwd", 404),
+    ] {
+        let (got, answer) = server.json(path);
+        assert_eq!(got, status, "{path}: {answer}");
+        assert!(
+            answer["error"]["code"].is_string() && answer["error"]["message"].is_string(),
+            "{answer}"
+        );
+    }
+    for odd in ["%FF%FE", "%00", "%", "%C3%A9%00", "%F0%9F%9A%A2"] {
+        let (status, _) = server.json(&format!("/search?q={odd}"));
+        assert!(matches!(status, 200 | 400), "{odd}: {status}");
+    }
+    let answer =
+        raw(server.address, b"POST /search HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
+    let long = format!(
+        "GET /search?q={} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        "a".repeat(9000)
+    );
+    assert!(raw(server.address, long.as_bytes()).starts_with("HTTP/1.1 400"));
+    assert!(raw(server.address, b"\x00\xffnonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
+    assert_eq!(server.json("/search?q=func").0, 200);
+}
+
+#[test]
+fn health_readiness_and_an_empty_index() {
+    let (_fixture, server) = served();
+    assert_eq!(server.get("/healthz", "*/*").0, 200);
+    assert_eq!(server.get("/readyz", "*/*").0, 200);
+
+    let empty = Fixture::new();
+    let server = empty.serve();
+    assert_eq!(server.get("/healthz", "*/*").0, 200);
+    assert_eq!(server.get("/readyz", "*/*").0, 503);
+    let (status, answer) = server.json("/search?q=a");
+    assert_eq!((status, &answer["error"]["code"]), (503, &json!("empty")));
+    assert!(server.get("/", "text/html").2.contains("nothing is indexed yet"));
+    // It comes up with the first ingest.
+    empty.write("r/a.txt", "hello\n");
+    empty.ingest();
+    assert_eq!(server.json("/search?q=hello").1["stats"]["files"], 1);
+}
+
+#[test]
+fn many_clients_at_once() {
+    let (_fixture, server) = served();
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let (status, answer) = server.json("/search?q=func");
+                    assert!(matches!(status, 200 | 503), "{answer}");
+                    if status == 200 {
+                        assert_eq!(answer["stats"]["files"], 3);
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_signal_stops_it_and_ctrl_c_too() {
+    let (_fixture, mut server) = served();
+    let pid = server.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let mut status = None;
+    eventually("the server ends", || {
+        status = server.child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+}

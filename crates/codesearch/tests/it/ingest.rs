@@ -1,0 +1,197 @@
+//! What ingest finds, names, leaves out and says.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::harness::Fixture;
+
+#[test]
+fn every_file_left_out_is_a_row_with_a_reason() {
+    let fixture = Fixture::new();
+    fixture.write("r/ok.txt", "fine\n");
+    fixture.write("r/binary.bin", b"a\0b");
+    fixture.write("r/large.txt", "x".repeat((1 << 20) + 1));
+    fixture.write("r/just.txt", "y".repeat(1 << 20));
+    symlink("ok.txt", fixture.path().join("r/inside")).unwrap();
+    symlink("/etc", fixture.path().join("r/outside")).unwrap();
+    fixture.write("r/.git/config", "secret in .git\n");
+    let pipe = fixture.path().join("r/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let name = std::ffi::OsStr::new(unsafe_name());
+    fs::write(fixture.path().join("r").join(name), "odd\n").unwrap();
+
+    let out = fixture.ingest().out;
+    assert!(out.contains("8 files seen in 1 repository: 3 read, 2 new or changed"), "{out}");
+    assert!(
+        out.contains(
+            "left out: 6 files (1 binary, 1 over the size limit, 2 symbolic links, 1 not regular files, 1 names \
+             that are not UTF-8)"
+        ),
+        "{out}"
+    );
+    let skipped = fixture.run(&["repos", "--skipped", "r"]).code(0).out;
+    for part in ["binary.bin", "large.txt", "inside", "outside", "pipe"] {
+        assert!(skipped.contains(part), "{skipped}");
+    }
+    assert_eq!(fixture.search(&["-l", "fine|secret|^y|root:|odd"]), ["r/just.txt", "r/ok.txt"]);
+    fixture.check_invariants();
+
+    // With another limit the large one comes in, and goes again.
+    let args = ["ingest", "--depth", "1", "--max-size", "2000000", "."];
+    assert!(fixture.run(&args).code(0).out.contains(" 1 new or changed"));
+    assert_eq!(fixture.search(&["-l", "^x"]), ["r/large.txt"]);
+    assert!(fixture.ingest().out.contains("0 new or changed, 1 gone or changed"));
+    assert!(fixture.search(&["-l", "^x"]).is_empty());
+    fixture.check_invariants();
+}
+
+/// A file name that is not UTF-8.
+fn unsafe_name() -> &'static std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(b"caf\xe9.txt")
+}
+
+#[test]
+fn repositories_are_found_and_named() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "in/go/.git/config",
+        "[remote \"origin\"]\n\turl = https://github.com/golang/go.git\n",
+    );
+    fixture.write("in/go/a.go", "package a\n");
+    fixture.write("in/deep/down/.git/config", "[core]\n\tbare = false\n");
+    fixture.write("in/deep/down/b.go", "package b\n");
+    fixture.write("in/loose/c.go", "package c\n");
+    let ran = fixture.run(&["ingest", "--shards", "2", "in"]).code(0);
+    assert!(ran.err.contains("loose holds no repository"), "{}", ran.err);
+    let names = |fixture: &Fixture| -> Vec<String> {
+        let out = fixture.run(&["repos", "--json"]).code(0).out;
+        out.lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|repo| repo["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&fixture), ["deep/down", "github.com/golang/go"]);
+    assert_eq!(
+        fixture.search(&["package"]),
+        ["deep/down/b.go:1:package b", "github.com/golang/go/a.go:1:package a"]
+    );
+
+    // A folder without any is one itself.
+    fixture.run(&["ingest", "in/loose"]).code(0);
+    assert_eq!(names(&fixture), ["deep/down", "github.com/golang/go", "loose"]);
+    fixture.run(&["remove", "loose", "deep/down"]).code(0);
+    assert_eq!(names(&fixture), ["github.com/golang/go"]);
+    assert_eq!(fixture.search(&["-c", "package"]), ["github.com/golang/go/a.go:1"]);
+    assert_eq!(
+        fixture.run(&["remove", "loose"]).code(2).err,
+        "codesearch: no repository is named 'loose'; codesearch repos lists them\n"
+    );
+    fixture.check_invariants();
+}
+
+#[test]
+fn the_same_content_is_stored_once() {
+    let fixture = Fixture::new();
+    let shared = "shared text\n".repeat(1000);
+    for repo in ["a", "b", "c"] {
+        fixture.write(&format!("{repo}/one.txt"), &shared);
+        fixture.write(&format!("{repo}/two.txt"), &shared);
+        fixture.write(&format!("{repo}/own.txt"), repo);
+        fixture.write(&format!("{repo}/__init__.py"), "");
+        fixture.write(&format!("{repo}/empty.js"), "");
+    }
+    fixture.ingest();
+    assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 5);
+    assert_eq!(fixture.sql::<i64>("select count(*) from files"), 15);
+    assert_eq!(fixture.search(&["-c", "shared"]).len(), 6);
+    assert_eq!(
+        fixture.sql::<String>("select encode(oid, 'hex') from blobs where bytes = 0"),
+        "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    );
+    // One content, but the language is the file's.
+    assert_eq!(fixture.sql::<i64>("select count(distinct language) from files where bytes = 0"), 2);
+
+    // It stays as long as one file has it.
+    for repo in ["a", "b"] {
+        fs::remove_dir_all(fixture.path().join(repo)).unwrap();
+    }
+    let out = fixture.ingest().out;
+    assert!(out.contains("removed: a, whose folder is gone"), "{out}");
+    assert_eq!(fixture.search(&["-c", "shared"]), ["c/one.txt:1000", "c/two.txt:1000"]);
+    assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 3);
+    fixture.check_invariants();
+}
+
+#[test]
+fn gitignore_is_an_option() {
+    let fixture = Fixture::new();
+    fixture.write("r/.gitignore", "*.log\n");
+    fixture.write("r/x.log", "found me\n");
+    fixture.write("r/y.txt", "found me\n");
+    fixture.ingest();
+    assert_eq!(fixture.search(&["-l", "found"]), ["r/x.log", "r/y.txt"]);
+    fixture.run(&["ingest", "--depth", "1", "--gitignore", "."]).code(0);
+    assert_eq!(fixture.search(&["-l", "found"]), ["r/y.txt"]);
+}
+
+#[test]
+fn two_hundred_shards_unless_told_otherwise() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "text\n");
+    fixture.run(&["ingest", "r"]).code(0);
+    assert_eq!(fixture.sql::<i64>("select count(*) from shards"), 200);
+    assert_eq!(
+        fixture.sql::<i64>("select count(*) from pg_inherits where inhparent = 'chunks'::regclass"),
+        200
+    );
+    let ran = fixture.run(&["init", "--shards", "7"]).code(2);
+    assert_eq!(
+        ran.err,
+        "codesearch: the index has 200 shards already, and their number is fixed\n"
+    );
+}
+
+#[test]
+fn an_unreadable_file_is_left_out_and_the_rest_is_not() {
+    let fixture = Fixture::new();
+    fixture.write("r/open.txt", "open\n");
+    fixture.write("r/closed.txt", "closed\n");
+    fs::set_permissions(fixture.path().join("r/closed.txt"), fs::Permissions::from_mode(0))
+        .unwrap();
+    let out = fixture.ingest().out;
+    if fs::read(fixture.path().join("r/closed.txt")).is_err() {
+        assert!(out.contains("1 unreadable"), "{out}");
+        assert_eq!(fixture.search(&["-l", "open|closed"]), ["r/open.txt"]);
+    } else {
+        // Root may read everything.
+        assert_eq!(fixture.search(&["-l", "open|closed"]), ["r/closed.txt", "r/open.txt"]);
+    }
+}
+
+#[test]
+fn large_ingests_fill_several_shards_and_small_ones_the_emptiest() {
+    let fixture = Fixture::new();
+    // 20 MB of text that does not compress to nothing and has few repeats.
+    let mut seed = 1_u64;
+    let mut word = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{:x} ", seed >> 24)
+    };
+    for n in 0..40 {
+        let text: String =
+            (0..45_000).map(|i| if i % 8 == 7 { word() + "\n" } else { word() }).collect();
+        fixture.write(&format!("r{}/{n}.txt", n % 3), text);
+    }
+    // What was changed a moment ago is read again, which would make a large ingest of a small one.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    fixture.ingest();
+    fixture.check_invariants();
+    let used = "select count(*) from shards where chunks > 0";
+    let before: i64 = fixture.sql(used);
+    assert!(before >= 2, "{before} shards used");
+    fixture.write("r0/more.txt", "a little more\n");
+    fixture.ingest();
+    fixture.check_invariants();
+    assert_eq!(fixture.sql::<i64>(used), before);
+    assert_eq!(fixture.search(&["a little more"]), ["r0/more.txt:1:a little more"]);
+}

@@ -1,0 +1,12 @@
+//! The product from the outside: the binary is run as a user runs it, on a real Postgres.
+//!
+//! All tests share one private server (see `harness`); each has an index of its own in it.
+
+mod bad_input;
+mod cluster;
+mod equality;
+mod harness;
+mod http;
+mod ingest;
+mod search;
+mod updates;

@@ -1,0 +1,119 @@
+//! What search prints.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::harness::{Fixture, Ran};
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/a.go", "package a\n\nfunc A() {\n\treturn\n}\n\nfunc B() {\n}\n");
+    fixture.write("one/b.py", "def a():\n    return func\n");
+    fixture.write("two/c.go", "// func in a comment");
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn lines_as_ripgrep_prints_them_on_a_pipe() {
+    let fixture = fixture();
+    let ran = fixture.run(&["search", "func"]).code(0);
+    assert_eq!(
+        ran.out,
+        "one/a.go:3:func A() {\none/a.go:7:func B() {\none/b.py:2:    return func\ntwo/c.go:1:// func in a comment\n"
+    );
+    assert_eq!(ran.err, "");
+    fixture.run(&["search", "nothing like it"]).code(1);
+    assert_eq!(fixture.run(&["search", "-l", "func"]).out, "one/a.go\none/b.py\ntwo/c.go\n");
+    assert_eq!(fixture.run(&["search", "-c", "func"]).out, "one/a.go:2\none/b.py:1\ntwo/c.go:1\n");
+}
+
+#[test]
+fn context_and_headings() {
+    let fixture = fixture();
+    assert_eq!(
+        fixture.run(&["search", "-C1", "--file", "a.go", "func"]).out,
+        "one/a.go-2-\none/a.go:3:func A() {\none/a.go-4-\treturn\n--\none/a.go-6-\none/a.go:7:func B() {\none/a.go-8-}\n"
+    );
+    assert_eq!(
+        fixture
+            .run(&["search", "-A1", "-B0", "--heading", "--color=always", "--file", "b.py", "def"])
+            .out,
+        "\u{1b}[35mone/b.py\u{1b}[0m\n\u{1b}[32m1\u{1b}[0m:\u{1b}[1m\u{1b}[31mdef\u{1b}[0m a():\n\u{1b}[32m2\u{1b}[0m-    return func\n"
+    );
+    assert_eq!(
+        fixture.run(&["search", "-M", "8", "--file", "c.go", "comment"]).out,
+        "two/c.go:1:// func  [... 12 more bytes, with 1 more matches]\n"
+    );
+}
+
+#[test]
+fn filters() {
+    let fixture = fixture();
+    assert_eq!(fixture.search(&["-l", "--repo", "^two$", "func"]), ["two/c.go"]);
+    assert_eq!(
+        fixture.search(&["-l", "--repo", "one", "--repo", "two", "--file", r"\.go$", "func"]),
+        ["one/a.go", "two/c.go"]
+    );
+    assert_eq!(fixture.search(&["-l", "--lang", "python", "func"]), ["one/b.py"]);
+    assert_eq!(fixture.search(&["-l", "--lang", "python", "--brute", "func"]), ["one/b.py"]);
+    assert!(fixture.search(&["-l", "--lang", "cobol", "func"]).is_empty());
+}
+
+#[test]
+fn a_limit_says_that_there_is_more() {
+    let fixture = fixture();
+    let Ran { out, err, .. } = fixture.run(&["search", "-l", "--limit", "2", "func"]).code(0);
+    assert_eq!(out.lines().count(), 2);
+    assert_eq!(err, "codesearch: stopped at 2 files; there are more (--limit 0 for all)\n");
+    assert_eq!(fixture.run(&["search", "-l", "--limit", "3", "func"]).code(0).err, "");
+}
+
+#[test]
+fn json_lines_as_ripgrep_writes_them() {
+    let fixture = fixture();
+    let out =
+        fixture.run(&["search", "--json", "-A1", "--file", "a.go|c.go", "func [A|i]"]).code(0).out;
+    let messages: Vec<Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = messages.iter().map(|m| m["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["begin", "match", "context", "end", "begin", "match", "end", "summary"]);
+    assert_eq!(
+        messages[1]["data"],
+        serde_json::json!({
+            "path": { "text": "one/a.go" },
+            "lines": { "text": "func A() {\n" },
+            "line_number": 3,
+            "absolute_offset": 11,
+            "submatches": [{ "match": { "text": "func A" }, "start": 0, "end": 6 }],
+        })
+    );
+    // A last line without a line feed has none.
+    assert_eq!(messages[5]["data"]["lines"]["text"], "// func in a comment");
+    assert_eq!(messages[7]["data"]["stats"]["matches"], 2);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let fixture = Fixture::new();
+    fixture.write("r/many.txt", "line\n".repeat(200_000));
+    fixture.ingest();
+    let mut child = fixture
+        .command(&["search", "line"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = Fixture::new().run(&["--help"]).code(0).out;
+    for command in ["up", "ingest", "search", "serve", "repos", "remove", "init", "db"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}\n{help}");
+    }
+}

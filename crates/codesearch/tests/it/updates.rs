@@ -1,0 +1,215 @@
+//! Again and again: changes, interruptions, and searches meanwhile.
+
+use std::fs;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::equality::copy;
+use crate::harness::Fixture;
+
+#[test]
+fn changes_are_reflected_and_nothing_else_is_read() {
+    let fixture = Fixture::new();
+    for n in 0..20 {
+        fixture.write(&format!("r/{n}.txt"), format!("number {n}\n"));
+    }
+    fixture.ingest();
+    // Files changed a moment ago could change again without their times telling, so they are read
+    // again, until they are a little older.
+    std::thread::sleep(Duration::from_millis(2100));
+    fixture.ingest();
+    let epoch = |fixture: &Fixture| fixture.sql::<i32>("select epoch from state");
+    let before = epoch(&fixture);
+    let out = fixture.ingest().out;
+    assert!(
+        out.contains("20 files seen in 1 repository: 0 read, 0 new or changed, 0 gone"),
+        "{out}"
+    );
+    assert_eq!(epoch(&fixture), before);
+
+    fixture.write("r/3.txt", "number three\n");
+    fixture.write("r/new.txt", "number new\n");
+    fs::remove_file(fixture.path().join("r/4.txt")).unwrap();
+    fs::rename(fixture.path().join("r/5.txt"), fixture.path().join("r/five.txt")).unwrap();
+    // Touched, but the same.
+    fixture.write("r/6.txt", "number 6\n");
+    // Text that becomes binary.
+    fixture.write("r/7.txt", b"number\x007\n");
+    let out = fixture.ingest().out;
+    assert!(
+        out.contains("20 files seen in 1 repository: 5 read, 3 new or changed, 4 gone or changed"),
+        "{out}"
+    );
+    assert_eq!(
+        fixture.search(&["number (three|new|[3-7]$)"]),
+        [
+            "r/3.txt:1:number three",
+            "r/6.txt:1:number 6",
+            "r/five.txt:1:number 5",
+            "r/new.txt:1:number new"
+        ]
+    );
+    fixture.check_invariants();
+    // And back.
+    fixture.write("r/7.txt", "number 7\n");
+    fixture.ingest();
+    assert_eq!(fixture.search(&["number 7"]), ["r/7.txt:1:number 7"]);
+    assert!(!fixture.ingest().out.contains("left out"));
+    assert!(
+        fixture
+            .run(&["ingest", "--again", "--depth", "1", "."])
+            .code(0)
+            .out
+            .contains("20 read, 0 new")
+    );
+    fixture.check_invariants();
+}
+
+#[test]
+fn a_repository_is_seen_before_or_after_never_mixed() {
+    let fixture = Fixture::new();
+    let files = 200;
+    let write = |version: &str| {
+        for n in 0..files {
+            let text = format!("file {n}\n{}version-{version}\n", "filler\n".repeat(n % 50));
+            fixture.write(&format!("r/{n}.txt"), text);
+        }
+    };
+    write("a");
+    fixture.ingest();
+    let server = fixture.serve();
+    let done = AtomicBool::new(false);
+    let mut seen = std::collections::BTreeSet::new();
+    std::thread::scope(|scope| {
+        let searching = scope.spawn(|| {
+            let mut seen = std::collections::BTreeSet::new();
+            let mut searches = 0;
+            while !done.load(Ordering::Relaxed) || searches < 20 {
+                let (status, answer) = server.json("/search?q=version-.&limit=0");
+                assert_eq!(status, 200, "{answer}");
+                let files_ = answer["files"].as_array().unwrap();
+                assert_eq!(files_.len(), files, "a file is missing or there twice");
+                let mut versions: Vec<&str> =
+                    files_.iter().map(|f| f["matches"][0]["text"].as_str().unwrap()).collect();
+                versions.sort_unstable();
+                versions.dedup();
+                assert_eq!(versions.len(), 1, "two versions in one answer");
+                seen.insert(versions[0].to_owned());
+                searches += 1;
+            }
+            seen
+        });
+        for version in ["b", "c", "d", "e"] {
+            write(version);
+            fixture.ingest();
+        }
+        done.store(true, Ordering::Relaxed);
+        seen = searching.join().unwrap();
+    });
+    assert!(seen.len() > 1, "the searches saw only {seen:?}");
+    assert!(seen.contains("version-e"));
+    drop(server);
+    fixture.ingest();
+    fixture.check_invariants();
+}
+
+#[test]
+fn what_a_search_still_reads_is_not_deleted() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "old text\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    assert_eq!(server.json("/search?q=text").1["stats"]["matches"], 1);
+    // The server holds the epoch of its last search until it looks again.
+    fixture.write("r/a.txt", "new text\n");
+    fixture.ingest();
+    assert_eq!(server.json("/search?q=text").1["files"][0]["matches"][0]["text"], "new text");
+    drop(server);
+    fixture.ingest();
+    assert_eq!(fixture.sql::<i64>("select count(*) from files"), 1);
+    assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 1);
+    fixture.check_invariants();
+}
+
+#[test]
+fn a_killed_ingest_is_finished_by_the_next() {
+    let fixture = Fixture::new();
+    // About 30 MB in many files: the repository's own sources, over and over, each a little other.
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for n in 0..120 {
+        let folder = fixture.path().join(format!("r{}/copy{n}", n % 7));
+        copy(&source, &folder);
+        for m in 0..4 {
+            let text = format!("{n} {m} {}", include_str!("equality.rs").repeat(4));
+            fs::write(folder.join(format!("own{m}.rs")), text).unwrap();
+        }
+    }
+    for wait in [0, 50, 100, 200, 300, 400, 600, 800, 1000, 1300] {
+        let mut child = fixture
+            .command(&["ingest", "--shards", "4", "--depth", "1", "."])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let out = fixture.ingest().out;
+    assert!(out.contains("in 7 repositories"), "{out}");
+    fixture.check_invariants();
+    let found = fixture.search(&["-c", "fn main"]);
+    assert_eq!(found, fixture.search(&["-c", "--brute", "fn main"]));
+    assert_eq!(found.len(), 120);
+    assert_eq!(fixture.search(&["-l", "fn awkward"]).len(), 120 * 4);
+    assert_eq!(fixture.sql::<i64>("select count(*) from repos where indexed_at is not null"), 7);
+}
+
+#[test]
+fn two_ingests_wait_for_each_other() {
+    let fixture = Fixture::new();
+    for n in 0..50 {
+        fixture.write(&format!("a/{n}.txt"), format!("a {n}\n"));
+        fixture.write(&format!("b/{n}.txt"), format!("b {n}\n"));
+    }
+    fixture.run(&["init", "--shards", "4"]).code(0);
+    let spawn =
+        |path: &str| fixture.command(&["ingest", path]).stdout(Stdio::null()).spawn().unwrap();
+    let children: Vec<_> = ["a", "b", "a", "b"].into_iter().map(spawn).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(fixture.search(&["-l", "^[ab] "]).len(), 100);
+    fixture.check_invariants();
+}
+
+#[test]
+fn a_file_that_changes_all_the_time_is_there_and_read_again() {
+    let fixture = Fixture::new();
+    fixture.write("r/steady.txt", "steady\n");
+    fixture.write("r/busy.txt", "busy 0\n");
+    let path = fixture.path().join("r/busy.txt");
+    let gone = fixture.path().join("r/fleeting.txt");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut n = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                n += 1;
+                fs::write(&path, format!("busy {n}\n")).unwrap();
+                fs::write(&gone, "fleeting\n").unwrap();
+                fs::remove_file(&gone).unwrap();
+            }
+            fs::write(&path, "busy at last\n").unwrap();
+        });
+        for _ in 0..5 {
+            fixture.ingest();
+            assert_eq!(fixture.search(&["-l", "steady"]), ["r/steady.txt"]);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    fixture.ingest();
+    assert_eq!(fixture.search(&["busy"]), ["r/busy.txt:1:busy at last"]);
+    fixture.check_invariants();
+}
