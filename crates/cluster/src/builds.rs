@@ -120,7 +120,10 @@ pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
 pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     let path = home.record();
     let text = serde_json::to_vec_pretty(build).expect("a build is plain data");
-    fs::write(&path, text).map_err(io("cannot write", &path))
+    // Beside it first: half a record would bar the way to the data.
+    let fresh = path.with_extension("new");
+    fs::write(&fresh, text).map_err(io("cannot write", &fresh))?;
+    fs::rename(&fresh, &path).map_err(io("cannot write", &path))
 }
 
 /// The build for a home whose data directory was made by `recorded`: that one, or another of the
@@ -258,7 +261,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

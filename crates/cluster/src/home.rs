@@ -1,11 +1,14 @@
 //! The folder that holds everything of a private server: paths and locks, no processes.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::hash::{Hash, Hasher};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{Uid, User, geteuid};
+use sha2::{Digest, Sha256};
+
+use crate::builds::hex;
 use crate::user::Owner;
 use crate::{Error, Result};
 
@@ -26,9 +29,8 @@ impl Home {
         if run.join(".s.PGSQL.5432.lock").as_os_str().len() > MAX_SOCKET_PATH_BYTES {
             // Too deep for a socket: a short name in the folder for temporary files, the same each
             // time, still private to its owner.
-            let mut hash = DefaultHasher::new();
-            base.hash(&mut hash);
-            run = PathBuf::from(format!("/tmp/pg-{:016x}", hash.finish()));
+            let hash = hex(&Sha256::digest(base.as_os_str().as_bytes())[..8]);
+            run = PathBuf::from(format!("/tmp/pg-{hash}"));
         }
         Self { base, run }
     }
@@ -48,16 +50,41 @@ impl Home {
             .create(&home.base)
             .map_err(io("cannot create", &home.base))?;
         owner.can_reach(&home.base)?;
-        if !home.run.is_dir() {
-            DirBuilder::new()
-                .mode(0o700)
-                .create(&home.run)
-                .map_err(io("cannot create", &home.run))?;
-            owner.give(&home.run)?;
+        home.check_user()?;
+        match home.run.symlink_metadata() {
+            Ok(found) if !found.is_dir() || !owner.may_own(found.uid()) => {
+                return Err(Error::Build(format!(
+                    "{} belongs to somebody else; remove it, or choose another place with --home",
+                    home.run.display()
+                )));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                DirBuilder::new()
+                    .mode(0o700)
+                    .create(&home.run)
+                    .map_err(io("cannot create", &home.run))?;
+                owner.give(&home.run)?;
+            }
         }
         fs::set_permissions(&home.run, Permissions::from_mode(0o700))
             .map_err(io("cannot make private", &home.run))?;
         Ok(home)
+    }
+
+    /// That we are the user who made this home: another one could spoil it for them.
+    fn check_user(&self) -> Result<()> {
+        let Ok(found) = self.record().metadata() else { return Ok(()) };
+        if found.uid() == geteuid().as_raw() {
+            return Ok(());
+        }
+        let user = User::from_uid(Uid::from_raw(found.uid())).ok().flatten();
+        let user = user.map_or_else(|| found.uid().to_string(), |user| user.name);
+        Err(Error::Build(format!(
+            "the private Postgres in {} belongs to the user '{user}'; run this as '{user}', or choose another \
+             place with --home",
+            self.base.display()
+        )))
     }
 
     pub(crate) fn base(&self) -> &Path {

@@ -13,7 +13,8 @@
 //!
 //! # What lies in the home
 //! `builds/` downloaded Postgres builds; `data/` the data directory; `build.json` which build made
-//! it (it is never opened with another major version); `run/` the socket; `server.log`.
+//! it (it is never opened with another major version); `run/` the socket and `server.log` (in the folder
+//! for temporary files when the home's path is too long for a socket).
 
 mod builds;
 mod home;

@@ -16,8 +16,8 @@ use crate::{Error, Options, Result};
 /// How long a start may take: recovery after a crash reads at most `max_wal_size` of log.
 const START_SECONDS: u64 = 300;
 
-/// How long to go on trying while a dying server still holds its lock file.
-const RETRY: Duration = Duration::from_secs(10);
+/// How long to go on trying while a dying server still holds its lock file or its memory.
+const RETRY: Duration = Duration::from_secs(30);
 
 const MIB: u64 = 1 << 20;
 
@@ -96,7 +96,7 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let text = format!(
         "# Written at each start. Your own settings belong into local.conf, which is read after this.\n\
          listen_addresses = ''\n\
-         unix_socket_directories = '{socket}'\n\
+         unix_socket_directories = '\"{socket}\"'\n\
          unix_socket_permissions = 0700\n\
          port = 5432\n\
          max_connections = 100\n\
@@ -162,7 +162,8 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
             return Ok(());
         }
         let log = fs::read_to_string(&log).unwrap_or_default();
-        let dying = log.contains("lock file") && log.contains("already exists");
+        let dying = log.contains("lock file") && log.contains("already exists")
+            || log.contains("pre-existing shared memory block");
         if !dying || begun.elapsed() > RETRY {
             return Err(explain(home, error, &log));
         }

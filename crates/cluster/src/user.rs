@@ -64,6 +64,12 @@ impl Owner {
         command
     }
 
+    /// Whether a folder of this user's is one of ours.
+    pub(crate) fn may_own(&self, uid: u32) -> bool {
+        self.switch.map_or(geteuid(), |(owner, _)| owner).as_raw() == uid
+            || geteuid().as_raw() == uid
+    }
+
     /// Hands a file or folder to the owner.
     pub(crate) fn give(&self, path: &Path) -> Result<()> {
         let Some((uid, gid)) = self.switch else { return Ok(()) };

@@ -275,7 +275,7 @@ pub(crate) enum DbCommand {
     Start,
     /// Stop it
     Stop {
-        /// Even while another program uses it
+        /// Even while another program uses it (one that serves starts it again)
         #[arg(long)]
         force: bool,
     },

@@ -4,6 +4,14 @@
 //! can be typed, `commands` has one file for each verb, `database` opens the index, `print` and
 //! `http` show what was found.
 
+/// Prints a line to stdout. A reader that has left is an error like others, not a panic.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($text)*)?
+    }};
+}
+
 mod cli;
 mod commands;
 mod database;
@@ -41,9 +49,16 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => ExitCode::from(code),
+        // Whoever reads has seen enough: `codesearch repos | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(FOUND),
         Err(error) => {
             eprintln!("codesearch: {error:#}");
             ExitCode::from(FAILED)
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == broken)
 }

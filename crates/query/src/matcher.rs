@@ -60,16 +60,18 @@ impl Matcher {
             line += memchr_iter(b'\n', &bytes[counted..start]).count();
             counted = start;
 
-            let mut ranges = Vec::new();
+            let mut ranges: Vec<Range<usize>> = Vec::new();
             ranges.push(first.start() - start..first.end() - start);
-            let mut rest = Input::new(text).span(after(text, first.range())..end.max(first.end()));
-            while rest.start() <= end {
-                let Some(next) = self.regex.find(rest.clone()) else { break };
-                ranges.push(next.start() - start..next.end() - start);
-                if after(text, next.range()) > end {
-                    break;
+            let mut from = after(text, first.range());
+            while from <= end {
+                let rest = Input::new(text).span(from..end);
+                let Some(next) = self.regex.find(rest) else { break };
+                // A match of nothing right behind another match is none, as everywhere.
+                let behind = ranges.last().is_some_and(|last| start + last.end == next.end());
+                if !(next.is_empty() && behind) {
+                    ranges.push(next.start() - start..next.end() - start);
                 }
-                rest.set_start(after(text, next.range()));
+                from = after(text, next.range());
             }
             found(LineMatch { line, span: start..end, ranges });
             at = end + 1;
@@ -147,6 +149,7 @@ mod tests {
 
     #[test]
     fn empty_matches_advance_by_characters() {
+        check("x*", "xa ab", &[r#"0:"xa ab"[0-1 2-2 3-3 4-4 5-5]"#]);
         check("x*", "é", &[r#"0:"é"[0-0 2-2]"#]);
         check("", "\n\n", &[r#"0:""[0-0]"#, r#"1:""[0-0]"#]);
         check("", "", &[]);

@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 /// The oldest server that is supported (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;
 
+/// The advisory lock on preparing the database.
+const SETUP_LOCK: i64 = 0x6373_0002_0000;
+
 /// How long a request waits for a free connection before it is told that there is none.
 const ACQUIRE: Duration = Duration::from_secs(30);
 
@@ -48,6 +51,9 @@ impl Store {
         let options = options(target).await?;
         let mut first = PgConnection::connect_with(&options).await?;
         check_server(&mut first).await?;
+        // Of several programs that start at once, one prepares the database. The lock ends with the
+        // connection.
+        sqlx::query("select pg_advisory_lock($1)").bind(SETUP_LOCK).execute(&mut first).await?;
         first.execute("create schema if not exists codesearch").await?;
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
@@ -108,9 +114,7 @@ impl Store {
 
 async fn options(target: &Target) -> Result<PgConnectOptions> {
     let options = match target {
-        Target::Url(url) => PgConnectOptions::from_str(url).map_err(|e| {
-            Error::Unreachable(format!("DATABASE_URL is not a URL of Postgres: {e}"))
-        })?,
+        Target::Url(url) => of_url(url)?,
         Target::Socket { folder, role, database } => {
             let options = PgConnectOptions::new_without_pgpass()
                 .socket(folder)
@@ -126,6 +130,21 @@ async fn options(target: &Target) -> Result<PgConnectOptions> {
         .options([("search_path", "codesearch,public"), ("client_min_messages", "warning")])
         .statement_cache_capacity(512)
         .disable_statement_logging())
+}
+
+fn of_url(url: &str) -> Result<PgConnectOptions> {
+    let bad = |why: String| {
+        Error::Unsuitable(format!(
+            "DATABASE_URL is not a URL of Postgres (postgresql://USER@HOST/DATABASE): {why}"
+        ))
+    };
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(bad("it begins otherwise".to_owned()));
+    }
+    PgConnectOptions::from_str(url).map_err(|error| match error {
+        sqlx::Error::Configuration(why) => bad(why.to_string()),
+        other => bad(other.to_string()),
+    })
 }
 
 async fn ensure_database(postgres: &PgConnectOptions, database: &str) -> Result<()> {
@@ -155,7 +174,8 @@ async fn check_server(conn: &mut PgConnection) -> Result<()> {
     let (version, encoding, folds): (i32, String, bool) = sqlx::query_as(
         "select current_setting('server_version_num')::int,
                 current_setting('server_encoding'),
-                lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'",
+                lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'
+                    and lower('ΟΔΟΣ') = lower('ΟΔΟ') || lower('Σ')",
     )
     .fetch_one(&mut *conn)
     .await?;
@@ -172,11 +192,12 @@ async fn check_server(conn: &mut PgConnection) -> Result<()> {
              'UTF8' template template0"
         )));
     }
-    // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı).
+    // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı), and a part
+    // of a word must be folded as the word is (ICU gives a Greek word's last sigma a form of its own).
     if !folds {
         return Err(Error::Unsuitable(
-            "the database's locale does not fold A-Z to a-z; create one with: create database codesearch \
-             locale 'C.UTF-8' template template0"
+            "the database's locale folds letters in a way that would lose matches; create a database with: \
+             create database codesearch locale_provider libc locale 'C.UTF-8' template template0"
                 .to_owned(),
         ));
     }

@@ -21,7 +21,7 @@ pub use documents::{Chunk, File};
 pub use error::{Error, Result};
 pub use repos::Repo;
 pub use shards::IndexProgress;
-pub use writer::{FileRow, Loader, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
+pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
 /// A shard: one partition of `chunks` and of `files`, with one trigram index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

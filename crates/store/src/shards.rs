@@ -18,14 +18,16 @@ pub struct IndexProgress {
 impl Store {
     /// Builds the trigram index of a shard, unless it has one.
     ///
-    /// The build is one transaction: however it ends, the shard has a whole index or none.
+    /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
+    /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
     /// `memory_kb` bounds what the server uses for it before it spills.
     pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
         let mut conn = self.helper().await?;
         let sql = format!(
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;
-             create index if not exists chunks_{0:03}_trgm on chunks_{0:03} using gin (contents gin_trgm_ops)",
+             create index if not exists chunks_{0:03}_trgm on chunks_{0:03} using gin (contents gin_trgm_ops);
+             analyze chunks_{0:03}",
             shard.0
         );
         conn.execute(AssertSqlSafe(sql)).await?;
@@ -81,6 +83,13 @@ impl Store {
 /// Drops the index of a shard that is about to be filled: filling goes much faster without.
 pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     conn.execute(AssertSqlSafe(format!("drop index if exists chunks_{:03}_trgm", shard.0))).await?;
+    Ok(())
+}
+
+/// Empties a shard of which nothing is needed any more.
+pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    drop_index(conn, shard).await?;
+    conn.execute(AssertSqlSafe(format!("truncate chunks_{:03}", shard.0))).await?;
     Ok(())
 }
 

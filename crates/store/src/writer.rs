@@ -23,6 +23,17 @@ const WRITE_LOCK: i64 = 0x6373_0000_0000;
 /// killed, its statements go on until they notice; the next ingest ends them and waits for the last.
 const HELPER_LOCK: i64 = WRITE_LOCK + 1;
 
+/// A repository that is or will be indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepoRow {
+    /// Its key.
+    pub id: RepoId,
+    /// Its name.
+    pub name: String,
+    /// The folder it is read from.
+    pub source: String,
+}
+
 /// A file that the walk has seen.
 #[derive(Clone, Debug)]
 pub struct SeenRow {
@@ -116,6 +127,7 @@ struct Fill {
     shard: ShardId,
     chunks: i32,
     bytes: i64,
+    /// It has files and a whole index.
     live: bool,
 }
 
@@ -152,13 +164,17 @@ impl Store {
              create temp table todo (number bigint primary key, repo int, path text, bytes bigint);
              create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
                                        stamp bigint, language text);
-             create temp table left_out (repo int, path text, bytes bigint, stamp bigint, reason text)",
+             create temp table left_out (repo int, path text, bytes bigint, stamp bigint, reason text);
+             create index loaded_path on loaded (repo, path);
+             create index left_out_path on left_out (repo, path)",
         )
         .await?;
         let (sweep,): (bool,) =
             sqlx::query_as("select unfinished from state").fetch_one(&mut conn).await?;
         let rows: Vec<(i16, i32, i64, bool)> = sqlx::query_as(
-            "select shard, chunks, bytes, live_from is not null from shards order by shard",
+            "select shard, chunks, bytes, live_from is not null
+                 and to_regclass(format('chunks_%s_trgm', lpad(shard::text, 3, '0'))) is not null
+             from shards order by shard",
         )
         .fetch_all(&mut conn)
         .await?;
@@ -209,6 +225,27 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
+/// Makes shards fresh again in which nothing is left. The epoch goes on, so that no later search
+/// has them in its catalog.
+async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
+    let empty: Vec<(i16,)> = sqlx::query_as(
+        "update shards s set live_from = null, chunks = 0
+         where live_from is not null and bytes = 0
+           and not exists (select from files f where f.shard = s.shard)
+           and not exists (select from blobs b where b.shard = s.shard)
+         returning shard",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for (shard,) in &empty {
+        shards::empty(conn, ShardId(*shard)).await?;
+    }
+    if !empty.is_empty() {
+        conn.execute("update state set epoch = epoch + 1").await?;
+    }
+    Ok(())
+}
+
 impl Loader {
     /// Stores contents in a shard, all or nothing.
     pub async fn store(&mut self, shard: ShardId, contents: &[Contents]) -> Result<()> {
@@ -232,17 +269,21 @@ impl Loader {
 }
 
 impl Writer {
-    /// The key of a repository, which is made when it is new, and the folder it came from so far.
-    pub async fn repo(&mut self, name: &str, source: &str) -> Result<(RepoId, Option<String>)> {
-        let known: Option<(i32, String)> = sqlx::query_as(
-            "select id, source from repos where name = $1 and indexed_at is not null",
-        )
-        .bind(name)
-        .fetch_optional(&mut self.conn)
-        .await?;
-        if let Some((id, source)) = known {
-            return Ok((RepoId(id), Some(source)));
-        }
+    /// Every repository that is indexed.
+    pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
+        let rows: Vec<(i32, String, String)> =
+            sqlx::query_as("select id, name, source from repos where indexed_at is not null")
+                .fetch_all(&mut self.conn)
+                .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(id, name, source)| RepoRow { id: RepoId(id), name, source })
+            .collect())
+    }
+
+    /// A key for a repository that is not indexed yet. Nothing of it is seen before the switch.
+    pub async fn new_repo(&mut self, name: &str, source: &str) -> Result<RepoId> {
+        // An ingest that was killed may have left the name behind.
         let (id,): (i32,) = sqlx::query_as(
             "insert into repos (name, source) values ($1, $2)
              on conflict (name) do update set source = excluded.source returning id",
@@ -251,29 +292,7 @@ impl Writer {
         .bind(source)
         .fetch_one(&mut self.conn)
         .await?;
-        Ok((RepoId(id), None))
-    }
-
-    /// Indexed repositories whose folder lies at or below `folder`: key, name, source.
-    pub async fn repos_below(&mut self, folder: &str) -> Result<Vec<(RepoId, String, String)>> {
-        let rows: Vec<(i32, String, String)> = sqlx::query_as(
-            "select id, name, source from repos
-             where indexed_at is not null and (source = $1 or starts_with(source, rtrim($1, '/') || '/'))",
-        )
-        .bind(folder)
-        .fetch_all(&mut self.conn)
-        .await?;
-        Ok(rows.into_iter().map(|(id, name, source)| (RepoId(id), name, source)).collect())
-    }
-
-    /// The key of an indexed repository.
-    pub async fn find_repo(&mut self, name: &str) -> Result<Option<RepoId>> {
-        let row: Option<(i32,)> =
-            sqlx::query_as("select id from repos where name = $1 and indexed_at is not null")
-                .bind(name)
-                .fetch_optional(&mut self.conn)
-                .await?;
-        Ok(row.map(|(id,)| RepoId(id)))
+        Ok(RepoId(id))
     }
 
     /// Adds files that the walk has seen.
@@ -428,19 +447,20 @@ impl Writer {
         copy::send(&mut self.conn, statement, rows).await
     }
 
-    /// Makes the new state of these repositories the current one, in one transaction, and removes
-    /// those in `gone`. `sources` are the folders they were read from.
+    /// Makes the new state of these repositories the current one, in one transaction, removes those
+    /// in `gone` (which are others), and makes the shards live that were `indexed` for it.
     pub async fn switch(
         &mut self,
-        repos: &[(RepoId, String)],
+        repos: &[RepoRow],
         gone: &[RepoId],
+        indexed: &[ShardId],
     ) -> Result<Switched> {
-        let ids: Vec<i32> = repos.iter().map(|(id, _)| id.0).collect();
-        let sources: Vec<&str> = repos.iter().map(|(_, source)| source.as_str()).collect();
+        let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
+        let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
+        let sources: Vec<&str> = repos.iter().map(|repo| repo.source.as_str()).collect();
         let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
-        let fresh: Vec<i16> = self.unindexed().iter().map(|(shard, _)| shard.0).collect();
+        let fresh: Vec<i16> = indexed.iter().map(|shard| shard.0).collect();
 
-        self.conn.execute("create index if not exists loaded_path on loaded (repo, path)").await?;
         self.conn.execute("analyze loaded; analyze left_out").await?;
         let mut tx = self.conn.begin().await?;
         // Files that were read again and are what they were.
@@ -522,11 +542,21 @@ impl Writer {
         .execute(&mut *tx)
         .await?
         .rows_affected();
+        // Two repositories may have changed names with each other.
         sqlx::query(
-            "update repos r set source = given.source, indexed_at = now(),
+            "update repos r set name = format('(being renamed: %s)', id)
+             from unnest($1::int[], $2::text[]) given (given_id, given_name)
+             where id = given_id and name <> given_name",
+        )
+        .bind(&ids)
+        .bind(&names)
+        .execute(&mut *tx)
+        .await?;
+        sqlx::query(
+            "update repos r set name = given.name, source = given.source, indexed_at = now(),
                  files = coalesce(f.files, 0), bytes = coalesce(f.bytes, 0),
                  shards = coalesce(f.shards, '{}'), skipped = coalesce(k.skipped, 0)
-             from unnest($1::int[], $2::text[]) given (id, source)
+             from unnest($1::int[], $2::text[], $3::text[]) given (id, source, name)
              left join (select repo, count(*) files, sum(bytes)::bigint bytes,
                                array_agg(distinct shard) shards
                         from files where died = 2147483647 and repo = any($1) group by repo) f
@@ -538,11 +568,13 @@ impl Writer {
         )
         .bind(&ids)
         .bind(&sources)
+        .bind(&names)
         .execute(&mut *tx)
         .await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         sqlx::query(
-            "update shards set live_from = (select epoch + 1 from state) where shard = any($1)",
+            "update shards set live_from = coalesce(live_from, (select epoch + 1 from state))
+             where shard = any($1)",
         )
         .bind(&fresh)
         .execute(&mut *tx)
@@ -632,6 +664,7 @@ impl Writer {
                 .execute(&mut *tx)
                 .await?;
             }
+            free_empty_shards(&mut tx).await?;
         }
         tx.commit().await?;
         Ok(())

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use anyhow::Result;
 use cluster::Cluster;
 use indicatif::HumanBytes;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
 use crate::database::{close_cluster, cluster_options, external};
@@ -12,9 +13,9 @@ use crate::database::{close_cluster, cluster_options, external};
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {
         return match args.what {
-            DbCommand::Url => Ok(say(url)),
-            DbCommand::PsqlHint => Ok(say("psql \"$DATABASE_URL\"")),
-            DbCommand::Status => Ok(say("DATABASE_URL is set: no private Postgres is used")),
+            DbCommand::Url => said(url),
+            DbCommand::PsqlHint => said("psql \"$DATABASE_URL\""),
+            DbCommand::Status => said("DATABASE_URL is set: no private Postgres is used"),
             _ => anyhow::bail!(
                 "DATABASE_URL is set: no private Postgres is used, so there is none to start or stop"
             ),
@@ -25,53 +26,52 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     match args.what {
         DbCommand::Status => {
             let status = cluster::status(&options)?;
-            println!("home:    {}", status.home.display());
+            say!("home:    {}", status.home.display());
             match status.build {
                 Some(build) => {
-                    println!(
-                        "build:   PostgreSQL {} in {}",
-                        build.version,
-                        build.programs.display()
-                    );
+                    say!("build:   PostgreSQL {} in {}", build.version, build.programs.display());
                 }
-                None => println!(
+                None => say!(
                     "build:   none yet; the first command that needs it finds or downloads one"
                 ),
             }
             match status.pid {
-                Some(pid) => println!(
+                Some(pid) => say!(
                     "running: yes, process {pid}{}",
                     if status.kept { ", until: codesearch db stop" } else { "" }
                 ),
-                None => println!("running: no"),
+                None => say!("running: no"),
             }
-            println!("data:    {}", HumanBytes(status.bytes));
+            say!("data:    {}", HumanBytes(status.bytes));
             Ok(if status.pid.is_some() { crate::FOUND } else { crate::NOTHING })
         }
         DbCommand::Start => {
             let cluster = Cluster::open(&options)?;
             cluster.keep()?;
-            println!("running, until: codesearch db stop");
+            say!("running, until: codesearch db stop");
             close_cluster(cluster);
             Ok(crate::FOUND)
         }
         DbCommand::Stop { force } => {
-            Ok(say(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" }))
+            said(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" })
         }
         DbCommand::Url => with_cluster(&options, |cluster| {
-            format!(
-                "postgresql://{}@localhost/{}?host={}",
-                cluster.name(),
-                database.index,
-                socket(cluster)
-            )
+            let socket = utf8_percent_encode(&socket(cluster), NON_ALPHANUMERIC).to_string();
+            let index = utf8_percent_encode(&database.index, NON_ALPHANUMERIC);
+            format!("postgresql://{}@localhost/{index}?host={socket}", cluster.name())
         }),
         DbCommand::PsqlHint => with_cluster(&options, |cluster| {
-            format!("psql -h '{}' -U {} {}", socket(cluster), cluster.name(), database.index)
+            let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+            format!(
+                "psql -h {} -U {} {}",
+                quoted(&socket(cluster)),
+                cluster.name(),
+                quoted(&database.index)
+            )
         }),
         DbCommand::Hold => {
             let cluster = Cluster::open(&options)?;
-            println!("{}", socket(&cluster));
+            say!("{}", socket(&cluster));
             std::io::stdout().flush()?;
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             close_cluster(cluster);
@@ -80,9 +80,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     }
 }
 
-fn say(text: &str) -> u8 {
-    println!("{text}");
-    crate::FOUND
+fn said(text: &str) -> Result<u8> {
+    say!("{text}");
+    Ok(crate::FOUND)
 }
 
 fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -> Result<u8> {
@@ -94,5 +94,5 @@ fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -
             "codesearch: the private Postgres is not running now; start it with: codesearch db start"
         );
     }
-    Ok(say(&text))
+    said(&text)
 }

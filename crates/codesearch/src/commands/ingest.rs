@@ -18,8 +18,8 @@ const CONNECTIONS: u32 = 2;
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     check_paths(&args.paths)?;
     Database::open(database, CONNECTIONS)?.run(async |store| {
-        ingest(store, &args.paths, &args.how).await?;
-        Ok(crate::FOUND)
+        let report = ingest(store, &args.paths, &args.how).await?;
+        Ok(if report.untouched.is_empty() { crate::FOUND } else { crate::FAILED })
     })
 }
 
@@ -33,7 +33,11 @@ pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
 }
 
 /// Ingests, and prints a summary.
-pub(crate) async fn ingest(store: &Store, paths: &[PathBuf], how: &IngestOptions) -> Result<()> {
+pub(crate) async fn ingest(
+    store: &Store,
+    paths: &[PathBuf],
+    how: &IngestOptions,
+) -> Result<Report> {
     let shards = store.init(how.shards).await?;
     if shards != how.shards {
         tracing::debug!("the index has {shards} shards");
@@ -49,14 +53,15 @@ pub(crate) async fn ingest(store: &Store, paths: &[PathBuf], how: &IngestOptions
     let report = ingest::run(store, &options, &|event| progress.event(event)).await;
     progress.finish();
     let report = report?;
-    print_summary(store, &report).await
+    print_summary(store, &report).await?;
+    Ok(report)
 }
 
 async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     let repos = store.repos().await?;
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
-    println!(
+    say!(
         "{} seen in {}: {} read, {} new or changed, {} gone or changed",
         count(report.seen.files, "file"),
         count(report.repos.len() as i64, "repository"),
@@ -65,9 +70,9 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         HumanCount(report.retired_files as u64),
     );
     for name in &report.removed {
-        println!("removed: {name}, whose folder is gone or has another name");
+        say!("removed: {name}, whose folder is gone");
     }
-    println!(
+    say!(
         "indexed: {} in {}, {} of text",
         count(files, "file"),
         count(repos.len() as i64, "repository"),
@@ -83,19 +88,19 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         .collect();
     if !reasons.is_empty() {
         let all = skipped.values().sum();
-        println!(
+        say!(
             "left out: {} ({}); codesearch repos --skipped NAME lists them",
             count(all, "file"),
             reasons.join(", ")
         );
     }
     let (tables, indexes) = store.size_on_disk().await?;
-    println!(
+    say!(
         "on disk: {} of tables and {} of trigram indexes",
         HumanBytes(tables as u64),
         HumanBytes(indexes as u64)
     );
-    println!(
+    say!(
         "seconds: {:.1} looking, {:.1} reading and storing, {:.1} indexing, {:.1} switching over",
         seconds(report.walk),
         seconds(report.load),

@@ -21,17 +21,17 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             let skipped = store.skipped(repo.id).await?;
             for (path, bytes, reason) in &skipped {
                 if args.json {
-                    println!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
+                    say!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
                 } else {
                     let reason = SkipReason::of(reason).map_or_else(|| reason.clone(), |r| r.to_string());
-                    println!("{:>10}  {reason:<24}  {path}", HumanBytes(*bytes as u64).to_string());
+                    say!("{:>10}  {reason:<24}  {path}", HumanBytes(*bytes as u64).to_string());
                 }
             }
             return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
         }
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json && !repos.is_empty() {
-            println!("{:<width$} {:>9} {:>12} {:>9}  READ AT", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
+            say!("{:<width$} {:>9} {:>12} {:>9}  READ AT", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
         }
         for repo in &repos {
             if args.json {
@@ -39,9 +39,9 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
                     "skipped": repo.skipped, "indexed_at": repo.indexed_at,
                 });
-                println!("{line}");
+                say!("{line}");
             } else {
-                println!(
+                say!(
                     "{:<width$} {:>9} {:>12} {:>9}  {}",
                     repo.name,
                     repo.files,
@@ -63,7 +63,7 @@ pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {
     Database::open(database, 1)?.run(async |store| {
         let progress = IngestProgress::new();
         ingest::remove(store, &args.names, &|event| progress.event(event)).await?;
-        println!("removed {}", count(args.names.len() as i64, "repository"));
+        say!("removed {}", count(args.names.len() as i64, "repository"));
         Ok(crate::FOUND)
     })
 }
@@ -74,7 +74,7 @@ pub(crate) fn init(database: &DatabaseArgs, args: &InitArgs) -> Result<u8> {
         if shards != args.shards {
             anyhow::bail!("the index has {shards} shards already, and their number is fixed");
         }
-        println!("the index has {shards} shards");
+        say!("the index has {shards} shards");
         Ok(crate::FOUND)
     })
 }

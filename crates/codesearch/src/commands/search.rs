@@ -1,38 +1,43 @@
 //! `codesearch search`: print what matches.
 
 use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{Filter, Request, Searcher, Stats, Stopped};
 use query::{Case, Matcher, Pattern};
+use tokio::sync::mpsc;
 
 use crate::cli::{DatabaseArgs, SearchArgs};
 use crate::database::Database;
 use crate::print::{Json, Printer, Text};
 
+/// Files that the search may be ahead of the printing.
+const FOUND_AHEAD: usize = 64;
+
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
-    let request = request(args)?;
+    let request = Arc::new(request(args)?);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
         let mut printer = printer(args);
-        let mut failed = None;
-        let stats = searcher
-            .search(&request, |file| {
-                let mut done = printer.file(&mut out, &file);
+        let (found, files) = mpsc::channel(FOUND_AHEAD);
+        let print = async {
+            // Its own: when printing fails, nobody listens to the search any longer, and it ends.
+            let mut files = files;
+            while let Some(file) = files.recv().await {
+                printer.file(&mut out, &file)?;
                 // On a terminal each file is shown when it is found; a pipe wants throughput.
                 if stdout().is_terminal() {
-                    done = done.and_then(|()| out.flush());
+                    out.flush()?;
                 }
-                failed = done.err();
-                failed.is_none()
-            })
-            .await?;
-        let ended = match failed {
-            Some(error) => Err(error),
-            None => printer.end(&mut out, &stats).and_then(|()| out.flush()),
+            }
+            Ok::<_, std::io::Error>(())
         };
+        let (stats, done) = tokio::join!(searcher.search(&request, found), print);
+        let stats = stats?;
+        let ended = done.and_then(|()| printer.end(&mut out, &stats)).and_then(|()| out.flush());
         match ended {
             // Whoever reads has seen enough: `codesearch search x | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -52,7 +52,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8>
     let done = database.runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = told_to_stop()?;
-        println!("serving on http://{address}/");
+        say!("serving on http://{address}/");
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move {
             loop {

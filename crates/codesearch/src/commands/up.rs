@@ -13,14 +13,14 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         args.paths.push(sample()?);
         // The sample's repositories are plain folders.
         args.how.depth = args.how.depth.or(Some(1));
-        println!("no folder given: using the sample in {}", args.paths[0].display());
+        say!("no folder given: using the sample in {}", args.paths[0].display());
     }
     ingest::check_paths(&args.paths)?;
     let listener = serve::bind(args.serve.listen)?;
     let database = Database::open(database, serve::connections())?;
     let done = database.runtime.block_on(async {
         tokio::select! {
-            done = ingest::ingest(&database.store, &args.paths, &args.how) => done.map(|()| true),
+            done = ingest::ingest(&database.store, &args.paths, &args.how) => done.map(|_| true),
             _ = tokio::signal::ctrl_c() => Ok(false),
         }
     });

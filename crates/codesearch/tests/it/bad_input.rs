@@ -23,7 +23,7 @@ fn folders_that_cannot_be_indexed() {
     for (args, expected) in [
         (&["ingest", "nowhere"][..], "cannot read nowhere: No such file or directory (os error 2)"),
         (&["ingest", "file"], "file is not a folder; name the folder that holds the repositories"),
-        (&["ingest", "empty"], "empty holds no files"),
+        (&["ingest", "empty"], "no files in empty"),
         (&["ingest", "--depth", "5", "r"], "r has no folders 5 levels down"),
         (&["up", "nowhere"], "cannot read nowhere: No such file or directory (os error 2)"),
     ] {
@@ -70,10 +70,7 @@ fn databases_that_cannot_be_used() {
     let refused = complaint(run("postgresql://nobody@127.0.0.1:1/none"));
     assert!(refused.starts_with("cannot reach the database: "), "{refused}");
     let none = complaint(run("not a url"));
-    assert!(
-        none.starts_with("cannot reach the database: DATABASE_URL is not a URL of Postgres"),
-        "{none}"
-    );
+    assert!(none.starts_with("DATABASE_URL is not a URL of Postgres"), "{none}");
 
     // A database that is there, but not as it must be.
     let fixture = Fixture::new();

@@ -88,6 +88,13 @@ fn the_last_user_stops_it_and_a_killed_one_leaves_it_to_the_next() {
 #[test]
 fn many_programs_start_it_at_once() {
     let home = Home::new();
+    // On nothing at all: one makes the data directory and prepares the database, the others wait.
+    let children: Vec<_> =
+        (0..8).map(|_| home.command(&["repos"]).stderr(Stdio::piped()).spawn().unwrap()).collect();
+    for child in children {
+        let ran = Ran::of(child.wait_with_output().unwrap()).code(1);
+        assert!(ran.err.contains("nothing is indexed yet"), "{}", ran.err);
+    }
     home.ingest();
     for _ in 0..3 {
         let children: Vec<_> = (0..8)
@@ -153,7 +160,7 @@ fn it_is_closed_to_others_and_keeps_what_it_is_given() {
         "select string_agg(distinct concat_ws(' ', type, auth_method), ',') from pg_hba_file_rules";
     assert_eq!(fixture.sql::<String>(hba), "local peer");
     let socket = setting("unix_socket_directories");
-    assert_eq!(fs::metadata(socket).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(socket.trim_matches('"')).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(fixture.sql::<bool>("select show_trgm('日本語') <> '{}'"));
 }
 
@@ -195,7 +202,7 @@ fn builds_that_cannot_be_used() {
 #[test]
 fn a_deep_home_has_its_socket_elsewhere() {
     let home = Home::new();
-    let deep = home.folder.path().join("it's a long way/".repeat(8));
+    let deep = home.folder.path().join("it's a long, long way/".repeat(6));
     fs::create_dir_all(&deep).unwrap();
     home.ingest();
     let moved = deep.join("home");
@@ -241,7 +248,6 @@ fn an_ordinary_user_owns_the_server() {
         return;
     }
     let home = Home::new();
-    const NOBODY: u32 = 65534;
     std::os::unix::fs::chown(home.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let binary = home.folder.path().join("codesearch");
     fs::copy(env!("CARGO_BIN_EXE_codesearch"), &binary).unwrap();
@@ -256,9 +262,18 @@ fn an_ordinary_user_owns_the_server() {
     };
     run(&["ingest", "--shards", "2", "r"]).code(0);
     assert_eq!(run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
+    // Root would spoil it for them, and is told so.
+    let mut root = clean_command();
+    let theirs = home.folder.path().join(".local/share/codesearch");
+    let ran = Ran::of(root.arg("--home").arg(theirs).args(["search", "hello"]).output().unwrap());
+    assert!(ran.code(2).err.contains("belongs to the user 'nobody'"));
+    run(&["search", "hello"]).code(0);
     let data = home.folder.path().join(".local/share/codesearch/data");
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&fs::metadata(data).unwrap()), NOBODY);
 }
+
+/// The user `nobody`.
+const NOBODY: u32 = 65534;
 
 fn is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0

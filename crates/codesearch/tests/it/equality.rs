@@ -1,6 +1,7 @@
 //! The answer equals a brute-force scan, and what ripgrep finds.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -113,7 +114,7 @@ fn awkward(fixture: &Fixture) {
     fixture.write("r/large.txt", "error\n".repeat(200_000));
     let mut minified = String::from("function m(){");
     for n in 0..60_000 {
-        minified.push_str(&format!("var v{n}={n};"));
+        write!(minified, "var v{n}={n};").unwrap();
         if n == 45_000 {
             minified.push_str("needle-in-the-long-line");
         }
@@ -125,7 +126,7 @@ fn awkward(fixture: &Fixture) {
                 static int kmem_alloc(void);\nstatic\nint x;\nxyz42 color colour ababe one four deadlock Deadlock\n";
     for n in 0..40 {
         let mut text = code.repeat(n * 7 % 40 + 1);
-        text.push_str(&format!("unique{n} line ${{n}}\n"));
+        writeln!(text, "unique{n} line ${{n}}").unwrap();
         fixture.write(&format!("s{}/deep/{n}.go", n % 3), text);
     }
 }

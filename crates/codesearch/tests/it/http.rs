@@ -33,7 +33,7 @@ fn json_for_programs() {
             }],
         })
     );
-    let stats = &answer["stats"];
+    let told = &answer["stats"];
     for (key, value) in [
         ("files", json!(3)),
         ("matches", json!(32)),
@@ -43,9 +43,9 @@ fn json_for_programs() {
         ("complete", json!(true)),
         ("stopped_because", json!(null)),
     ] {
-        assert_eq!(stats[key], value, "{key}");
+        assert_eq!(told[key], value, "{key}");
     }
-    assert!(stats["duration_ms"].as_f64().unwrap() > 0.0);
+    assert!(told["duration_ms"].as_f64().unwrap() > 0.0);
 
     for limit in ["limit=2", "num=2", "limit=2&num=1"] {
         let (_, answer) = server.json(&format!("/search?q=func&{limit}"));
@@ -53,6 +53,16 @@ fn json_for_programs() {
         assert_eq!(answer["stats"]["complete"], false);
         assert_eq!(answer["stats"]["stopped_because"], "limit");
     }
+    // A large or unlimited answer is streamed, and is the same.
+    let mut streamed = server.json("/search?q=gr%C3%B6%C3%9Fe|func&limit=0").1;
+    let mut sorted = answer.clone();
+    for one in [&mut streamed, &mut sorted] {
+        one["stats"]["duration_ms"] = json!(0);
+        one["files"].as_array_mut().unwrap().sort_by_key(|file| file["path"].to_string());
+    }
+    assert_eq!(streamed, sorted);
+    assert_eq!(server.json("/search?q=nowhere-at-all&limit=0").1["files"], json!([]));
+
     assert_eq!(server.json("/search?q=FUNC&case=yes").1["stats"]["files"], 0);
     assert_eq!(server.json("/search?q=FUNC&case=no").1["stats"]["files"], 3);
     assert_eq!(server.json("/search?q=func&lang=markdown").1["stats"]["files"], 1);
@@ -96,6 +106,8 @@ fn errors_have_a_status_and_a_sentence() {
         ("/search?q=a&limit=-1", 400),
         ("/search?q=a&limit=many", 400),
         ("/search?q=a&case=maybe", 400),
+        ("/search?q=a&q=b", 400),
+        ("/search?q=a&format=xml", 400),
         ("/search?q=a&repo=(", 400),
         ("/search?q=%5Cw%7B1000%7D%7B100%7D", 400),
         ("/search?q=a%0Ab", 400),

@@ -156,7 +156,7 @@ fn an_unreadable_file_is_left_out_and_the_rest_is_not() {
     let fixture = Fixture::new();
     fixture.write("r/open.txt", "open\n");
     fixture.write("r/closed.txt", "closed\n");
-    fs::set_permissions(fixture.path().join("r/closed.txt"), fs::Permissions::from_mode(0))
+    fs::set_permissions(fixture.path().join("r/closed.txt"), fs::Permissions::from_mode(0o000))
         .unwrap();
     let out = fixture.ingest().out;
     if fs::read(fixture.path().join("r/closed.txt")).is_err() {
@@ -194,4 +194,115 @@ fn large_ingests_fill_several_shards_and_small_ones_the_emptiest() {
     fixture.check_invariants();
     assert_eq!(fixture.sql::<i64>(used), before);
     assert_eq!(fixture.search(&["a little more"]), ["r0/more.txt:1:a little more"]);
+}
+
+#[test]
+fn a_moved_repository_is_the_same_and_a_second_clone_is_another() {
+    let fixture = Fixture::new();
+    let origin = "[remote \"origin\"]\n\turl = https://example.org/x/y\n";
+    fixture.write("in/old/.git/config", origin);
+    fixture.write("in/old/a.txt", "clone one\n");
+    let ingest = || fixture.run(&["ingest", "--shards", "2", "in"]).code(0);
+    ingest();
+    fs::rename(fixture.path().join("in/old"), fixture.path().join("in/new")).unwrap();
+    fixture.write("in/new/a.txt", "clone one, changed\n");
+    let ran = ingest();
+    assert!(
+        ran.err.contains("is now example.org/x/y in") && !ran.out.contains("removed"),
+        "{ran:?}"
+    );
+    assert_eq!(fixture.search(&["clone"]), ["example.org/x/y/a.txt:1:clone one, changed"]);
+    fixture.check_invariants();
+
+    // A second clone of the same origin has a name of its own, also when it is named alone.
+    fixture.write("in/second/.git/config", origin);
+    fixture.write("in/second/a.txt", "clone two\n");
+    let both = ["example.org/x/y/a.txt:1:clone one, changed", "second/a.txt:1:clone two"];
+    ingest();
+    assert_eq!(fixture.search(&["clone"]), both);
+    fixture.run(&["ingest", "in/second"]).code(0);
+    assert_eq!(fixture.search(&["clone"]), both);
+    // A new origin renames.
+    fixture.write(
+        "in/second/.git/config",
+        "[remote \"origin\"]\nurl = git@example.org:new/name.git\n",
+    );
+    ingest();
+    assert_eq!(fixture.search(&["-l", "two"]), ["example.org/new/name/a.txt"]);
+    // Two origins that change places.
+    fixture
+        .write("in/new/.git/config", "[remote \"origin\"]\nurl = https://example.org/new/name\n");
+    fixture.write("in/second/.git/config", origin);
+    ingest();
+    ingest();
+    assert_eq!(fixture.search(&["clone"]).len(), 2);
+    fixture.check_invariants();
+
+    // Two folders of one name.
+    fixture.write("s1/src/a.txt", "source one\n");
+    fixture.write("s2/src/a.txt", "source two\n");
+    fixture.run(&["ingest", "s1/src"]).code(0);
+    fixture.run(&["ingest", "s2/src"]).code(0);
+    assert_eq!(fixture.search(&["-l", "source"]).len(), 2);
+    fixture.check_invariants();
+}
+
+#[test]
+fn what_cannot_be_read_stays_as_it_was() {
+    let fixture = Fixture::new();
+    for repo in ["r1", "r2"] {
+        fixture.write(&format!("in/{repo}/.git/config"), "");
+        fixture.write(&format!("in/{repo}/a.txt"), "hello\n");
+    }
+    fixture.run(&["ingest", "--shards", "2", "in"]).code(0);
+    let hello = ["r1/a.txt:1:hello", "r2/a.txt:1:hello"];
+    // Root may read everything, whatever the mode: nothing to see then.
+    let mode = |path: &str, mode| {
+        fs::set_permissions(fixture.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for (path, closed) in [("in", 0o444), ("in/r1", 0o444), ("in/r1", 0o000), ("in/r2", 0o111)] {
+        mode(path, closed);
+        if fs::read_dir(fixture.path().join(path).join("r1")).is_err() || closed != 0o444 {
+            let ran = fixture.run(&["ingest", "in"]);
+            if ran.status.code() == Some(2) {
+                assert!(
+                    ran.err.contains("cannot read") || ran.err.contains("cannot be read"),
+                    "{}",
+                    ran.err
+                );
+            }
+            assert!(!ran.out.contains("removed"), "{}", ran.out);
+        }
+        mode(path, 0o755);
+        assert_eq!(fixture.search(&["hello"]), hello, "{path} {closed:o}");
+    }
+    fixture.check_invariants();
+}
+
+#[test]
+fn removing_after_a_killed_ingest_leaves_whole_shards() {
+    let fixture = Fixture::new();
+    fixture.write("a/a.txt", "first\n");
+    fixture.ingest();
+    // Contents that an ingest stored before it was killed.
+    fixture.exec(
+        "insert into chunks (shard, n, blob, line, start, contents) values (3, 0, 0, 1, 0, 'left behind');
+         insert into blobs (oid, shard, id, bytes, lines, chunks)
+             values (decode(repeat('ab', 20), 'hex'), 3, 0, 11, 1, 1);
+         update shards set chunks = 1, bytes = 11 where shard = 3;
+         update state set unfinished = true",
+    );
+    fixture.write("b/b.txt", "second\n");
+    fixture.run(&["ingest", "b"]).code(0);
+    fixture.check_invariants();
+    assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 2);
+    fixture.run(&["remove", "a"]).code(0);
+    fixture.check_invariants();
+    fixture.run(&["remove", "b"]).code(0);
+    fixture.check_invariants();
+    assert_eq!(fixture.sql::<i64>("select count(*) from shards where live_from is not null"), 0);
+    // An emptied shard can be filled again.
+    fixture.ingest();
+    assert_eq!(fixture.search(&["-l", "first|second"]), ["a/a.txt", "b/b.txt"]);
+    fixture.check_invariants();
 }

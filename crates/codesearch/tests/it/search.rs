@@ -97,14 +97,22 @@ fn json_lines_as_ripgrep_writes_them() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let fixture = Fixture::new();
-    fixture.write("r/many.txt", "line\n".repeat(200_000));
+    for n in 0..300 {
+        fixture.write(&format!("r/many{n}.txt"), format!("{n}\n{}", "line\n".repeat(2000)));
+    }
     fixture.ingest();
+    // In a few files, so that the search is still going when the reader leaves.
     let mut child = fixture
-        .command(&["search", "line"])
+        .command(&["search", "--limit", "0", "line"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));
+    let mut child =
+        fixture.command(&["repos"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));

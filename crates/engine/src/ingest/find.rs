@@ -1,6 +1,5 @@
-//! Which repositories lie below a folder, and what they are called.
+//! Which repositories lie below a folder.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,21 +9,23 @@ use super::Error;
 
 /// A repository on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its name: host and path of its origin, or else where it lies.
-    pub name: String,
+pub(crate) struct Found {
     /// Its folder, absolute.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
+    /// The host and path of its origin, if it has one.
+    pub(crate) origin: Option<String>,
     /// Its path below the folder that was named, or that folder's own name.
-    below: String,
+    pub(crate) below: String,
 }
 
 /// What lies below a folder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Below {
     pub(crate) repos: Vec<Found>,
     /// Folders beside repositories that hold none.
     pub(crate) loose: Vec<PathBuf>,
+    /// Folders that cannot be looked into, so that nobody knows what they hold.
+    pub(crate) closed: Vec<PathBuf>,
 }
 
 /// The repositories below `path`: every folder with a `.git` (not looked into for more), or every
@@ -34,24 +35,21 @@ pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, E
     if !root.is_dir() {
         return Err(Error::NotAFolder(path.to_owned()));
     }
+    let failed = |cause| Error::Path { path: path.to_owned(), cause };
+    look_into(&root).map_err(failed)?;
+    let mut below = Below::default();
     let mut folders = Vec::new();
-    let mut loose = Vec::new();
-    match depth {
-        Some(depth) => {
-            at_depth(&root, depth, &mut folders)?;
-            if folders.is_empty() {
-                return Err(Error::NoFolders { path: path.to_owned(), depth });
-            }
+    if let Some(depth) = depth {
+        at_depth(&root, depth, &mut folders, &mut below.closed);
+        if folders.is_empty() && below.closed.is_empty() {
+            return Err(Error::NoFolders { path: path.to_owned(), depth });
         }
-        None => {
-            if !with_git(&root, &mut folders, &mut loose)? {
-                folders.push(root.clone());
-                loose.clear();
-            }
-        }
+    } else if !with_git(&root, &mut folders, &mut below) {
+        folders.push(root.clone());
+        below.loose.clear();
     }
-    let repos = folders.into_iter().map(|folder| named(&root, folder)).collect();
-    Ok(Below { repos, loose })
+    below.repos = folders.into_iter().map(|folder| named(&root, folder)).collect();
+    Ok(below)
 }
 
 /// The absolute path, links resolved.
@@ -59,45 +57,56 @@ pub(crate) fn canonical(path: &Path) -> Result<PathBuf, Error> {
     fs::canonicalize(path).map_err(|cause| Error::Path { path: path.to_owned(), cause })
 }
 
-fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>) -> Result<(), Error> {
-    if depth == 0 {
-        folders.push(folder.to_owned());
-        return Ok(());
-    }
-    subfolders(folder)?.iter().try_for_each(|sub| at_depth(sub, depth - 1, folders))
+/// Whether a folder can be listed and entered.
+pub(crate) fn look_into(folder: &Path) -> std::io::Result<()> {
+    fs::read_dir(folder)?;
+    fs::metadata(folder.join(".")).map(drop)
 }
 
-/// Collects the repositories at and below `folder`; says whether there are any. Below a folder that
-/// cannot be read there are none.
-fn with_git(
-    folder: &Path,
-    repos: &mut Vec<PathBuf>,
-    loose: &mut Vec<PathBuf>,
-) -> Result<bool, Error> {
-    if folder.join(".git").exists() {
-        repos.push(folder.to_owned());
-        return Ok(true);
+fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>, closed: &mut Vec<PathBuf>) {
+    if depth == 0 {
+        folders.push(folder.to_owned());
+        return;
     }
+    match subfolders(folder) {
+        Ok(subs) => subs.iter().for_each(|sub| at_depth(sub, depth - 1, folders, closed)),
+        Err(_) => closed.push(folder.to_owned()),
+    }
+}
+
+/// Collects the repositories at and below `folder`; says whether there are any.
+fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut Below) -> bool {
+    let subs = match (folder.join(".git").try_exists(), subfolders(folder)) {
+        (Ok(true), _) => {
+            repos.push(folder.to_owned());
+            return true;
+        }
+        (Ok(false), Ok(subs)) => subs,
+        _ => {
+            below.closed.push(folder.to_owned());
+            return false;
+        }
+    };
     let mut any = false;
     let mut without = Vec::new();
-    for sub in subfolders(folder)? {
-        if with_git(&sub, repos, loose).unwrap_or(false) {
+    for sub in subs {
+        let closed = below.closed.len();
+        if with_git(&sub, repos, below) {
             any = true;
-        } else {
+        } else if below.closed.len() == closed {
             without.push(sub);
         }
     }
     if any {
-        loose.append(&mut without);
+        below.loose.append(&mut without);
     }
-    Ok(any)
+    any
 }
 
 /// The folders in a folder, by name, without links and without `.git`.
-fn subfolders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries =
-        fs::read_dir(folder).map_err(|cause| Error::Path { path: folder.to_owned(), cause })?;
-    let mut folders: Vec<PathBuf> = entries
+fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    look_into(folder)?;
+    let mut folders: Vec<PathBuf> = fs::read_dir(folder)?
         .flatten()
         .filter(|entry| {
             entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git"
@@ -112,8 +121,7 @@ fn named(root: &Path, folder: PathBuf) -> Found {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
     let own =
         root.file_name().map_or_else(|| "root".to_owned(), |n| n.to_string_lossy().into_owned());
-    let below = if below.is_empty() { own } else { below };
-    Found { name: origin(&folder).unwrap_or_else(|| below.clone()), folder, below }
+    Found { origin: origin(&folder), folder, below: if below.is_empty() { own } else { below } }
 }
 
 /// The host and path of the remote `origin`: `github.com/golang/go`.
@@ -144,24 +152,6 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Two clones of one origin would have one name: the later ones are called after their place.
-pub(crate) fn make_names_unique(found: &mut Vec<Found>) {
-    let mut folders = HashSet::new();
-    found.retain(|repo| folders.insert(repo.folder.clone()));
-    let mut names = HashSet::new();
-    for repo in found {
-        if names.contains(&repo.name) {
-            repo.name = repo.below.clone();
-        }
-        while !names.insert(repo.name.clone()) {
-            repo.name = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
-            if names.contains(&repo.name) {
-                repo.name.push('+');
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,9 +172,8 @@ mod tests {
     }
 
     fn names(root: &Path, depth: Option<usize>) -> Vec<String> {
-        let mut below = repositories(root, depth).unwrap();
-        make_names_unique(&mut below.repos);
-        below.repos.into_iter().map(|repo| repo.name).collect()
+        let below = repositories(root, depth).unwrap();
+        below.repos.into_iter().map(|repo| repo.origin.unwrap_or(repo.below)).collect()
     }
 
     #[test]
@@ -197,7 +186,7 @@ mod tests {
                 ("b", "git@github.com:rust-lang/rust"),
                 ("c", "ssh://git@example.org:2222/x/y.git/"),
                 ("d/e", ""),
-                ("f", "https://github.com/golang/go"),
+                ("f", "https://github.com/golang/go/"),
                 ("g", "../elsewhere"),
             ],
             &["h"],
@@ -207,7 +196,7 @@ mod tests {
             "github.com/rust-lang/rust",
             "example.org/x/y",
             "d/e",
-            "f",
+            "github.com/golang/go",
             "g",
         ];
         assert_eq!(names(root.path(), None), expected);

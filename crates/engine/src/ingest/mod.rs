@@ -1,6 +1,6 @@
 //! Ingest: folders on disk become the next state of the index.
 //!
-//! The steps, one file each: [`find`] the repositories, [`walk`] them, compare with what is indexed
+//! The steps, one file each: [`find`] the repositories and settle their [`names`], [`walk`] them, compare with what is indexed
 //! (in Postgres), [`load`] what is new ([`read`] decodes and hashes, [`cut`] makes chunks), build
 //! the indexes of fresh shards, and switch to the new state in one transaction.
 //!
@@ -10,17 +10,17 @@
 mod cut;
 mod find;
 mod load;
+mod names;
 mod read;
 mod skip;
 mod walk;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use store::{RepoId, ShardId, Store, Totals, Writer};
+use store::{RepoId, RepoRow, ShardId, Store, Totals, Writer};
 
-pub use find::Found;
 pub use skip::SkipReason;
 
 /// A shard is filled up to this many bytes of text before the next one is begun. Each shard costs a
@@ -57,8 +57,10 @@ pub struct Options {
 pub struct Report {
     /// Repositories that were read, in order of their names.
     pub repos: Vec<String>,
-    /// Repositories that were removed because their folder is gone or has another name now.
+    /// Repositories that were removed because their folder is gone.
     pub removed: Vec<String>,
+    /// Folders that could not be looked into; what is indexed of them is as it was.
+    pub untouched: Vec<PathBuf>,
     /// Files that were seen, of any kind.
     pub seen: Totals,
     /// Files that were read because they are new or look changed.
@@ -113,8 +115,11 @@ pub enum Error {
     #[error("{} is not a folder; name the folder that holds the repositories", .0.display())]
     NotAFolder(PathBuf),
     /// Nothing to index.
-    #[error("{} holds no files", .0.display())]
-    NoFiles(PathBuf),
+    #[error("no files in {}", list(.0))]
+    NoFiles(Vec<PathBuf>),
+    /// Nothing of what there may be to index can be read.
+    #[error("{} cannot be read, or its name is not UTF-8; the index is as it was", .0.display())]
+    Closed(PathBuf),
     /// `--depth` leads to no folder.
     #[error("{} has no folders {depth} levels down", .path.display())]
     NoFolders {
@@ -142,7 +147,8 @@ pub async fn run(
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let begun = Instant::now();
-    let mut found = Vec::new();
+    let (mut found, mut closed) = (Vec::new(), Vec::new());
+    let mut report = Report::default();
     for path in &options.paths {
         let below = find::repositories(path, options.depth)?;
         for folder in below.loose {
@@ -151,41 +157,70 @@ pub async fn run(
                 folder.display()
             )));
         }
+        closed.extend(below.closed);
         found.extend(below.repos);
     }
-    find::make_names_unique(&mut found);
-
     let mut writer = lock(store, progress).await?;
-    let mut report =
-        Report { repos: found.iter().map(|f| f.name.clone()).collect(), ..Report::default() };
-    let mut repos = Vec::new();
-    let mut gone = Vec::new();
-    for path in &options.paths {
-        let path = find::canonical(path)?;
-        for (id, name, source) in writer.repos_below(&path.to_string_lossy()).await? {
-            let renamed =
-                found.iter().any(|f| f.folder.to_string_lossy() == source && f.name != name);
-            if renamed || !PathBuf::from(&source).exists() {
-                gone.push(id);
-                report.removed.push(name);
-            }
+    let known = writer.repos().await?;
+    // What cannot be looked into now stays in the index as it was, and what lies around it is not
+    // taken to be one large repository instead.
+    closed.retain(|folder| {
+        known.iter().any(|row| Path::new(&row.source).starts_with(folder))
+            || !found.iter().any(|repo| folder.starts_with(&repo.folder))
+    });
+    found.retain(|repo| !closed.iter().any(|folder| folder.starts_with(&repo.folder)));
+    report.untouched = closed;
+    found.retain(|repo| {
+        let readable = repo.folder.to_str().is_some() && find::look_into(&repo.folder).is_ok();
+        if !readable {
+            report.untouched.push(repo.folder.clone());
         }
+        readable
+    });
+    for folder in &report.untouched {
+        progress(Event::Notice(format!(
+            "left as it was: {} cannot be read, or its name is not UTF-8",
+            folder.display()
+        )));
     }
-    for repo in found {
+
+    let mut repos = Vec::new();
+    for repo in names::settle(found, &known) {
         let source = repo.folder.to_string_lossy().into_owned();
-        let (id, before) = writer.repo(&repo.name, &source).await?;
-        if let Some(before) = before.filter(|before| *before != source) {
+        if let Some(before) = &repo.known
+            && (before.source != source || before.name != repo.name)
+        {
             progress(Event::Notice(format!(
-                "{} is now read from {source}; it was {before}",
-                repo.name
+                "{} in {} is now {} in {source}",
+                before.name, before.source, repo.name
             )));
         }
-        let seen = walk::walk(&mut writer, id, &repo, options, report.seen, progress).await?;
+        let id = match &repo.known {
+            Some(row) => row.id,
+            None => writer.new_repo(&repo.name, &source).await?,
+        };
+        let seen =
+            walk::walk(&mut writer, id, &repo.folder, options, report.seen, progress).await?;
         report.seen += seen;
-        repos.push((id, repo.folder));
+        report.repos.push(repo.name.clone());
+        repos.push(RepoRow { id, name: repo.name, source });
     }
-    if report.seen.files == 0 {
-        return Err(Error::NoFiles(options.paths[0].clone()));
+    let mut gone = Vec::new();
+    for row in known {
+        let asked = |path: &PathBuf| {
+            find::canonical(path).is_ok_and(|p| PathBuf::from(&row.source).starts_with(p))
+        };
+        let found = repos.iter().any(|repo| repo.id == row.id);
+        if !found && options.paths.iter().any(asked) && names::is_gone(&row.source) {
+            gone.push(row.id);
+            report.removed.push(row.name);
+        }
+    }
+    if report.seen.files == 0 && gone.is_empty() {
+        return Err(match report.untouched.pop() {
+            Some(folder) => Error::Closed(folder),
+            None => Error::NoFiles(options.paths.clone()),
+        });
     }
     report.read = writer.plan(options.again).await?;
     report.walk = begun.elapsed();
@@ -200,11 +235,12 @@ pub async fn run(
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
     let mut writer = lock(store, progress).await?;
     let mut gone = Vec::new();
+    let known = writer.repos().await?;
     for name in names {
-        let id = writer.find_repo(name).await?.ok_or_else(|| Error::NoSuchRepo(name.clone()))?;
-        gone.push(id);
+        let row = known.iter().find(|row| row.name == *name);
+        gone.push(row.ok_or_else(|| Error::NoSuchRepo(name.clone()))?.id);
     }
-    writer.switch(&[], &gone).await?;
+    writer.switch(&[], &gone, &[]).await?;
     writer.tidy(&[], true).await?;
     Ok(writer.close().await?)
 }
@@ -229,14 +265,15 @@ async fn apply(
     store: &Store,
     writer: &mut Writer,
     options: &Options,
-    mut repos: Vec<(RepoId, PathBuf)>,
+    mut repos: Vec<RepoRow>,
     gone: &[RepoId],
     report: &mut Report,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let folders: HashMap<RepoId, PathBuf> = repos.iter().cloned().collect();
+    let folders: HashMap<RepoId, PathBuf> =
+        repos.iter().map(|repo| (repo.id, PathBuf::from(&repo.source))).collect();
     // In the order in which files are read.
-    repos.sort_by_key(|(id, _)| *id);
+    repos.sort_by_key(|repo| repo.id);
     let (stored, shards) = writer.stored_bytes();
     let plan = load::Plan {
         folders: &folders,
@@ -247,7 +284,6 @@ async fn apply(
     };
     let mut filled = Vec::new();
     let mut after = 0;
-    let mut first = true;
     loop {
         let begun = Instant::now();
         let group = load::load(store, writer, &plan, after, progress).await?;
@@ -257,22 +293,19 @@ async fn apply(
         after = group.last;
 
         let begun = Instant::now();
-        build_indexes(store, writer, progress).await?;
+        let indexed = build_indexes(store, writer, progress).await?;
         report.index += begun.elapsed();
 
         let begun = Instant::now();
-        // The group ends with its last repository; the end of the list with the last of all.
+        // The group ends with its last repository, the last group with what is gone.
         let upto =
-            group.upto.map_or(repos.len(), |next| repos.partition_point(|(id, _)| *id < next));
-        let done: Vec<_> = repos
-            .drain(..upto)
-            .map(|(id, folder)| (id, folder.to_string_lossy().into_owned()))
-            .collect();
-        let switched = writer.switch(&done, if first { gone } else { &[] }).await?;
+            group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
+        let done: Vec<RepoRow> = repos.drain(..upto).collect();
+        let gone = if group.upto.is_none() { gone } else { &[] };
+        let switched = writer.switch(&done, gone, &indexed).await?;
         report.new_files += switched.stored;
         report.retired_files += switched.retired;
         report.switch += begun.elapsed();
-        first = false;
         if group.upto.is_none() {
             break;
         }
@@ -285,15 +318,16 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the indexes of all shards that have none, as many at a time as there are cores.
+/// Builds the indexes of all shards that have none, as many at a time as there are cores. Gives the
+/// shards.
 async fn build_indexes(
     store: &Store,
     writer: &Writer,
     progress: &dyn Progress,
-) -> Result<(), Error> {
+) -> Result<Vec<ShardId>, Error> {
     let shards = writer.unindexed();
     if shards.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     progress(Event::Indexing(shards.iter().map(|(_, bytes)| bytes).sum()));
     let builders = cores().min(shards.len());
@@ -324,7 +358,12 @@ async fn build_indexes(
     }
     let done = *done.lock().expect("no panics hold it");
     progress(Event::Indexed(done));
-    Ok(())
+    Ok(shards.into_iter().map(|(shard, _)| shard).collect())
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    shown.join(", ")
 }
 
 /// How many threads this machine runs at once.

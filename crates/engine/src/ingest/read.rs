@@ -58,10 +58,15 @@ pub(crate) fn stamp(found: &Metadata) -> i64 {
     for part in [found.dev(), found.ino(), found.size()] {
         hash.write_u64(part);
     }
-    for part in [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()] {
+    for part in times(found) {
         hash.write_i64(part);
     }
     hash.finish() as i64
+}
+
+/// When a file and what is known about it were last changed, in seconds and nanoseconds.
+fn times(found: &Metadata) -> [i64; 4] {
+    [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
 }
 
 /// Reads a file, which is at `path` in the repository in `folder`.
@@ -102,7 +107,7 @@ fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
         bytes.reserve_exact(before.len() as usize + 1);
         (&mut file).take(max_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
         let after = file.metadata().map_err(failed)?;
-        if stamp(&before) == stamp(&after) && bytes.len() as u64 == after.len() {
+        if times(&before) == times(&after) && bytes.len() as u64 == after.len() {
             return Ok((bytes, stamp(&after)));
         }
     }

@@ -6,7 +6,6 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use store::{RepoId, SeenRow, Totals, Writer};
 use tokio::sync::mpsc;
 
-use super::find::Found;
 use super::read::stamp;
 use super::skip::SkipReason;
 use super::{Error, Event, Options, Progress, cores};
@@ -18,13 +17,13 @@ const BATCH: usize = 4096;
 pub(crate) async fn walk(
     writer: &mut Writer,
     id: RepoId,
-    repo: &Found,
+    folder: &Path,
     options: &Options,
     before: Totals,
     progress: &dyn Progress,
 ) -> Result<Totals, Error> {
     let (send, mut receive) = mpsc::channel::<SeenRow>(2 * BATCH);
-    let folder = repo.folder.clone();
+    let folder = folder.to_owned();
     let (gitignore, max_bytes) = (options.gitignore, options.max_bytes);
     let walking =
         tokio::task::spawn_blocking(move || see_all(&folder, id, gitignore, max_bytes, &send));

@@ -11,14 +11,20 @@ mod select;
 mod shard;
 mod verify;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt, stream};
 use query::{Matcher, Need, Pattern, PatternError};
 use store::{Catalog, Store};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, mpsc};
+use tokio::task::JoinSet;
+
+use shard::{ShardSearch, Told};
+
+/// Batches of files that a shard may be ahead of who reads them.
+const AHEAD: usize = 2;
 
 /// What to search for, and how much of it.
 #[derive(Clone, Debug)]
@@ -184,45 +190,62 @@ impl Searcher {
         Ok(fresh)
     }
 
-    /// Searches, and gives each file to `found` as soon as it is known that it is the next one.
-    /// When `found` returns false, the search ends there.
+    /// Searches, and sends each file as soon as it is known that it is the next one. When nobody
+    /// listens any longer, the search ends.
+    ///
+    /// A few shards are searched at a time, and each stays no more than a few batches ahead, so that
+    /// memory does not grow with the answer.
     pub async fn search(
         &self,
-        request: &Request,
-        mut found: impl FnMut(FileMatch) -> bool,
+        request: &Arc<Request>,
+        found: mpsc::Sender<FileMatch>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
         let catalog = self.catalog().await?;
-        let scope = select::scope(&catalog, &request.filter);
+        let scope = Arc::new(select::scope(&catalog, &request.filter));
         let mut stats = Stats { shards: catalog.shards.len(), ..Stats::default() };
         let mut failed: Option<store::Error> = None;
-        let mut answers = stream::iter(scope.shards.clone())
-            .map(|shard| shard::search(&self.store, &catalog, &scope, shard, request))
-            .buffered(self.parallel);
-        'shards: while let Some(answer) = answers.next().await {
-            stats.shards_searched += 1;
-            let answer = match answer {
-                Ok(answer) => answer,
+        let mut waiting = scope.shards.clone().into_iter();
+        let mut running = VecDeque::new();
+        // Dropped at the end of the search, this ends what still runs.
+        let mut tasks = JoinSet::new();
+        'shards: loop {
+            while running.len() < self.parallel
+                && let Some(shard) = waiting.next()
+            {
+                let (send, receive) = mpsc::channel(AHEAD);
+                let (store, catalog) = (self.store.clone(), Arc::clone(&catalog));
+                let (scope, request) = (Arc::clone(&scope), Arc::clone(request));
+                tasks.spawn(ShardSearch { store, catalog, scope, request, shard }.run(send));
+                running.push_back(receive);
+                stats.shards_searched += 1;
+            }
+            let Some(first) = running.front_mut() else { break };
+            match first.recv().await {
+                None => drop(running.pop_front()),
+                Some(Told::Candidates(n)) => stats.candidates += n,
+                Some(Told::Files(files)) => {
+                    for file in files {
+                        if request.limit == Some(stats.files) {
+                            stats.stopped = Some(Stopped::Limit);
+                            break 'shards;
+                        }
+                        stats.files += 1;
+                        stats.matches += file.matches();
+                        if found.send(file).await.is_err() {
+                            break 'shards;
+                        }
+                    }
+                }
                 // One shard that fails degrades the answer; a database that is gone ends it.
-                Err(error @ (store::Error::Unreachable(_) | store::Error::Empty)) => {
+                Some(Told::Failed(
+                    error @ (store::Error::Unreachable(_) | store::Error::Empty),
+                )) => {
                     return Err(error.into());
                 }
-                Err(error) => {
+                Some(Told::Failed(error)) => {
                     tracing::error!("a shard could not be searched: {error}");
                     failed.get_or_insert(error);
-                    continue;
-                }
-            };
-            stats.candidates += answer.candidates;
-            for file in answer.files {
-                if request.limit == Some(stats.files) {
-                    stats.stopped = Some(Stopped::Limit);
-                    break 'shards;
-                }
-                stats.files += 1;
-                stats.matches += file.matches();
-                if !found(file) {
-                    break 'shards;
                 }
             }
         }

@@ -1,8 +1,10 @@
 //! One search in one shard: candidates, their files, their texts, what matches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use store::{BlobId, Catalog, Chunk, File, ShardId, Store};
+use tokio::sync::mpsc;
 
 use super::select::Scope;
 use super::verify::{Unit, verify};
@@ -15,90 +17,106 @@ const FIRST_BATCH: usize = 128;
 /// Chunks in a batch at most: 4 MB of text at their usual size.
 const MAX_BATCH: usize = 2048;
 
-/// The answer of one shard.
-#[derive(Debug, Default)]
-pub(crate) struct Answer {
-    pub(crate) files: Vec<FileMatch>,
-    /// Chunks that the index named.
-    pub(crate) candidates: usize,
+/// What one shard tells of one search, in order.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// So many chunks were named by the index.
+    Candidates(usize),
+    /// The next files.
+    Files(Vec<FileMatch>),
+    /// It could not be searched.
+    Failed(store::Error),
 }
 
-/// Searches one shard. Stops soon after it has one file more than the limit, which tells that there
-/// is more.
-pub(crate) async fn search(
-    store: &Store,
-    catalog: &Catalog,
-    scope: &Scope,
-    shard: ShardId,
-    request: &Request,
-) -> Result<Answer, store::Error> {
-    let candidates = if request.brute {
-        store.all_chunks(shard).await?
-    } else {
-        store.candidates(shard, &request.need).await?.chunks
-    };
-    let mut answer = Answer { candidates: candidates.len(), ..Answer::default() };
-    let mut rest = candidates.as_slice();
-    let mut size = FIRST_BATCH;
-    while !rest.is_empty() && request.limit.is_none_or(|limit| answer.files.len() <= limit) {
-        let (batch, tail) = rest.split_at(batch_end(rest, size));
-        rest = tail;
-        size = MAX_BATCH.min(size * 4);
-        search_batch(store, catalog, scope, shard, request, batch, &mut answer).await?;
+/// One search in one shard; runs as a task of its own.
+pub(crate) struct ShardSearch {
+    pub(crate) store: Store,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) request: Arc<Request>,
+    pub(crate) shard: ShardId,
+}
+
+impl ShardSearch {
+    /// Searches, and sends what is found batch by batch. Ends soon after it has one file more than
+    /// the limit, which tells that there is more, or when nobody listens any longer.
+    pub(crate) async fn run(self, told: mpsc::Sender<Told>) {
+        if let Err(error) = self.tell(&told).await {
+            let _ = told.send(Told::Failed(error)).await;
+        }
     }
-    Ok(answer)
+
+    async fn tell(&self, told: &mpsc::Sender<Told>) -> Result<(), store::Error> {
+        let candidates = if self.request.brute {
+            self.store.all_chunks(self.shard).await?
+        } else {
+            self.store.candidates(self.shard, &self.request.need).await?.chunks
+        };
+        let _ = told.send(Told::Candidates(candidates.len())).await;
+        let mut rest = candidates.as_slice();
+        let (mut size, mut files) = (FIRST_BATCH, 0);
+        while !rest.is_empty() && self.request.limit.is_none_or(|limit| files <= limit) {
+            let (batch, tail) = rest.split_at(batch_end(rest, size));
+            rest = tail;
+            size = MAX_BATCH.min(size * 4);
+            let found = self.batch(batch).await?;
+            files += found.len();
+            if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of one batch of chunks in which something matches.
+    async fn batch(&self, batch: &[(i32, BlobId)]) -> Result<Vec<FileMatch>, store::Error> {
+        let Self { store, catalog, scope, request, shard } = self;
+        let mut blobs: Vec<BlobId> = batch.iter().map(|(_, blob)| *blob).collect();
+        blobs.dedup();
+        // Files first: chunks of files that are not looked at, or that are no longer files, need not
+        // be loaded.
+        let mut files: HashMap<BlobId, Vec<File>> = HashMap::new();
+        for file in store.files(*shard, &blobs, catalog.epoch, scope.repos.as_deref()).await? {
+            if passes(&file, &request.filter) {
+                files.entry(file.blob).or_default().push(file);
+            }
+        }
+        let numbers: Vec<i32> =
+            batch.iter().filter(|(_, blob)| files.contains_key(blob)).map(|(n, _)| *n).collect();
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let chunks = store.chunks(*shard, &numbers).await?;
+        let units = if request.brute {
+            whole_blobs(chunks)
+        } else {
+            chunks.into_iter().map(unit).collect()
+        };
+        let matcher = request.matcher.clone();
+        let mut verified = tokio::task::spawn_blocking(move || verify(&matcher, &units))
+            .await
+            .expect("verifying does not panic");
+        if request.context != (0, 0) && !verified.is_empty() {
+            let blobs: Vec<BlobId> = verified.iter().map(|(blob, _)| *blob).collect();
+            let texts = whole_blobs(store.blobs(*shard, &blobs).await?);
+            context::add(&mut verified, &texts, request.context);
+        }
+        let mut found = Vec::new();
+        for (blob, lines) in verified {
+            let Some(mut at) = files.remove(&blob) else { continue };
+            at.sort_unstable_by(|a, b| (a.repo, &a.path).cmp(&(b.repo, &b.path)));
+            let last = at.pop();
+            found.extend(at.into_iter().map(|file| file_match(catalog, file, lines.clone())));
+            found.extend(last.map(|file| file_match(catalog, file, lines)));
+        }
+        Ok(found)
+    }
 }
 
 /// Where a batch of about `size` chunks ends: with the last chunk of a blob.
 fn batch_end(chunks: &[(i32, BlobId)], size: usize) -> usize {
     let Some((_, last)) = chunks.get(size - 1) else { return chunks.len() };
     size + chunks[size..].iter().take_while(|(_, blob)| blob == last).count()
-}
-
-async fn search_batch(
-    store: &Store,
-    catalog: &Catalog,
-    scope: &Scope,
-    shard: ShardId,
-    request: &Request,
-    batch: &[(i32, BlobId)],
-    answer: &mut Answer,
-) -> Result<(), store::Error> {
-    let mut blobs: Vec<BlobId> = batch.iter().map(|(_, blob)| *blob).collect();
-    blobs.dedup();
-    // Files first: chunks of files that are not looked at, or that are no longer files, need not be
-    // loaded.
-    let mut files: HashMap<BlobId, Vec<File>> = HashMap::new();
-    for file in store.files(shard, &blobs, catalog.epoch, scope.repos.as_deref()).await? {
-        if passes(&file, &request.filter) {
-            files.entry(file.blob).or_default().push(file);
-        }
-    }
-    let numbers: Vec<i32> =
-        batch.iter().filter(|(_, blob)| files.contains_key(blob)).map(|(n, _)| *n).collect();
-    if numbers.is_empty() {
-        return Ok(());
-    }
-    let chunks = store.chunks(shard, &numbers).await?;
-    let brute = request.brute;
-    let units = if brute { whole_blobs(chunks) } else { chunks.into_iter().map(unit).collect() };
-    let matcher = request.matcher.clone();
-    let mut verified = tokio::task::spawn_blocking(move || verify(&matcher, &units))
-        .await
-        .expect("verifying does not panic");
-    if request.context != (0, 0) && !verified.is_empty() {
-        let blobs: Vec<BlobId> = verified.iter().map(|(blob, _)| *blob).collect();
-        let texts = whole_blobs(store.blobs(shard, &blobs).await?);
-        context::add(&mut verified, &texts, request.context);
-    }
-    for (blob, lines) in verified {
-        let Some(mut at) = files.remove(&blob) else { continue };
-        at.sort_unstable_by(|a, b| (a.repo, &a.path).cmp(&(b.repo, &b.path)));
-        let last = at.pop();
-        answer.files.extend(at.into_iter().map(|file| file_match(catalog, file, lines.clone())));
-        answer.files.extend(last.map(|file| file_match(catalog, file, lines)));
-    }
-    Ok(())
 }
 
 fn passes(file: &File, filter: &Filter) -> bool {

@@ -1,0 +1,134 @@
+//! What repositories are called, and which of those that are indexed they are.
+//!
+//! A name, once given, stays with a folder, unless its origin changes. Two folders never have the same
+//! name: the second clone of an origin is called after its place.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use store::RepoRow;
+
+use super::find::Found;
+
+/// A repository that was found, and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) folder: PathBuf,
+    pub(crate) name: String,
+    /// Which of the indexed repositories it is.
+    pub(crate) known: Option<RepoRow>,
+}
+
+/// Names the repositories that were found. `known` are those that are indexed.
+pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
+    let by_source: HashMap<&str, &RepoRow> =
+        known.iter().map(|row| (row.source.as_str(), row)).collect();
+    let by_name: HashMap<&str, &RepoRow> =
+        known.iter().map(|row| (row.name.as_str(), row)).collect();
+    let mut folders = HashSet::new();
+    let mut settled: Vec<Settled> = Vec::new();
+    let mut names = HashSet::new();
+    let found: Vec<Found> =
+        found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
+    // Who is known keeps what it has before others are named.
+    let (old, new): (Vec<Found>, Vec<Found>) =
+        found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
+    for repo in old {
+        let row = by_source[&*repo.folder.to_string_lossy()];
+        let other = |name: &str| by_name.get(name).is_some_and(|other| other.id != row.id);
+        let name = match repo.origin {
+            Some(origin) if !other(&origin) && !names.contains(&origin) => origin,
+            _ => row.name.clone(),
+        };
+        names.insert(name.clone());
+        settled.push(Settled { folder: repo.folder, name, known: Some(row.clone()) });
+    }
+    let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
+    for repo in new {
+        let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
+        let candidates = repo.origin.into_iter().chain([repo.below, place.clone()]);
+        // A name is free when nobody has it, or when the folder that had it is gone: then it moved.
+        let free = |name: &String| {
+            !names.contains(name)
+                && by_name
+                    .get(name.as_str())
+                    .is_none_or(|row| !used.contains(&row.id) && is_gone(&row.source))
+        };
+        let name = candidates.into_iter().find(free).unwrap_or(place);
+        let known = by_name.get(name.as_str()).map(|row| (*row).clone());
+        used.extend(known.as_ref().map(|row| row.id));
+        names.insert(name.clone());
+        settled.push(Settled { folder: repo.folder, name, known });
+    }
+    settled
+}
+
+/// Whether a folder is certainly not there any more; one that cannot be looked at may be.
+pub(crate) fn is_gone(source: &str) -> bool {
+    matches!(Path::new(source).try_exists(), Ok(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::RepoId;
+
+    /// Settles `folder origin below` against `id name source`; prints `name=id` in order.
+    fn check(known: &[(i32, &str, &str)], found: &[(&str, &str, &str)], expected: &str) {
+        let known: Vec<RepoRow> = known
+            .iter()
+            .map(|(id, name, source)| RepoRow {
+                id: RepoId(*id),
+                name: (*name).to_owned(),
+                source: (*source).to_owned(),
+            })
+            .collect();
+        let found = found
+            .iter()
+            .map(|(folder, origin, below)| Found {
+                folder: PathBuf::from(folder),
+                origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
+                below: (*below).to_owned(),
+            })
+            .collect();
+        let settled: Vec<String> = settle(found, &known)
+            .into_iter()
+            .map(|s| {
+                format!(
+                    "{}={}",
+                    s.name,
+                    s.known.map_or("new".to_owned(), |row| row.id.0.to_string())
+                )
+            })
+            .collect();
+        assert_eq!(settled.join(" "), expected);
+    }
+
+    #[test]
+    fn new_repositories_get_their_origin_or_their_place() {
+        check(&[], &[("/x/a", "h/a", "a"), ("/x/b", "", "b")], "h/a=new b=new");
+        check(
+            &[],
+            &[("/x/a", "h/a", "a"), ("/x/b", "h/a", "b"), ("/x/a", "h/a", "a")],
+            "h/a=new b=new",
+        );
+        check(&[], &[("/x/a", "", "a"), ("/y/a", "", "a")], "a=new y/a=new");
+    }
+
+    #[test]
+    fn a_name_stays_with_its_folder() {
+        let known = [(1, "h/a", "/tmp"), (2, "b", "/usr")];
+        check(&known, &[("/usr", "h/a", "usr")], "b=2");
+        check(&known, &[("/tmp", "h/a", "tmp"), ("/usr", "h/a", "usr")], "h/a=1 b=2");
+        check(&known, &[("/usr", "", "another")], "b=2");
+        check(&known, &[("/etc", "h/a", "etc")], "etc=new");
+        check(&known, &[("/etc", "", "b")], "etc=new");
+    }
+
+    #[test]
+    fn a_new_origin_renames_and_a_moved_folder_is_the_same() {
+        check(&[(1, "h/old", "/tmp")], &[("/tmp", "h/new", "tmp")], "h/new=1");
+        check(&[(1, "h/a", "/nowhere/a")], &[("/tmp", "h/a", "tmp")], "h/a=1");
+        check(&[(1, "a", "/nowhere/a")], &[("/tmp", "", "a")], "a=1");
+    }
+}
