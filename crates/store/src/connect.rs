@@ -127,7 +127,12 @@ async fn options(target: &Target) -> Result<PgConnectOptions> {
     };
     Ok(options
         .application_name("codesearch")
-        .options([("search_path", "codesearch,public"), ("client_min_messages", "warning")])
+        .options([
+            ("search_path", "codesearch,public"),
+            ("client_min_messages", "warning"),
+            // A statement ends soon after the program that asked for it.
+            ("client_connection_check_interval", "1s"),
+        ])
         .statement_cache_capacity(512)
         .disable_statement_logging())
 }

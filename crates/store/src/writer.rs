@@ -160,7 +160,9 @@ impl Store {
         }
         end_orphans(&mut conn).await?;
         conn.execute(
-            "create temp table seen (repo int, path text, bytes bigint, stamp bigint, reason text);
+            "set work_mem = '64MB';
+             create temp table seen (repo int, path text, bytes bigint, stamp bigint, reason text);
+             create temp table unchanged (repo int, path text);
              create temp table todo (number bigint primary key, repo int, path text, bytes bigint);
              create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
                                        stamp bigint, language text);
@@ -311,23 +313,33 @@ impl Writer {
     /// A file is not read again when its stamp is the same; `again` reads every file. A file that
     /// was left out for what it contains is treated likewise.
     pub async fn plan(&mut self, again: bool) -> Result<Totals> {
-        self.conn.execute("create index if not exists seen_path on seen (repo, path)").await?;
+        // Plain joins only: over this many rows, a condition with two lookups in it takes minutes.
         self.conn.execute("analyze seen").await?;
-        sqlx::query(
-            "insert into todo
-             select row_number() over (order by s.repo, s.path), s.repo, s.path, s.bytes
-             from seen s
-             where s.reason is null and ($1 or s.stamp = 0
-                or not exists (select from files f
-                       where f.repo = s.repo and f.path = s.path and f.stamp = s.stamp
-                         and f.died = 2147483647)
-                   and not exists (select from skipped k
-                       where k.repo = s.repo and k.path = s.path and k.stamp = s.stamp
-                         and k.died = 2147483647 and k.reason = 'binary'))",
-        )
-        .bind(again)
-        .execute(&mut self.conn)
-        .await?;
+        if !again {
+            self.conn
+                .execute(
+                    "insert into unchanged
+                     select s.repo, s.path
+                     from seen s join files f on f.repo = s.repo and f.path = s.path and f.stamp = s.stamp
+                     where s.reason is null and s.stamp <> 0 and f.died = 2147483647;
+                     insert into unchanged
+                     select s.repo, s.path
+                     from seen s join skipped k on k.repo = s.repo and k.path = s.path and k.stamp = s.stamp
+                     where s.reason is null and s.stamp <> 0 and k.died = 2147483647
+                       and k.reason = 'binary';
+                     analyze unchanged",
+                )
+                .await?;
+        }
+        self.conn
+            .execute(
+                "insert into todo
+                 select row_number() over (order by s.repo, s.path), s.repo, s.path, s.bytes
+                 from seen s
+                 where s.reason is null
+                   and not exists (select from unchanged u where u.repo = s.repo and u.path = s.path)",
+            )
+            .await?;
         self.conn.execute("analyze todo").await?;
         let (files, bytes): (i64, i64) =
             sqlx::query_as("select count(*), coalesce(sum(bytes), 0)::bigint from todo")
@@ -471,24 +483,30 @@ impl Writer {
         )
         .await?;
         tx.execute(
-            "delete from loaded l using files f
-             where f.repo = l.repo and f.path = l.path and f.died = 2147483647
-               and f.shard = l.shard and f.blob = l.blob and f.language is not distinct from l.language",
+            "with same as (
+                 delete from loaded l using files f
+                 where f.repo = l.repo and f.path = l.path and f.died = 2147483647
+                   and f.shard = l.shard and f.blob = l.blob and f.language is not distinct from l.language
+                 returning l.repo, l.path)
+             insert into unchanged select repo, path from same;
+             analyze unchanged",
         )
         .await?;
-        // What remains are new files and new contents. Files that are in neither that nor the walk,
-        // or were left out, or have new contents, end here.
-        let retired = sqlx::query(
+        // What remains are new files and new contents. All files that are not known to be unchanged
+        // end here: they have new contents, are left out, or are gone.
+        let mut retired = sqlx::query(
             "update files f set died = (select epoch + 1 from state)
-             where f.died = 2147483647
-               and (f.repo = any($1) or f.repo = any($2))
-               and (f.repo = any($2)
-                 or not exists (select from seen s
-                        where s.repo = f.repo and s.path = f.path and s.reason is null)
-                 or exists (select from loaded l where l.repo = f.repo and l.path = f.path)
-                 or exists (select from left_out o where o.repo = f.repo and o.path = f.path))",
+             where f.died = 2147483647 and f.repo = any($1)
+               and not exists (select from unchanged u where u.repo = f.repo and u.path = f.path)",
         )
         .bind(&ids)
+        .execute(&mut *tx)
+        .await?
+        .rows_affected();
+        retired += sqlx::query(
+            "update files set died = (select epoch + 1 from state)
+             where died = 2147483647 and repo = any($1)",
+        )
         .bind(&gone)
         .execute(&mut *tx)
         .await?
@@ -513,9 +531,8 @@ impl Writer {
         sqlx::query(
             "insert into left_out
              select k.repo, k.path, k.bytes, k.stamp, k.reason
-             from skipped k join seen s on s.repo = k.repo and s.path = k.path
-             where k.repo = any($1) and k.died = 2147483647 and k.reason = 'binary' and s.reason is null
-               and not exists (select from todo t where t.repo = k.repo and t.path = k.path)",
+             from skipped k join unchanged u on u.repo = k.repo and u.path = k.path
+             where k.repo = any($1) and k.died = 2147483647 and k.reason = 'binary'",
         )
         .bind(&ids)
         .execute(&mut *tx)
