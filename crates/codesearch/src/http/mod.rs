@@ -63,6 +63,6 @@ async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
 }
 
 async fn style() -> impl IntoResponse {
-    let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "max-age=3600")];
+    let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "max-age=60")];
     (StatusCode::OK, headers, include_str!("../../../../web/static/style.css"))
 }
