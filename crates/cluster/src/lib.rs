@@ -162,6 +162,13 @@ impl Cluster {
         server::ensure_running(&self.home, &self.owner, &self.build)
     }
 
+    /// Why the server broke off, if its log tells: a full disk takes it down in the middle of a
+    /// statement, and its clients only see a broken connection.
+    pub fn trouble(&self) -> Option<Error> {
+        server::log_tells_full_disk(&self.home)
+            .then(|| Error::DiskFull(self.home.base().to_owned()))
+    }
+
     /// Lets the server run on after its last user has left, until [`stop`].
     pub fn keep(&self) -> Result<()> {
         self.home.set_kept(true)

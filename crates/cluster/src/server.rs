@@ -19,6 +19,9 @@ const START_SECONDS: u64 = 300;
 /// How long to go on trying while a dying server still holds its lock file or its memory.
 const RETRY: Duration = Duration::from_secs(30);
 
+/// What the system says when a disk is full.
+const FULL_DISK: &str = "No space left on device";
+
 const MIB: u64 = 1 << 20;
 
 /// Makes the data directory unless there is one, and returns the build it belongs to.
@@ -192,6 +195,11 @@ pub(crate) fn pid(home: &Home) -> Option<u32> {
     fs::read_to_string(home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
 
+/// Whether the server has met a full disk since it was started.
+pub(crate) fn log_tells_full_disk(home: &Home) -> bool {
+    fs::read(home.log()).is_ok_and(|log| String::from_utf8_lossy(&log).contains(FULL_DISK))
+}
+
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(io("cannot write", path))
 }
@@ -208,7 +216,7 @@ fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<Stri
 
 /// Replaces an error by a plainer one where the server's words allow it.
 fn explain(home: &Home, error: Error, words: &str) -> Error {
-    if words.contains("No space left on device") {
+    if words.contains(FULL_DISK) {
         return Error::DiskFull(home.base().to_owned());
     }
     match error {

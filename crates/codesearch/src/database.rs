@@ -47,8 +47,19 @@ impl Database {
                 _ = tokio::signal::ctrl_c() => Ok(crate::INTERRUPTED),
             }
         });
+        let done = done.map_err(|error| self.explain(error));
         self.close();
         done
+    }
+
+    /// Replaces an error by its cause, where the private Postgres can tell it.
+    pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        let broken = error.downcast_ref::<store::Error>().is_some()
+            || error.downcast_ref::<engine::ingest::Error>().is_some();
+        match self.cluster.as_ref().filter(|_| broken).and_then(Cluster::trouble) {
+            Some(trouble) => trouble.into(),
+            None => error,
+        }
     }
 
     /// The private Postgres, if that is what this is.

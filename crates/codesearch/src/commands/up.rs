@@ -31,6 +31,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
             Ok(crate::INTERRUPTED)
         }
         Err(error) => {
+            let error = database.explain(error);
             database.close();
             Err(error)
         }
