@@ -108,9 +108,12 @@ impl Build {
 pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
     let path = home.record();
     match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|e| Error::Build(format!("{} cannot be read: {e}", path.display()))),
+        Ok(bytes) => {
+            let mut build: Build = serde_json::from_slice(&bytes)
+                .map_err(|e| Error::Build(format!("{} cannot be read: {e}", path.display())))?;
+            build.programs = home.base().join(build.programs);
+            Ok(Some(build))
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(io("cannot read", &path)(e)),
     }
@@ -119,7 +122,10 @@ pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
 /// Records which build makes the data directory.
 pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     let path = home.record();
-    let text = serde_json::to_vec_pretty(build).expect("a build is plain data");
+    // A build in the home is recorded by its place there, so that the home can be moved.
+    let programs = build.programs.strip_prefix(home.base()).unwrap_or(&build.programs).to_owned();
+    let build = Build { programs, ..build.clone() };
+    let text = serde_json::to_vec_pretty(&build).expect("a build is plain data");
     // Beside it first: half a record would bar the way to the data.
     let fresh = path.with_extension("new");
     fs::write(&fresh, text).map_err(io("cannot write", &fresh))?;

@@ -102,8 +102,8 @@ pub(crate) struct DatabaseArgs {
     /// An archive of Postgres that was downloaded elsewhere, for machines without a network
     #[arg(long, global = true, env = "CODESEARCH_POSTGRES_ARCHIVE", value_name = "FILE")]
     pub(crate) postgres_archive: Option<PathBuf>,
-    /// Download Postgres even if one is installed
-    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_DOWNLOAD", conflicts_with_all = ["postgres_bin", "postgres_archive"])]
+    /// Download Postgres even if one is installed (unless one of the above says which to use)
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
     pub(crate) postgres_download: bool,
 }
 

@@ -155,7 +155,8 @@ fn it_is_closed_to_others_and_keeps_what_it_is_given() {
     assert_eq!(setting("fsync"), "on");
     assert_eq!(setting("full_page_writes"), "on");
     assert_eq!(setting("data_checksums"), "on");
-    assert_eq!(setting("lc_ctype"), "C.UTF-8");
+    let ctype = "select datctype from pg_database where datname = current_database()";
+    assert_eq!(fixture.sql::<String>(ctype), "C.UTF-8");
     let hba =
         "select string_agg(distinct concat_ws(' ', type, auth_method), ',') from pg_hba_file_rules";
     assert_eq!(fixture.sql::<String>(hba), "local peer");
