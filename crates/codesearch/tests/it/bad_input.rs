@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::harness::{Fixture, Ran, clean_command};
+use crate::harness::{Fixture, Ran, run_on_url};
 
 /// What a run says on stderr, its last line, when it fails.
 #[track_caller]
@@ -63,10 +63,7 @@ fn nothing_is_indexed_yet() {
 
 #[test]
 fn databases_that_cannot_be_used() {
-    let run = |url: &str| {
-        let mut command = clean_command();
-        Ran::of(command.env("DATABASE_URL", url).args(["search", "a"]).output().unwrap())
-    };
+    let run = |url: &str| run_on_url(url, &["search", "a"], &std::env::temp_dir());
     let refused = complaint(run("postgresql://nobody@127.0.0.1:1/none"));
     assert!(refused.starts_with("cannot reach the database: "), "{refused}");
     let none = complaint(run("not a url"));
@@ -79,17 +76,7 @@ fn databases_that_cannot_be_used() {
     let url = socket.trim().to_owned();
     let missing = complaint(run(&url.replace(&fixture.index, "no_such_database")));
     assert!(missing.contains("does not exist"), "{missing}");
-    let ran = |args: &[&str]| {
-        let mut command = clean_command();
-        Ran::of(
-            command
-                .env("DATABASE_URL", &url)
-                .args(args)
-                .current_dir(fixture.path())
-                .output()
-                .unwrap(),
-        )
-    };
+    let ran = |args: &[&str]| run_on_url(&url, args, fixture.path());
     fixture.run(&["init", "--shards", "2"]).code(0);
     ran(&["ingest", "r"]).code(0);
     assert_eq!(ran(&["search", "over"]).code(0).out, "r/a.txt:1:over the url\n");
@@ -111,17 +98,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     ));
     let url = fixture.run(&["db", "url"]).code(0).out;
     let url = format!("{}&options=-c%20role%3D{role}", url.trim());
-    let run = |args: &[&str]| {
-        let mut command = clean_command();
-        Ran::of(
-            command
-                .env("DATABASE_URL", &url)
-                .args(args)
-                .current_dir(fixture.path())
-                .output()
-                .unwrap(),
-        )
-    };
+    let run = |args: &[&str]| run_on_url(&url, args, fixture.path());
     run(&["ingest", "--shards", "2", "r"]).code(0);
     let loose = "select count(*) from pg_operator where oprname = '@~~'";
     assert_eq!(fixture.sql::<i64>(loose), 0);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::harness::{Fixture, Ran, clean_command, eventually};
+use crate::harness::{Fixture, Ran, clean_command, eventually, is_root};
 
 /// A private server of its own.
 struct Home {
@@ -275,7 +275,3 @@ fn an_ordinary_user_owns_the_server() {
 
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
-
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0
-}

@@ -19,9 +19,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
-        let user =
-            fs::metadata("/proc/self").map_or(0, |m| std::os::unix::fs::MetadataExt::uid(&m));
-        let home = std::env::temp_dir().join(format!("codesearch-tests-{user}"));
+        let home = std::env::temp_dir().join(format!("codesearch-tests-{}", user()));
         let mut status = clean_command();
         status.arg("--home").arg(&home).args(["db", "status"]);
         if home.exists() && status.output().unwrap().status.code() == Some(1) {
@@ -52,6 +50,22 @@ pub(crate) fn clean_command() -> Command {
         }
     }
     command
+}
+
+/// The binary, on a database that a URL names.
+pub(crate) fn run_on_url(url: &str, args: &[&str], folder: &Path) -> Ran {
+    let mut command = clean_command();
+    Ran::of(command.env("DATABASE_URL", url).args(args).current_dir(folder).output().unwrap())
+}
+
+/// Whether the tests run as root.
+pub(crate) fn is_root() -> bool {
+    user() == 0
+}
+
+/// The id of the user who runs the tests.
+fn user() -> u32 {
+    std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap())
 }
 
 /// What a run of the binary gave.
