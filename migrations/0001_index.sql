@@ -69,13 +69,17 @@ create table chunks (
     line      integer not null,
     start     integer not null,
     contents  text not null,
+    odd       boolean not null generated always as
+                  (strpos(contents, U&'\017F') > 0 or strpos(contents, U&'\212A') > 0) stored,
     primary key (shard, n)
 ) partition by list (shard);
+create index chunks_odd on chunks (shard, n) where odd;
 comment on table chunks is 'Pieces of contents, each a run of whole lines of a few KB. The rows that the trigram indexes index.';
 comment on column chunks.n is 'Its number in the shard.';
 comment on column chunks.blob is 'blobs.id in the same shard.';
 comment on column chunks.line is 'The number of its first line in the blob, from 1.';
 comment on column chunks.start is 'Where it begins in the blob''s text, in bytes.';
+comment on column chunks.odd is 'It holds a long s or a Kelvin sign, which fold to ASCII letters: a candidate of every pattern with an s or a k in any case.';
 -- With statistics, planning a LIKE would run the pattern against sampled texts.
 alter table chunks alter column contents set statistics 0;
 
@@ -88,15 +92,20 @@ create table files (
     bytes     integer not null,
     stamp     bigint not null,
     language  text,
-    path      text not null
+    path      text not null,
+    odd       boolean not null generated always as
+                  (strpos(path, U&'\017F') > 0 or strpos(path, U&'\212A') > 0) stored
 ) partition by list (shard);
 create index files_blob on files (shard, blob);
+create index files_path on files using gin (path gin_trgm_ops);
+create index files_odd on files (shard, blob) where odd;
 comment on table files is 'Where a blob appears: a path in a repository.';
 comment on column files.born is 'The first epoch it is part of.';
 comment on column files.died is 'The first epoch it is no longer part of.';
 comment on column files.bytes is 'Bytes of its text.';
 comment on column files.stamp is 'A hash of what stat says of the file (size, times, inode); 0 means: read it again next time.';
 comment on column files.path is 'The path in the repository, with slashes.';
+comment on column files.odd is 'As chunks.odd, of the path.';
 
 create table skipped (
     repo    integer not null,

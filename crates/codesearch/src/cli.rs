@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
@@ -21,7 +22,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 Examples:
   codesearch up                        index the sample that comes with codesearch, and serve it
   codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
-  codesearch search 'fmt\\.Print.*'     search it
+  codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
   codesearch serve                     serve it on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
@@ -40,9 +41,12 @@ pub(crate) enum Command {
     /// Index the repositories below some folders, or bring them up to date
     #[command(after_help = INGEST_HELP)]
     Ingest(IngestArgs),
-    /// Search for a regular expression, and print the lines that match
+    /// Search, and print the lines that match
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArgs),
+    /// Explain what a query can say (codesearch help syntax)
+    #[command(override_help = include_str!("../../../docs/syntax.md"))]
+    Syntax,
     /// Serve searches over HTTP, for browsers and programs
     Serve(ServeArgs),
     /// List the repositories that are indexed, and what was left out of them
@@ -68,13 +72,21 @@ Ingesting the same folder again reads only what has changed. A repository is see
 as it was before, or wholly as it is after. If ingest is interrupted, run it again.";
 
 const SEARCH_HELP: &str = "\
-Patterns have the syntax of Rust's regex crate (https://docs.rs/regex/#syntax) and are matched line by
-line. A pattern without capital letters matches any case, unless -s is given.
+A query is made of terms with blanks between them, all of which must match somewhere in a file. Each is a
+regular expression, looked for in the file's lines and in its path; in small letters it matches any case.
+Write phrases in quotes, alternatives with 'or', exclusions with a minus. All of it: codesearch help syntax
 
 Examples:
-  codesearch search 'func \\w+\\(ctx context\\.Context'
-  codesearch search -l TODO --lang go --repo kubernetes
-  codesearch search --json deadlock | jq .";
+  codesearch search deadlock                           a word
+  codesearch search '\"static int\" lang:c -file:test'   a phrase, in C, not in tests
+  codesearch search 'TODO or FIXME' --repo kubernetes  either of two words
+  codesearch search -e 'func \\w+\\(ctx'               one regular expression, blanks and all
+  codesearch search -F 'a[i] = *p'                     one text, character by character
+  codesearch search -l --limit 0 TODO                  every file with it
+  codesearch search --json deadlock | jq .             for programs
+
+Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be
+searched in time.";
 
 /// Where the index is.
 #[derive(Args, Debug)]
@@ -151,18 +163,18 @@ const SHARDS: i16 = 200;
 
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// The regular expression to search for
-    #[arg(value_name = "PATTERN", required_unless_present = "regexp")]
-    pub(crate) pattern: Option<String>,
-    /// The same, for a pattern that begins with a dash
-    #[arg(
-        short = 'e',
-        long,
-        value_name = "PATTERN",
-        allow_hyphen_values = true,
-        conflicts_with = "pattern"
-    )]
-    pub(crate) regexp: Option<String>,
+    /// What to search for: see `codesearch help syntax`
+    #[arg(value_name = "QUERY", required_unless_present_any = ["regexp", "fixed"])]
+    pub(crate) query: Option<String>,
+    /// Search the files' lines for this regular expression, as it stands (several: any of them)
+    #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) regexp: Vec<String>,
+    /// Search the files' lines for this very text (several: any of them)
+    #[arg(short = 'F', long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) fixed: Vec<String>,
+    /// Let patterns match across lines
+    #[arg(short = 'U', long)]
+    pub(crate) multiline: bool,
     /// Search without regard to case
     #[arg(short, long, overrides_with_all = ["case_sensitive", "smart_case"])]
     pub(crate) ignore_case: bool,
@@ -187,9 +199,12 @@ pub(crate) struct SearchArgs {
     /// Print N lines before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     pub(crate) context: usize,
-    /// Stop after N files; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    /// Stop after N files; 0 for all [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Stop after this time: 500ms, 5s, 2m [default: 10s, but none with --limit 0]
+    #[arg(long, value_name = "TIME", value_parser = query::duration)]
+    pub(crate) timeout: Option<Duration>,
     /// Only repositories whose name matches (several: any of them)
     #[arg(long, value_name = "REGEX")]
     pub(crate) repo: Vec<String>,
@@ -208,6 +223,9 @@ pub(crate) struct SearchArgs {
     /// Print to stderr what was done: shards, candidates, time
     #[arg(long)]
     pub(crate) stats: bool,
+    /// Search, but print how the query was understood, planned and run instead of what was found
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) explain: bool,
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,

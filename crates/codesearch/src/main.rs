@@ -16,6 +16,7 @@ mod cli;
 mod commands;
 mod database;
 mod http;
+mod narrow;
 mod print;
 mod progress;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Up(args) => commands::up::run(&cli.database, args),
         Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
         Command::Search(args) => commands::search::run(&cli.database, &args),
+        Command::Syntax => commands::syntax(),
         Command::Serve(args) => commands::serve::run(&cli.database, &args),
         Command::Repos(args) => commands::repos::list(&cli.database, &args),
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),

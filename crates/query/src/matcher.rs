@@ -6,7 +6,8 @@ use memchr::{memchr, memchr_iter, memrchr};
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Config, Regex};
 
-use crate::pattern::{Pattern, PatternError};
+use crate::error::QueryError;
+use crate::pattern::Pattern;
 
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
@@ -16,6 +17,7 @@ const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
+    spans_lines: bool,
 }
 
 /// One line that matches.
@@ -35,16 +37,46 @@ impl Matcher {
     ///
     /// # Errors
     /// The pattern takes more than 10 MiB when compiled (`\w{1000}{100}`).
-    pub fn new(pattern: &Pattern) -> Result<Self, PatternError> {
+    pub fn new(pattern: &Pattern) -> Result<Self, QueryError> {
         Regex::builder()
             .configure(Config::new().nfa_size_limit(Some(MAX_COMPILED_BYTES)))
             .build_from_hir(pattern.hir())
-            .map(|regex| Self { regex })
+            .map(|regex| Self { regex, spans_lines: pattern.spans_lines() })
             .map_err(|error| pattern.error(build_message(&error)))
     }
 
-    /// Calls `found` for every line of `text` that matches, in order.
-    pub fn lines(&self, text: &str, mut found: impl FnMut(LineMatch)) {
+    /// Bytes of memory that the compiled pattern takes.
+    pub fn memory(&self) -> usize {
+        self.regex.memory_usage()
+    }
+
+    /// Whether a match may go from one line into the next, so that only a whole text tells.
+    pub fn spans_lines(&self) -> bool {
+        self.spans_lines
+    }
+
+    /// Calls `found` for every line of `text` in which something matches, in order, as long as it
+    /// returns true. `go_on` is asked at each match, since one line can be a whole file; when it says no,
+    /// what was found so far of a line is not told.
+    pub fn lines(
+        &self,
+        text: &str,
+        go_on: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(LineMatch) -> bool,
+    ) {
+        if self.spans_lines {
+            self.spans(text, go_on, found);
+        } else {
+            self.line_by_line(text, go_on, found);
+        }
+    }
+
+    fn line_by_line(
+        &self,
+        text: &str,
+        go_on: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(LineMatch) -> bool,
+    ) {
         let bytes = text.as_bytes();
         let (mut at, mut counted, mut line) = (0, 0, 0);
         while at < bytes.len() {
@@ -64,6 +96,9 @@ impl Matcher {
             ranges.push(first.start() - start..first.end() - start);
             let mut from = after(text, first.range());
             while from <= end {
+                if !go_on() {
+                    return;
+                }
                 let rest = Input::new(text).span(from..end);
                 let Some(next) = self.regex.find(rest) else { break };
                 // A match of nothing right behind another match is none, as everywhere.
@@ -73,14 +108,71 @@ impl Matcher {
                 }
                 from = after(text, next.range());
             }
-            found(LineMatch { line, span: start..end, ranges });
+            if !found(LineMatch { line, span: start..end, ranges }) {
+                return;
+            }
             at = end + 1;
+        }
+    }
+
+    /// Every line that some match touches: a match is in all lines of which it has a character, their
+    /// line feeds included.
+    fn spans(
+        &self,
+        text: &str,
+        go_on: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(LineMatch) -> bool,
+    ) {
+        let bytes = text.as_bytes();
+        let line_end = |at: usize| memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |i| at + i);
+        let mut current: Option<LineMatch> = None;
+        // The line that `start..` begins, and its number.
+        let (mut start, mut line) = (0, 0);
+        for whole in self.regex.find_iter(text) {
+            if !go_on() {
+                return;
+            }
+            if whole.start() == bytes.len() && (bytes.is_empty() || bytes.ends_with(b"\n")) {
+                break;
+            }
+            if let Some(i) = memrchr(b'\n', &bytes[start..whole.start()]) {
+                line += memchr_iter(b'\n', &bytes[start..=start + i]).count();
+                start += i + 1;
+            }
+            loop {
+                let end = line_end(start);
+                let range = whole.start().max(start) - start..whole.end().min(end) - start;
+                match &mut current {
+                    Some(same) if same.line == line => same.ranges.push(range),
+                    _ => {
+                        let next = LineMatch { line, span: start..end, ranges: vec![range] };
+                        if let Some(done) = current.replace(next)
+                            && !found(done)
+                        {
+                            return;
+                        }
+                    }
+                }
+                // Does it go on in the next line?
+                if whole.end() <= end + 1 || end == bytes.len() {
+                    break;
+                }
+                (start, line) = (end + 1, line + 1);
+            }
+        }
+        if let Some(last) = current {
+            found(last);
         }
     }
 
     /// Whether the pattern occurs anywhere in `text`, taken as one line. For names and paths.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// Where the pattern occurs in `text`, taken as one line. For names and paths.
+    pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        self.regex.find_iter(text).map(|found| found.range()).collect()
     }
 }
 
@@ -108,12 +200,13 @@ mod tests {
 
     /// Prints every match as `line:text[start-end ...]`.
     fn check(pattern: &str, text: &str, expected: &[&str]) {
-        let pattern = Pattern::parse(pattern, Case::Smart).unwrap();
+        let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
         let mut got = Vec::new();
-        Matcher::new(&pattern).unwrap().lines(text, |m| {
+        Matcher::new(&pattern).unwrap().lines(text, &|| true, &mut |m| {
             let ranges: Vec<_> =
                 m.ranges.iter().map(|r| format!("{}-{}", r.start, r.end)).collect();
             got.push(format!("{}:{:?}[{}]", m.line, &text[m.span], ranges.join(" ")));
+            true
         });
         assert_eq!(got, expected, "{}", pattern.source());
     }
@@ -127,8 +220,27 @@ mod tests {
     #[test]
     fn no_match_crosses_a_line() {
         check(r"a\s+b", "a\nb a b", &[r#"1:"b a b"[2-5]"#]);
-        check("(?s)a.*b", "a\nb\nab", &[r#"2:"ab"[0-2]"#]);
         check("[^x]+", "a\nb", &[r#"0:"a"[0-1]"#, r#"1:"b"[0-1]"#]);
+    }
+
+    #[test]
+    fn a_pattern_that_asks_to_spans_lines() {
+        check("(?s)a.*b", "a\nb\nab", &[r#"0:"a"[0-1]"#, r#"1:"b"[0-1]"#, r#"2:"ab"[0-2]"#]);
+        check(r"a\nb", "xa\nby a\nb", &[r#"0:"xa"[1-2]"#, r#"1:"by a"[0-1 3-4]"#, r#"2:"b"[0-1]"#]);
+        check(r"a\n", "a\nb\na\n", &[r#"0:"a"[0-1]"#, r#"2:"a"[0-1]"#]);
+        check(
+            r"a\n\n\nb",
+            "a\n\n\nb",
+            &[r#"0:"a"[0-1]"#, r#"1:""[0-0]"#, r#"2:""[0-0]"#, r#"3:"b"[0-1]"#],
+        );
+        check(r"\n", "a\n\nb", &[r#"0:"a"[1-1]"#, r#"1:""[0-0]"#]);
+        check(r"\n*", "a\n", &[r#"0:"a"[0-0 1-1]"#]);
+        check(r"^b\n", "ab\nb\nb", &[r#"1:"b"[0-1]"#]);
+        check(r"\n\z", "a\nb\n", &[r#"1:"b"[1-1]"#]);
+        check(r"\A\n|x", "a\n", &[]);
+        check("(?s).", "é\n", &[r#"0:"é"[0-2 2-2]"#]);
+        check(r"\n", "", &[]);
+        check("(?s).*", "", &[]);
     }
 
     #[test]
@@ -167,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_pattern_that_explodes_is_refused() {
-        let pattern = Pattern::parse(r"(\w{500}){50}", Case::Smart).unwrap();
+        let pattern = Pattern::parse(r"(\w{500}){50}", Case::Smart, false).unwrap();
         let error = Matcher::new(&pattern).unwrap_err();
         assert!(error.message.contains("too large"), "{error}");
     }

@@ -1,18 +1,23 @@
-//! A regular expression as typed, parsed and confined to single lines.
+//! A regular expression as typed, parsed, and confined to single lines unless it is to span them.
 //!
 //! The dialect is that of the `regex` crate. Matching is line by line, as grep does: no part of a
 //! pattern can match a line feed, and `^`, `$`, `\A` and `\z` all hold at the ends of a line. This
 //! is done once, on the syntax tree, so that the matcher can run over a whole text at once and
 //! still never see a match that crosses a line.
+//!
+//! A pattern that names a line feed (`\n`), or lets a dot match one (`(?s)`), spans lines, and so does
+//! one that is told to: then every part of it may match across them, and `\A` and `\z` are the ends of
+//! the file.
 
 use std::fmt;
 
-use regex_syntax::ast;
+use regex_syntax::ast::{self, Ast, ClassSet, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{
     self, Class, ClassBytes, ClassBytesRange, ClassUnicode, Hir, HirKind, Look,
 };
 
+use crate::error::QueryError;
 use crate::fold;
 
 /// Longest pattern accepted, in bytes. A pattern of this length still parses and plans in
@@ -34,44 +39,32 @@ pub enum Case {
     Insensitive,
 }
 
-/// A parsed pattern, confined to single lines.
+/// A parsed pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     source: String,
     hir: Hir,
-}
-
-/// Why a text is not a pattern, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PatternError {
-    /// What is wrong, in one sentence without a full stop.
-    pub message: String,
-    /// The byte of the pattern at which it is wrong.
-    pub position: usize,
-    source: String,
+    caseless: bool,
+    spans_lines: bool,
 }
 
 impl Pattern {
-    /// Parses `source` in the dialect of the `regex` crate.
+    /// Parses `source` in the dialect of the `regex` crate. `multiline` says that it may match across
+    /// lines even if nothing in it says so.
     ///
     /// # Errors
-    /// A syntax error, a pattern that asks for a line feed, or one beyond the bounds on length and
-    /// nesting.
-    pub fn parse(source: &str, case: Case) -> Result<Self, PatternError> {
-        let fail = |message: String, position: usize| PatternError {
-            message,
-            position,
-            source: source.to_owned(),
-        };
+    /// A syntax error, or a pattern beyond the bounds on length and nesting.
+    pub fn parse(source: &str, case: Case, multiline: bool) -> Result<Self, QueryError> {
+        let fail = |position: usize, message: String| QueryError::new(source, position, message);
         if source.len() > MAX_PATTERN_BYTES {
             let message = format!("the pattern is longer than {MAX_PATTERN_BYTES} bytes");
-            return Err(fail(message, floor_char_boundary(source, MAX_PATTERN_BYTES)));
+            return Err(fail(MAX_PATTERN_BYTES, message));
         }
         let tree = ast::parse::ParserBuilder::new()
             .nest_limit(MAX_NESTING)
             .build()
             .parse(source)
-            .map_err(|e| fail(e.kind().to_string(), e.span().start.offset))?;
+            .map_err(|e| fail(e.span().start.offset, advice(e.kind())))?;
         let caseless = match case {
             Case::Sensitive => false,
             Case::Insensitive => true,
@@ -83,13 +76,16 @@ impl Pattern {
             .case_insensitive(caseless)
             .build()
             .translate(source, &tree)
-            .map_err(|e| fail(e.kind().to_string(), e.span().start.offset))?;
-        let hir = confine(hir).map_err(|LineFeed| {
-            let position = source.find("\\n").or_else(|| source.find('\n')).unwrap_or(0);
-            let message = "a line feed can never match, because patterns are matched line by line";
-            fail(message.to_owned(), position)
-        })?;
-        Ok(Self { source: source.to_owned(), hir })
+            .map_err(|e| fail(e.span().start.offset, e.kind().to_string()))?;
+        // What cannot match a line feed matches within lines, wherever it is run.
+        let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
+        let hir = if spans_lines { hir } else { confine(hir) };
+        Ok(Self { source: source.to_owned(), hir, caseless, spans_lines })
+    }
+
+    /// The pattern that matches `text` itself.
+    pub fn literal(text: &str, case: Case) -> Result<Self, QueryError> {
+        Self::parse(&regex_syntax::escape(text), case, false)
     }
 
     /// The pattern as it was typed.
@@ -97,42 +93,110 @@ impl Pattern {
         &self.source
     }
 
-    /// The syntax tree, confined to single lines.
+    /// Whether a match may go from one line into the next.
+    pub fn spans_lines(&self) -> bool {
+        self.spans_lines
+    }
+
+    /// The syntax tree, confined to single lines unless the pattern spans them.
     pub(crate) fn hir(&self) -> &Hir {
         &self.hir
     }
 
     /// An error about this pattern as a whole.
-    pub(crate) fn error(&self, message: String) -> PatternError {
-        PatternError { message, position: 0, source: self.source.clone() }
+    pub(crate) fn error(&self, message: impl Into<String>) -> QueryError {
+        QueryError::new(&self.source, 0, message)
     }
 }
 
-impl fmt::Display for PatternError {
+/// Prints as `/source/`, with an `i` behind it if it matches any case, and an `m` if it spans lines.
+impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let column = self.source[..self.position].chars().count();
-        write!(f, "{} (at character {})", self.message, column + 1)?;
-        if self.source.len() <= MAX_SHOWN_BYTES && !self.source.contains('\n') {
-            write!(f, "\n    {}\n    {}^", self.source, " ".repeat(column))?;
-        }
-        Ok(())
+        write!(f, "/{}/", self.source)?;
+        let letters = self.source.contains(char::is_alphabetic);
+        f.write_str(if self.caseless && letters { "i" } else { "" })?;
+        f.write_str(if self.spans_lines { "m" } else { "" })
     }
 }
 
-impl std::error::Error for PatternError {}
+/// What is wrong with a pattern, and what to type instead where people stumble most.
+fn advice(error: &ast::ErrorKind) -> String {
+    let advice = match error {
+        ast::ErrorKind::GroupUnclosed => {
+            "write \\( for the character; a blank ends a term, so put a term with blanks in quotes"
+        }
+        ast::ErrorKind::GroupUnopened => "write \\) for the character",
+        ast::ErrorKind::ClassUnclosed => "write \\[ for the character",
+        ast::ErrorKind::RepetitionMissing => {
+            "there is nothing to repeat; write \\*, \\+, \\? or \\{ for the character"
+        }
+        ast::ErrorKind::RepetitionCountUnclosed
+        | ast::ErrorKind::RepetitionCountInvalid
+        | ast::ErrorKind::RepetitionCountDecimalEmpty => "write \\{ for the character",
+        ast::ErrorKind::UnsupportedLookAround => {
+            "combine terms instead: foo -bar finds files with foo and without bar"
+        }
+        ast::ErrorKind::EscapeUnrecognized => "write \\\\ for the backslash itself",
+        _ => return error.to_string(),
+    };
+    format!("{error}: {advice}")
+}
 
-/// Longest pattern repeated under an error with a caret below it: about one terminal line.
-const MAX_SHOWN_BYTES: usize = 120;
+/// Whether a pattern names a line feed that it can match, or lets a dot match one.
+fn asks_for_lines(tree: &Ast) -> bool {
+    let dots = |flags: &ast::Flags| flags.flag_state(ast::Flag::DotMatchesNewLine) == Some(true);
+    match tree {
+        Ast::Literal(literal) => literal.c == '\n',
+        Ast::Flags(set) => dots(&set.flags),
+        Ast::ClassBracketed(class) => !class.negated && names_line_feed(&class.kind),
+        Ast::Repetition(repetition) => asks_for_lines(&repetition.ast),
+        Ast::Group(group) => group.flags().is_some_and(dots) || asks_for_lines(&group.ast),
+        Ast::Alternation(parts) => parts.asts.iter().any(asks_for_lines),
+        Ast::Concat(parts) => parts.asts.iter().any(asks_for_lines),
+        _ => false,
+    }
+}
 
-/// The pattern names a line feed.
-struct LineFeed;
+fn names_line_feed(set: &ClassSet) -> bool {
+    fn names(item: &ClassSetItem) -> bool {
+        match item {
+            ClassSetItem::Literal(literal) => literal.c == '\n',
+            ClassSetItem::Bracketed(class) => !class.negated && names_line_feed(&class.kind),
+            ClassSetItem::Union(union) => union.items.iter().any(names),
+            _ => false,
+        }
+    }
+    match set {
+        ClassSet::Item(item) => names(item),
+        ClassSet::BinaryOp(operation) => names_line_feed(&operation.lhs),
+    }
+}
+
+/// Whether it makes a difference if a pattern is run over lines or over a whole text.
+fn sees_lines(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty => false,
+        HirKind::Literal(hir::Literal(bytes)) => bytes.contains(&b'\n'),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.ranges().iter().any(|r| r.start() <= '\n' && '\n' <= r.end())
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.ranges().iter().any(|r| r.start() <= b'\n' && b'\n' <= r.end())
+        }
+        HirKind::Look(look) => matches!(look, Look::Start | Look::End),
+        HirKind::Repetition(repetition) => sees_lines(&repetition.sub),
+        HirKind::Capture(capture) => sees_lines(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(sees_lines),
+    }
+}
 
 /// Rewrites a tree so that nothing in it can match a line feed, and the ends of the text are the
 /// ends of a line.
-fn confine(hir: Hir) -> Result<Hir, LineFeed> {
-    Ok(match hir.into_kind() {
+fn confine(hir: Hir) -> Hir {
+    match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
-        HirKind::Literal(hir::Literal(bytes)) if bytes.contains(&b'\n') => return Err(LineFeed),
+        // What is left of a class such as `[\s&&\n]`; a pattern with a plain one is not confined.
+        HirKind::Literal(hir::Literal(bytes)) if bytes.contains(&b'\n') => Hir::fail(),
         HirKind::Literal(hir::Literal(bytes)) => Hir::literal(bytes),
         HirKind::Class(Class::Unicode(mut class)) => {
             class.difference(&ClassUnicode::new([hir::ClassUnicodeRange::new('\n', '\n')]));
@@ -146,22 +210,14 @@ fn confine(hir: Hir) -> Result<Hir, LineFeed> {
         HirKind::Look(Look::End) => Hir::look(Look::EndLF),
         HirKind::Look(look) => Hir::look(look),
         HirKind::Repetition(repetition) => {
-            let sub = Box::new(confine(*repetition.sub)?);
+            let sub = Box::new(confine(*repetition.sub));
             Hir::repetition(hir::Repetition { sub, ..repetition })
         }
         // Groups are not asked for, and the engine is faster without them.
-        HirKind::Capture(capture) => confine(*capture.sub)?,
-        HirKind::Concat(parts) => {
-            Hir::concat(parts.into_iter().map(confine).collect::<Result<_, _>>()?)
-        }
-        HirKind::Alternation(parts) => {
-            Hir::alternation(parts.into_iter().map(confine).collect::<Result<_, _>>()?)
-        }
-    })
-}
-
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
+        HirKind::Capture(capture) => confine(*capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(confine).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.into_iter().map(confine).collect()),
+    }
 }
 
 #[cfg(test)]
@@ -169,35 +225,56 @@ mod tests {
     use super::*;
 
     fn check_error(pattern: &str, expected: &str) {
-        let error = Pattern::parse(pattern, Case::Smart).unwrap_err();
+        let error = Pattern::parse(pattern, Case::Smart, false).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 
     #[test]
     fn an_error_points_at_its_character() {
-        check_error("foo(bar", "unclosed group (at character 4)\n    foo(bar\n       ^");
+        check_error(
+            "foo(bar",
+            "unclosed group: write \\( for the character; a blank ends a term, so put a term with blanks in \
+             quotes (at character 4)\n    foo(bar\n       ^",
+        );
         check_error(
             "é[z-a]",
             "invalid character class range, the start must be <= the end (at character 3)\n    é[z-a]\n      ^",
-        );
-        check_error(
-            "a\\nb",
-            "a line feed can never match, because patterns are matched line by line (at character 2)\n    a\\nb\n     ^",
         );
     }
 
     #[test]
     fn bytes_that_are_not_text_are_refused() {
-        assert!(Pattern::parse(r"(?-u:\xFF)", Case::Smart).is_err());
+        assert!(Pattern::parse(r"(?-u:\xFF)", Case::Smart, false).is_err());
     }
 
     #[test]
     fn length_and_nesting_are_bounded() {
         let long = "é".repeat(MAX_PATTERN_BYTES);
-        assert!(
-            Pattern::parse(&long, Case::Smart).unwrap_err().message.contains("longer than 8192")
-        );
+        let error = Pattern::parse(&long, Case::Smart, false).unwrap_err();
+        assert!(error.message.contains("longer than 8192"));
         let deep = format!("{}a{}", "(".repeat(5000), ")".repeat(5000));
-        assert!(Pattern::parse(&deep, Case::Smart).is_err());
+        assert!(Pattern::parse(&deep, Case::Smart, false).is_err());
+    }
+
+    #[test]
+    fn a_pattern_spans_lines_if_it_asks_to() {
+        let check = |pattern: &str, multiline: bool, expected: bool| {
+            let pattern = Pattern::parse(pattern, Case::Smart, multiline).unwrap();
+            assert_eq!(pattern.spans_lines(), expected, "{pattern}");
+        };
+        for spans in
+            [r"a\nb", "(?s)a.b", "(?s:.)", r"[a\n]", r"\x0A", "a\nb", r"(x|\n)+", r"[[\n]--a]"]
+        {
+            check(spans, false, true);
+        }
+        for lines in [r"a\s+b", "[^a]", r"[^\n]", "(?s)ab", "(?-s).", "a.b", r"\Aa\z", r"\\n"] {
+            check(lines, false, false);
+        }
+        for spans in [r"a\s+b", "[^a]", r"\Aa", r"\W"] {
+            check(spans, true, true);
+        }
+        for lines in ["ab", "a.b", "^a$", r"\w+"] {
+            check(lines, true, false);
+        }
     }
 }

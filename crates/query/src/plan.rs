@@ -1,387 +1,225 @@
-//! From a pattern to what the index can answer: the literals that every match contains.
+//! From a condition to what the index can answer: which files are worth looking at.
 //!
-//! The walk keeps a *run*: the set of all strings that the pattern can have matched since the last
-//! thing it could not enumerate. Small classes, alternations, options and bounded repetitions
-//! multiply the run; what cannot be enumerated ends it, and the finished run becomes one
-//! requirement ("one of these strings occurs"). The idea is that of Russ Cox, *Regular Expression
-//! Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
-//!
-//! Strings are folded to small letters where that is certain to be what Postgres does too, which is
-//! ASCII only: how a server folds `É` or `İ` depends on its locale and its Unicode version, so
-//! there each spelling stays a string of its own.
+//! Like [`Need`], a plan over-matches and never under-matches. It is over files: where a term and
+//! another must both match, their chunks need not be the same. What is negated and what has no
+//! trigram is not in it; that is decided on each file.
 
 use std::fmt;
 
-use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+use crate::expr::{Atom, Expr, Program};
+use crate::need::Need;
 
-use crate::pattern::Pattern;
+/// Most strings in one plan. More would take longer to plan than the trigrams save.
+const MAX_STRINGS: usize = 256;
 
-/// Most strings one run may stand for. More would make a statement that takes longer to plan than
-/// the trigrams save.
-const MAX_RUN: usize = 16;
+/// A path is so many times shorter than a chunk, so that a trigram is so many times rarer in one.
+const CHUNKS_PER_PATH: u32 = 64;
 
-/// Longest string in a run, in bytes. Longer literals are cut in two, and both are required.
-const MAX_STRING_BYTES: usize = 256;
-
-/// What a text must contain to match. A superset: a text that has all of it may still not match.
+/// Which files are worth looking at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Nothing that an index of trigrams could look up: every text is a candidate.
-    Anything,
-    /// This string, whatever the case of its ASCII letters.
-    Literal(String),
-    /// All of these; at least two.
-    All(Vec<Need>),
-    /// One of these; at least two.
-    Any(Vec<Need>),
+pub enum Plan {
+    /// All of them.
+    Scan,
+    /// Those that this finds.
+    Lookup(Lookup),
+    /// Those that all of these find, the most selective first.
+    All(Vec<Plan>),
+    /// Those that one of these finds.
+    Any(Vec<Plan>),
 }
 
-impl Need {
-    /// What every line that matches the pattern must contain.
-    pub fn of(pattern: &Pattern) -> Self {
-        of_tree(pattern.hir())
+/// A question to one of the trigram indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// Which index.
+    pub index: Index,
+    /// The terms that can only match in what is found, as numbers of [`Program::terms`].
+    pub terms: Vec<usize>,
+    /// What is asked for.
+    pub need: Need,
+}
+
+/// What the rows of an index are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Chunks: all of the need lies in one.
+    Chunks,
+    /// Whole texts, of which each string of the need lies in some chunk; for patterns that span lines.
+    Texts,
+    /// Paths of files.
+    Paths,
+}
+
+impl Plan {
+    /// The plan for a condition of a program.
+    pub fn of(expr: &Expr, program: &Program) -> Self {
+        let plan = Self::of_expr(expr, program);
+        if plan.strings() > MAX_STRINGS { Plan::Scan } else { plan }
     }
 
-    fn all(mut needs: Vec<Need>) -> Need {
-        needs.retain(|n| *n != Need::Anything);
-        dedup(&mut needs);
-        match needs.len() {
-            0 => Need::Anything,
-            1 => needs.remove(0),
-            _ => Need::All(needs),
+    fn of_expr(expr: &Expr, program: &Program) -> Self {
+        match expr {
+            Expr::Const(_) | Expr::Not(_) | Expr::Atom(Atom::Repo(_) | Atom::Language(_)) => {
+                Plan::Scan
+            }
+            Expr::Atom(Atom::Content(term)) => {
+                let spans = program.terms[*term].matcher.spans_lines();
+                Self::lookup(if spans { Index::Texts } else { Index::Chunks }, *term, program)
+            }
+            Expr::Atom(Atom::Path(term)) => Self::lookup(Index::Paths, *term, program),
+            Expr::All(parts) => {
+                let mut all: Vec<Plan> =
+                    parts.iter().map(|part| Self::of_expr(part, program)).collect();
+                all.retain(|plan| *plan != Plan::Scan);
+                all.sort_by_key(Plan::frequency);
+                match all.len() {
+                    0 => Plan::Scan,
+                    1 => all.remove(0),
+                    _ => Plan::All(all),
+                }
+            }
+            Expr::Any(parts) => {
+                Self::any(parts.iter().map(|part| Self::of_expr(part, program)).collect())
+            }
         }
     }
 
-    fn any(mut needs: Vec<Need>) -> Need {
-        if needs.is_empty() || needs.contains(&Need::Anything) {
-            return Need::Anything;
+    fn lookup(index: Index, term: usize, program: &Program) -> Self {
+        match &program.terms[term].need {
+            Need::Anything => Plan::Scan,
+            need => Plan::Lookup(Lookup { index, terms: vec![term], need: need.clone() }),
         }
-        dedup(&mut needs);
-        if needs.len() == 1 { needs.remove(0) } else { Need::Any(needs) }
+    }
+
+    /// One of some plans. Questions to the same index become one.
+    fn any(parts: Vec<Plan>) -> Self {
+        let mut any: Vec<Plan> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match part {
+                Plan::Scan => return Plan::Scan,
+                Plan::Lookup(new) if new.index != Index::Texts => {
+                    let same = any.iter_mut().find_map(|plan| match plan {
+                        Plan::Lookup(known) if known.index == new.index => Some(known),
+                        _ => None,
+                    });
+                    match same {
+                        Some(known) => {
+                            known.need = Need::any(vec![known.need.clone(), new.need]);
+                            known.terms.extend(new.terms);
+                        }
+                        None => any.push(Plan::Lookup(new)),
+                    }
+                }
+                other => any.push(other),
+            }
+        }
+        if any.len() == 1 { any.remove(0) } else { Plan::Any(any) }
+    }
+
+    /// How many of 1000 files (of the size of a chunk) it is likely to find, at most.
+    fn frequency(&self) -> u32 {
+        match self {
+            Plan::Scan => 1000,
+            Plan::Lookup(Lookup { index: Index::Paths, need, .. }) => {
+                need.frequency() / CHUNKS_PER_PATH
+            }
+            Plan::Lookup(lookup) => lookup.need.frequency(),
+            Plan::All(parts) => parts.iter().map(Plan::frequency).min().unwrap_or(1000),
+            Plan::Any(parts) => parts.iter().map(Plan::frequency).sum::<u32>().min(1000),
+        }
+    }
+
+    fn strings(&self) -> usize {
+        match self {
+            Plan::Scan => 0,
+            Plan::Lookup(lookup) => lookup.need.strings(),
+            Plan::All(parts) | Plan::Any(parts) => parts.iter().map(Plan::strings).sum(),
+        }
     }
 }
 
-/// Prints as a Boolean expression over quoted strings: `"foo" AND ("bar" OR "baz")`.
-impl fmt::Display for Need {
+/// Prints as `(and path("_test") (or chunk("foo") path("foo")))`; a scan as `scan`.
+impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, parts) = match self {
-            Need::Anything => return f.write_str("anything"),
-            Need::Literal(text) => return write!(f, "{text:?}"),
-            Need::All(parts) => (" AND ", parts),
-            Need::Any(parts) => (" OR ", parts),
+            Plan::Scan => return f.write_str("scan"),
+            Plan::Lookup(lookup) => {
+                let index = match lookup.index {
+                    Index::Chunks => "chunk",
+                    Index::Texts => "text",
+                    Index::Paths => "path",
+                };
+                return write!(f, "{index}({})", lookup.need);
+            }
+            Plan::All(parts) => ("and", parts),
+            Plan::Any(parts) => ("or", parts),
         };
-        for (i, part) in parts.iter().enumerate() {
-            if i > 0 {
-                f.write_str(word)?;
-            }
-            match part {
-                Need::All(_) | Need::Any(_) => write!(f, "({part})")?,
-                _ => write!(f, "{part}")?,
-            }
+        write!(f, "({word}")?;
+        for part in parts {
+            write!(f, " {part}")?;
         }
-        Ok(())
+        f.write_str(")")
     }
-}
-
-/// Whether `pg_trgm` finds at least one trigram in `LIKE '%literal%'`.
-///
-/// Its rules (<https://www.postgresql.org/docs/current/pgtrgm.html>): a word is a run of letters
-/// and digits; a word that is seen to begin inside the literal is padded with two blanks, one that
-/// is seen to end there with one; three characters make a trigram. A wrong answer costs time, never
-/// a match: without trigrams the server looks at every chunk.
-pub fn has_trigram(literal: &str) -> bool {
-    let mut chars = literal.chars().peekable();
-    let mut begins = false;
-    loop {
-        let mut word = 0;
-        while chars.next_if(|c| c.is_alphanumeric()).is_some() {
-            word += 1;
-        }
-        let ends = chars.peek().is_some();
-        if word > 0 && word + 2 * usize::from(begins) + usize::from(ends) >= 3 {
-            return true;
-        }
-        if chars.next().is_none() {
-            return false;
-        }
-        begins = true;
-    }
-}
-
-fn of_tree(hir: &Hir) -> Need {
-    let mut walk = Walk { run: empty_run(), needs: Vec::new() };
-    walk.visit(hir);
-    walk.end_run();
-    Need::all(walk.needs)
-}
-
-/// The strings a stretch of pattern can match; never empty of strings.
-type Run = Vec<String>;
-
-fn empty_run() -> Run {
-    vec![String::new()]
-}
-
-struct Walk {
-    run: Run,
-    needs: Vec<Need>,
-}
-
-impl Walk {
-    fn visit(&mut self, hir: &Hir) {
-        if let Some(strings) = enumerate(hir) {
-            self.append(strings);
-            return;
-        }
-        match hir.kind() {
-            HirKind::Literal(literal) => {
-                // Only a literal longer than a string may be comes here.
-                let text = String::from_utf8_lossy(&literal.0);
-                for piece in pieces(&text) {
-                    self.append(vec![fold(piece)]);
-                }
-            }
-            HirKind::Concat(parts) => parts.iter().for_each(|part| self.visit(part)),
-            HirKind::Capture(capture) => self.visit(&capture.sub),
-            HirKind::Repetition(repetition) => self.visit_repetition(repetition),
-            HirKind::Alternation(parts) => {
-                self.end_run();
-                self.needs.push(Need::any(parts.iter().map(of_tree).collect()));
-            }
-            HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => self.end_run(),
-        }
-    }
-
-    /// A repetition that cannot be enumerated: its first copies continue the run, and its last copy
-    /// begins a new one (`abc+d` needs `abc` and `cd`).
-    fn visit_repetition(&mut self, repetition: &Repetition) {
-        const MAX_COPIES: u32 = 8;
-        for _ in 0..repetition.min.min(MAX_COPIES) {
-            self.visit(&repetition.sub);
-        }
-        self.end_run();
-        if repetition.min > 0
-            && let Some(last) = enumerate(&repetition.sub)
-        {
-            self.run = last;
-        }
-    }
-
-    fn append(&mut self, strings: Run) {
-        match product(&self.run, &strings) {
-            Some(run) => self.run = run,
-            None => {
-                self.end_run();
-                self.run = strings;
-            }
-        }
-    }
-
-    /// Turns the run into a requirement, if every one of its strings can be looked up.
-    fn end_run(&mut self) {
-        let run = std::mem::replace(&mut self.run, empty_run());
-        if run.iter().all(|s| has_trigram(s)) {
-            self.needs.push(Need::any(run.into_iter().map(Need::Literal).collect()));
-        }
-    }
-}
-
-/// All strings that `hir` matches, folded, if they are few and short enough.
-fn enumerate(hir: &Hir) -> Option<Run> {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Some(empty_run()),
-        HirKind::Literal(literal) => {
-            let text = std::str::from_utf8(&literal.0).ok()?;
-            (text.len() <= MAX_STRING_BYTES).then(|| vec![fold(text)])
-        }
-        HirKind::Class(class) => enumerate_class(class),
-        HirKind::Capture(capture) => enumerate(&capture.sub),
-        HirKind::Repetition(repetition) => enumerate_repetition(repetition),
-        HirKind::Concat(parts) => {
-            parts.iter().try_fold(empty_run(), |run, part| product(&run, &enumerate(part)?))
-        }
-        HirKind::Alternation(parts) => {
-            let mut all = Run::new();
-            for part in parts {
-                all.extend(enumerate(part)?);
-                dedup(&mut all);
-                bounded(&all)?;
-            }
-            Some(all)
-        }
-    }
-}
-
-fn enumerate_class(class: &Class) -> Option<Run> {
-    // Folding halves a class at best; anything much larger than a run is not worth listing.
-    const MAX_LISTED: usize = 4 * MAX_RUN;
-    let mut run = Run::new();
-    match class {
-        Class::Unicode(class) => {
-            for range in class.ranges() {
-                if run.len() + range.len() > MAX_LISTED {
-                    return None;
-                }
-                run.extend(
-                    (range.start()..=range.end()).map(|c| c.to_ascii_lowercase().to_string()),
-                );
-            }
-        }
-        Class::Bytes(class) => {
-            for range in class.ranges() {
-                if !range.end().is_ascii() || run.len() + range.len() > MAX_LISTED {
-                    return None;
-                }
-                let bytes = range.start()..=range.end();
-                run.extend(bytes.map(|b| char::from(b).to_ascii_lowercase().to_string()));
-            }
-        }
-    }
-    dedup(&mut run);
-    // A class without members matches nothing at all; no string stands for that.
-    if run.is_empty() { None } else { bounded(&run).map(|()| run) }
-}
-
-fn enumerate_repetition(repetition: &Repetition) -> Option<Run> {
-    let max = repetition.max?;
-    let one = enumerate(&repetition.sub)?;
-    let mut run = empty_run();
-    for _ in 0..repetition.min {
-        run = product(&run, &one)?;
-    }
-    let mut all = run.clone();
-    for _ in repetition.min..max {
-        run = product(&run, &one)?;
-        all.extend(run.iter().cloned());
-        dedup(&mut all);
-        bounded(&all)?;
-    }
-    Some(all)
-}
-
-/// Every string of `left` followed by every string of `right`, if that stays within bounds.
-fn product(left: &Run, right: &Run) -> Option<Run> {
-    if left.len() * right.len() > 4 * MAX_RUN {
-        return None;
-    }
-    let mut run: Run =
-        left.iter().flat_map(|l| right.iter().map(move |r| format!("{l}{r}"))).collect();
-    dedup(&mut run);
-    bounded(&run).map(|()| run)
-}
-
-fn bounded(run: &Run) -> Option<()> {
-    (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
-}
-
-fn fold(text: &str) -> String {
-    text.to_ascii_lowercase()
-}
-
-/// Cuts a text into strings of at most [`MAX_STRING_BYTES`].
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let mut end = rest.len().min(MAX_STRING_BYTES);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (piece, tail) = rest.split_at(end);
-        rest = tail;
-        Some(piece)
-    })
-}
-
-/// Removes duplicates, keeping the first of each; the lists are a few dozen long.
-fn dedup<T: PartialEq>(items: &mut Vec<T>) {
-    let mut kept = Vec::with_capacity(items.len());
-    for item in items.drain(..) {
-        if !kept.contains(&item) {
-            kept.push(item);
-        }
-    }
-    *items = kept;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Case;
+    use crate::{Case, Query};
 
-    fn check(pattern: &str, expected: &str) {
-        let parsed = Pattern::parse(pattern, Case::Smart).unwrap();
-        assert_eq!(Need::of(&parsed).to_string(), expected, "{pattern}");
+    fn check(query: &str, expected: &str) {
+        let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        assert_eq!(Plan::of(&program.expr, &program).to_string(), expected, "{query}");
     }
 
     #[test]
-    fn literals_are_folded() {
-        check("var", r#""var""#);
-        check("bytes.Buffer", r#""bytes" AND "buffer""#);
-        check(r"fmt\.Print.*", r#""fmt.print""#);
-        check("(?i)deadlock", "\"deadlock\" OR \"deadloc\u{212a}\"");
-        check("ÉTÉ", r#""ÉtÉ""#);
+    fn a_bare_term_is_looked_for_in_texts_and_paths() {
+        check("foo", r#"(or chunk("foo") path("foo"))"#);
+        check("c:foo", r#"chunk("foo")"#);
+        check("f:foo", r#"path("foo")"#);
+        check(r"fmt\.Println", r#"(or chunk("fmt.println") path("fmt.println"))"#);
     }
 
     #[test]
-    fn the_reference_experiments_patterns() {
-        check("123456789", r#""123456789""#);
-        check(r"fmt\.Error", r#""fmt.error""#);
-        check("ac8ac5d63b66b83b90ce41a2d4061635", r#""ac8ac5d63b66b83b90ce41a2d4061635""#);
-        check(
-            "d97f1d3ff91543[e-f]49.8B07517548877",
-            r#"("d97f1d3ff91543e49" OR "d97f1d3ff91543f49") AND "8b07517548877""#,
-        );
+    fn alternatives_share_a_lookup() {
+        check("foo or bar", r#"(or chunk("foo" OR "bar") path("foo" OR "bar"))"#);
+        check("c:foo or c:bar", r#"chunk("foo" OR "bar")"#);
+        check(r"c:foo or c:bar\nbaz", r#"(or chunk("foo") text("bar" AND "baz"))"#);
     }
 
     #[test]
-    fn classes_options_and_alternations_expand() {
-        check("Colou?r", r#""color" OR "colour""#);
-        check("(foo|bar)Baz", r#""foobaz" OR "barbaz""#);
-        check("X{2,3}yz", r#""xxyz" OR "xxxyz""#);
-        check("TODO|FIXME", r#""todo" OR "fixme""#);
-        check("(Foo.*bar|baz)qux", r#"(("foo" AND "bar") OR "baz") AND "qux""#);
-        check("Foo.*bar|b", "anything");
+    fn what_must_all_match_is_asked_for_rarest_first() {
+        check("c:static c:deadlock", r#"(and chunk("deadlock" OR odd) chunk("static" OR odd))"#);
+        check("c:static f:kernel", r#"(and path("kernel" OR odd) chunk("static" OR odd))"#);
+        check("c:static lang:c r:linux -f:test", r#"chunk("static" OR odd)"#);
+        check("c:static c:=>", r#"chunk("static" OR odd)"#);
     }
 
     #[test]
-    fn repetitions_keep_their_first_and_last_copy() {
-        check("Abc+d", r#""abc""#);
-        check("A(bcd)+e", r#""abcd" AND "bcde""#);
-        check("A(bcd)*efg", r#""efg""#);
-        check("A{3,}", r#""aaa""#);
-    }
-
-    #[test]
-    fn what_has_no_trigram_is_left_out() {
-        for pattern in ["=>", "a.b", r"\d+", "", "^$", "[a-z]+", "Fo", "."] {
-            check(pattern, "anything");
+    fn what_no_index_answers_is_a_scan() {
+        for query in
+            ["=>", "-foo", "lang:go", "r:linux", "foo or =>", "foo or -bar", r"a.b", r"\d+", "( )"]
+        {
+            check(query, "scan");
         }
-        check("A b", r#""a b""#);
-        check(r"X if \(", r#""x if (""#);
-        check(r"[a-z]+_alloc\(", r#""_alloc(""#);
-        check(r"Func \w+\(ctx context\.Context", r#""func " AND "(ctx context.context""#);
     }
 
     #[test]
-    fn bounds_cut_a_run_in_two() {
-        let long = "abcdefghij".repeat(60);
-        let parsed = Pattern::parse(&long, Case::Sensitive).unwrap();
-        let Need::All(parts) = Need::of(&parsed) else { panic!("expected several literals") };
-        assert_eq!(parts.len(), 3);
-        check("[a-z]{3}Xyzzy", r#""xyzzy""#);
-        check("[abcd][abcd][abcd]Xyz", r#""axyz" OR "bxyz" OR "cxyz" OR "dxyz""#);
+    fn what_spans_lines_is_looked_for_in_texts() {
+        check(r"c:foo\nbar", r#"text("foo" AND "bar")"#);
+        check("c:begin.*end multiline:yes", r#"chunk("begin" AND "end")"#);
+        check(r"c:begin\s+end multiline:yes", r#"text("begin" AND "end")"#);
     }
 
     #[test]
-    fn trigrams_as_pg_trgm_counts_them() {
-        for yes in ["abc", " ab", "ab ", " a", "a.b", "日本語", "(if)"] {
-            assert!(has_trigram(yes), "{yes:?}");
-        }
-        for no in ["", "ab", "=>", "...", "a.", "_"] {
-            assert!(!has_trigram(no), "{no:?}");
-        }
+    fn plans_are_bounded() {
+        let many =
+            |n: usize| (0..n).map(|i| format!("c:word{i}x")).collect::<Vec<_>>().join(" or ");
+        let program =
+            |query: &str| Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        let small = program(&many(50));
+        assert_ne!(Plan::of(&small.expr, &small), Plan::Scan);
+        let large = program(&many(199).replace('x', "[abc]x"));
+        assert_eq!(Plan::of(&large.expr, &large), Plan::Scan);
     }
 }

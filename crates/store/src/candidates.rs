@@ -1,97 +1,238 @@
-//! Which chunks of a shard can match: the plan as a statement that the trigram index answers.
+//! Which chunks and files of a shard can match: lookups as one statement that the trigram indexes
+//! answer.
 
-use query::{Need, has_trigram};
-use sqlx::AssertSqlSafe;
 use std::fmt::Write as _;
 
-use crate::connect::Store;
-use crate::error::Result;
-use crate::{BlobId, ShardId};
+use query::{Index, Lookup, Need, has_trigram, rarest};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row};
 
-/// Most characters of a literal given to the index. Their trigrams say all there is to say, and each
-/// costs a lookup.
+use crate::error::Result;
+use crate::lease::Lease;
+use crate::{BlobId, Epoch, ShardId};
+
+/// Most characters of a literal given to the index where the server rechecks. Their trigrams say all
+/// there is to say, and each costs a lookup.
 const MAX_LOOKUP_CHARS: usize = 64;
 
-/// The chunks of one shard that can match, in order of their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Candidates {
-    /// Chunk numbers, ascending, each with its blob.
-    pub chunks: Vec<(i32, BlobId)>,
+/// What a lookup found in a shard, and perhaps more than that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Chunks, ascending, each with its blob.
+    Chunks(Vec<(i32, BlobId)>),
+    /// Blobs, ascending, each once.
+    Blobs(Vec<BlobId>),
 }
 
-impl Store {
-    /// Names every chunk of a shard that can match, and perhaps others.
-    pub async fn candidates(&self, shard: ShardId, need: &Need) -> Result<Candidates> {
-        let mut condition =
-            Condition { loose: self.loose, sql: String::new(), patterns: Vec::new() };
-        condition.add(need);
-        let sql = format!(
-            "select coalesce(array_agg(n), '{{}}'), coalesce(array_agg(blob), '{{}}')
-             from chunks where shard = $1 and {}",
-            condition.sql
-        );
-        let mut statement = sqlx::query_as(AssertSqlSafe(sql)).bind(shard.0);
-        for pattern in condition.patterns {
+impl Lease {
+    /// Answers some lookups in one shard, in one statement.
+    pub async fn lookups(
+        &mut self,
+        shard: ShardId,
+        epoch: Epoch,
+        lookups: &[&Lookup],
+    ) -> Result<Vec<Found>> {
+        let statement = Statement::of(lookups, self.loose());
+        let mut query = sqlx::query(AssertSqlSafe(statement.sql)).bind(shard.0).bind(epoch.0);
+        for pattern in statement.patterns {
             // The loose operator takes the pattern as bytes, ILIKE as text.
-            statement = if self.loose {
-                statement.bind(pattern.into_bytes())
+            query = if statement.loose {
+                query.bind(pattern.into_bytes())
             } else {
-                statement.bind(pattern)
+                query.bind(pattern)
             };
         }
-        let (numbers, blobs): (Vec<i32>, Vec<i32>) = statement.fetch_one(&self.pool).await?;
-        let mut chunks: Vec<_> = numbers.into_iter().zip(blobs.into_iter().map(BlobId)).collect();
-        // Nearly always sorted already: a bitmap scan goes through the table in its order.
-        chunks.sort_unstable();
-        Ok(Candidates { chunks })
+        let row = query.fetch_one(self.conn()).await?;
+        let mut column = 0;
+        lookups.iter().map(|lookup| found(lookup, &row, &mut column)).collect()
     }
 }
 
-/// A `where` condition under construction; the first parameter is the shard.
-struct Condition {
+fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
+    let mut next = || {
+        *column += 1;
+        row.try_get::<Vec<i32>, _>(*column - 1)
+    };
+    Ok(match lookup.index {
+        Index::Chunks => {
+            let (numbers, blobs) = (next()?, next()?);
+            let mut chunks: Vec<_> =
+                numbers.into_iter().zip(blobs.into_iter().map(BlobId)).collect();
+            // Nearly always sorted already: a bitmap scan goes through the table in its order.
+            chunks.sort_unstable();
+            Found::Chunks(chunks)
+        }
+        Index::Texts | Index::Paths => {
+            let mut blobs: Vec<BlobId> = next()?.into_iter().map(BlobId).collect();
+            blobs.sort_unstable();
+            blobs.dedup();
+            Found::Blobs(blobs)
+        }
+    })
+}
+
+/// A statement under construction. Its first parameters are the shard and the epoch.
+struct Statement {
     loose: bool,
     sql: String,
     patterns: Vec<String>,
 }
 
-impl Condition {
-    fn add(&mut self, need: &Need) {
+impl Statement {
+    fn of(lookups: &[&Lookup], loose: bool) -> Self {
+        let mut columns = Vec::new();
+        let mut statement = Self { loose, sql: String::new(), patterns: Vec::new() };
+        for (i, lookup) in lookups.iter().enumerate() {
+            statement.sql.push_str(if i == 0 { "" } else { ", " });
+            match lookup.index {
+                Index::Chunks => {
+                    columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
+                    statement.sql.push_str(
+                        "(select array_agg(n) n, array_agg(blob) b from chunks where shard = $1 and ",
+                    );
+                    statement.condition("contents", &lookup.need);
+                }
+                Index::Paths => {
+                    columns.push(format!("coalesce(t{i}.b, '{{}}')"));
+                    statement.sql.push_str(
+                        "(select array_agg(blob) b from files where shard = $1 and born <= $2 and died > $2 and ",
+                    );
+                    statement.condition("path", &lookup.need);
+                }
+                Index::Texts => {
+                    columns.push(format!("coalesce(t{i}.b, '{{}}')"));
+                    statement.sql.push_str("(select array_agg(blob) b from (");
+                    statement.blobs(&lookup.need);
+                    statement.sql.push_str(") texts");
+                }
+            }
+            let _ = write!(statement.sql, ") t{i}");
+        }
+        statement.sql = format!("select {} from {}", columns.join(", "), statement.sql);
+        statement
+    }
+
+    /// A condition on one row.
+    fn condition(&mut self, column: &str, need: &Need) {
         match need {
             Need::Literal(text) => {
-                self.patterns.push(like_pattern(text));
-                let parameter = self.patterns.len() + 1;
+                self.patterns.push(if self.loose {
+                    loose_pattern(text)
+                } else {
+                    like_pattern(text)
+                });
+                let parameter = self.patterns.len() + 2;
                 let operator = if self.loose { "@~~" } else { "ilike" };
-                let _ = write!(self.sql, "contents {operator} ${parameter}");
+                let _ = write!(self.sql, "{column} {operator} ${parameter}");
             }
             Need::Anything => self.sql.push_str("true"),
-            Need::All(parts) => self.join(parts, " and "),
-            Need::Any(parts) => self.join(parts, " or "),
+            Need::Odd => self.sql.push_str("odd"),
+            Need::All(parts) => {
+                self.join(parts, " and ", |this, part| this.condition(column, part))
+            }
+            Need::Any(parts) => self.join(parts, " or ", |this, part| this.condition(column, part)),
         }
     }
 
-    fn join(&mut self, parts: &[Need], word: &str) {
+    /// The blobs of which each string of the need lies in some chunk.
+    fn blobs(&mut self, need: &Need) {
+        match need {
+            Need::All(parts) => self.join(parts, " intersect ", Self::blobs),
+            Need::Any(parts) => self.join(parts, " union ", Self::blobs),
+            Need::Anything | Need::Odd | Need::Literal(_) => {
+                self.sql.push_str("select blob from chunks where shard = $1 and ");
+                self.condition("contents", need);
+            }
+        }
+    }
+
+    fn join(&mut self, parts: &[Need], word: &str, mut add: impl FnMut(&mut Self, &Need)) {
         self.sql.push('(');
         for (i, part) in parts.iter().enumerate() {
             if i > 0 {
                 self.sql.push_str(word);
             }
-            self.add(part);
+            add(self, part);
         }
         self.sql.push(')');
     }
 }
 
-/// `%text%` with the wildcards in the text escaped; of a long text its beginning.
+/// The rarest trigrams of a text, for the operator that never rechecks: `%fmt.%ntln%`.
+fn loose_pattern(text: &str) -> String {
+    let parts = rarest(text);
+    if parts.is_empty() {
+        return like_pattern(text);
+    }
+    let mut pattern = String::from("%");
+    for part in parts {
+        escape(part, &mut pattern);
+        pattern.push('%');
+    }
+    pattern
+}
+
+/// `%text%`; of a long text its beginning.
 fn like_pattern(text: &str) -> String {
     let head = text.char_indices().nth(MAX_LOOKUP_CHARS).map_or(text, |(end, _)| &text[..end]);
     let text = if has_trigram(head) { head } else { text };
     let mut pattern = String::from("%");
+    escape(text, &mut pattern);
+    pattern.push('%');
+    pattern
+}
+
+/// Adds a text with the wildcards in it escaped.
+fn escape(text: &str, pattern: &mut String) {
     for c in text.chars() {
         if matches!(c, '%' | '_' | '\\') {
             pattern.push('\\');
         }
         pattern.push(c);
     }
-    pattern.push('%');
-    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(index: Index, need: Need, loose: bool, sql: &str, patterns: &[&str]) {
+        let lookup = Lookup { index, terms: vec![0], need };
+        let statement = Statement::of(&[&lookup], loose);
+        assert_eq!(statement.sql, sql);
+        assert_eq!(statement.patterns, patterns);
+    }
+
+    fn literal(text: &str) -> Need {
+        Need::Literal(text.to_owned())
+    }
+
+    #[test]
+    fn a_need_becomes_a_condition() {
+        check(
+            Index::Chunks,
+            Need::Any(vec![Need::All(vec![literal("foo"), literal("b_r")]), Need::Odd]),
+            true,
+            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
+             from chunks where shard = $1 and ((contents @~~ $3 and contents @~~ $4) or odd)) t0",
+            &["%foo%", "%b\\_r%"],
+        );
+        check(
+            Index::Paths,
+            literal("fmt.println"),
+            true,
+            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files \
+             where shard = $1 and born <= $2 and died > $2 and path @~~ $3) t0",
+            &["%fmt.%ntln%"],
+        );
+        check(
+            Index::Texts,
+            Need::All(vec![literal("foo"), literal("bar")]),
+            false,
+            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
+             (select blob from chunks where shard = $1 and contents ilike $3 \
+             intersect select blob from chunks where shard = $1 and contents ilike $4)) texts) t0",
+            &["%foo%", "%bar%"],
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sqlx::{Connection, PgConnection};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::connect::Store;
 use crate::error::{Error, Result};
@@ -25,6 +25,18 @@ pub struct Catalog {
     /// The repositories.
     pub repos: HashMap<RepoId, CatalogRepo>,
     pin: Mutex<PgConnection>,
+    skipped: OnceCell<Vec<SkippedFile>>,
+}
+
+/// A file that was left out.
+#[derive(Clone, Debug)]
+pub struct SkippedFile {
+    /// Its repository.
+    pub repo: RepoId,
+    /// Its path in the repository.
+    pub path: String,
+    /// Why: a word.
+    pub reason: String,
 }
 
 /// A shard with files in it.
@@ -103,6 +115,7 @@ impl Store {
                 })
                 .collect(),
             pin: Mutex::new(pin),
+            skipped: OnceCell::new(),
         })
     }
 }
@@ -112,6 +125,22 @@ impl Catalog {
     pub async fn is_current(&self) -> Result<bool> {
         let mut pin = self.pin.lock().await;
         Ok(current_epoch(&mut pin).await? == self.epoch)
+    }
+
+    /// Every file that was left out. Read when first asked for, and kept.
+    pub async fn skipped(&self) -> Result<&[SkippedFile]> {
+        let read = async || {
+            let mut pin = self.pin.lock().await;
+            let rows: Vec<(i32, String, String)> = sqlx::query_as(
+                "select repo, path, reason from skipped where born <= $1 and died > $1",
+            )
+            .bind(self.epoch.0)
+            .fetch_all(&mut *pin)
+            .await?;
+            let file = |(repo, path, reason)| SkippedFile { repo: RepoId(repo), path, reason };
+            Ok::<_, Error>(rows.into_iter().map(file).collect())
+        };
+        self.skipped.get_or_try_init(read).await.map(Vec::as_slice)
     }
 }
 

@@ -39,6 +39,8 @@ pub enum Target {
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: PgPool,
+    /// One connection, on which the statements of others are cancelled.
+    pub(crate) control: PgPool,
     pub(crate) options: PgConnectOptions,
     /// Whether the loose operator exists: see [`ensure_loose_operator`].
     pub(crate) loose: bool,
@@ -69,14 +71,11 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE)
+            // A lease checks it.
+            .test_before_acquire(false)
             .connect_lazy_with(searching);
-        Ok(Self { pool, options, loose })
-    }
-
-    /// Whether the database answers.
-    pub async fn ping(&self) -> Result<()> {
-        self.pool.execute("select 1").await?;
-        Ok(())
+        let control = PgPoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
+        Ok(Self { pool, control, options, loose })
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
@@ -109,6 +108,7 @@ impl Store {
     /// Closes all connections.
     pub async fn close(&self) {
         self.pool.close().await;
+        self.control.close().await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loading, in batches, what a page of results shows: files, chunks, whole texts.
 
-use crate::connect::Store;
 use crate::error::Result;
+use crate::lease::Lease;
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// A file of one epoch.
@@ -15,6 +15,17 @@ pub struct File {
     pub path: String,
     /// Its language, when that was recognised.
     pub language: Option<String>,
+}
+
+/// Which files are asked for.
+#[derive(Clone, Debug)]
+pub struct FileFilter {
+    /// The epoch they are part of.
+    pub epoch: Epoch,
+    /// Of these repositories only, if not all.
+    pub repos: Option<Vec<RepoId>>,
+    /// In these languages only, if not all; in small letters.
+    pub languages: Option<Vec<String>>,
 }
 
 /// A run of whole lines of a blob.
@@ -32,30 +43,35 @@ pub struct Chunk {
     pub contents: String,
 }
 
-impl Store {
-    /// The files of an epoch that have one of these contents; of these repositories only, if any
-    /// are named.
+impl Lease {
+    /// The files that have one of these contents, or all files of the shard, by their contents and
+    /// then by repository and path.
     pub async fn files(
-        &self,
+        &mut self,
         shard: ShardId,
-        blobs: &[BlobId],
-        epoch: Epoch,
-        repos: Option<&[RepoId]>,
+        blobs: Option<&[BlobId]>,
+        filter: &FileFilter,
     ) -> Result<Vec<File>> {
-        let blobs: Vec<i32> = blobs.iter().map(|b| b.0).collect();
-        let repos: Option<Vec<i32>> = repos.map(|ids| ids.iter().map(|r| r.0).collect());
-        let rows: Vec<(i32, i32, String, Option<String>)> = sqlx::query_as(
+        let blobs: Option<Vec<i32>> = blobs.map(|blobs| blobs.iter().map(|b| b.0).collect());
+        let repos: Option<Vec<i32>> =
+            filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
+        let condition = if blobs.is_some() { "blob = any($2)" } else { "$2::int[] is null" };
+        let sql = format!(
             "select blob, repo, path, language from files
-             where shard = $1 and blob = any($2) and born <= $3 and died > $3
-               and ($4::int[] is null or repo = any($4))",
-        )
-        .bind(shard.0)
-        .bind(blobs)
-        .bind(epoch.0)
-        .bind(repos)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows
+             where shard = $1 and {condition} and born <= $3 and died > $3
+               and ($4::int[] is null or repo = any($4))
+               and ($5::text[] is null or lower(language) = any($5))"
+        );
+        let rows: Vec<(i32, i32, String, Option<String>)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(sql))
+                .bind(shard.0)
+                .bind(blobs)
+                .bind(filter.epoch.0)
+                .bind(repos)
+                .bind(filter.languages.as_deref())
+                .fetch_all(self.conn())
+                .await?;
+        let mut files: Vec<File> = rows
             .into_iter()
             .map(|(blob, repo, path, language)| File {
                 blob: BlobId(blob),
@@ -63,23 +79,25 @@ impl Store {
                 path,
                 language,
             })
-            .collect())
+            .collect();
+        files.sort_unstable_by(|a, b| (a.blob, a.repo, &a.path).cmp(&(b.blob, b.repo, &b.path)));
+        Ok(files)
     }
 
     /// The chunks with these numbers, in order.
-    pub async fn chunks(&self, shard: ShardId, numbers: &[i32]) -> Result<Vec<Chunk>> {
+    pub async fn chunks(&mut self, shard: ShardId, numbers: &[i32]) -> Result<Vec<Chunk>> {
         let rows = sqlx::query_as(
             "select n, blob, line, start, contents from chunks where shard = $1 and n = any($2)",
         )
         .bind(shard.0)
         .bind(numbers)
-        .fetch_all(&self.pool)
+        .fetch_all(self.conn())
         .await?;
         Ok(in_order(rows))
     }
 
     /// All chunks of these blobs, in order.
-    pub async fn blobs(&self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<Chunk>> {
+    pub async fn blobs(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<Chunk>> {
         let ids: Vec<i32> = blobs.iter().map(|b| b.0).collect();
         let rows = sqlx::query_as(
             "select c.n, c.blob, c.line, c.start, c.contents
@@ -88,19 +106,9 @@ impl Store {
         )
         .bind(shard.0)
         .bind(ids)
-        .fetch_all(&self.pool)
+        .fetch_all(self.conn())
         .await?;
         Ok(in_order(rows))
-    }
-
-    /// Every chunk of a shard, by number, for reading all of it. No index of trigrams is asked.
-    pub async fn all_chunks(&self, shard: ShardId) -> Result<Vec<(i32, BlobId)>> {
-        let rows: Vec<(i32, i32)> =
-            sqlx::query_as("select n, blob from chunks where shard = $1 order by n")
-                .bind(shard.0)
-                .fetch_all(&self.pool)
-                .await?;
-        Ok(rows.into_iter().map(|(n, blob)| (n, BlobId(blob))).collect())
     }
 }
 

@@ -604,6 +604,14 @@ impl Writer {
         }
         tx.execute("truncate loaded, left_out").await?;
         tx.commit().await?;
+        // What went into an index one by one waits in a list that every search would read.
+        self.conn
+            .execute(
+                "select gin_clean_pending_list(i.oid) from pg_class i join pg_am a on a.oid = i.relam
+                 where a.amname = 'gin' and i.relkind = 'i'
+                   and i.relnamespace = 'codesearch'::regnamespace",
+            )
+            .await?;
         for fill in &mut self.fills {
             fill.live |= fresh.contains(&fill.shard.0);
         }

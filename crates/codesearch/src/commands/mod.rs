@@ -6,3 +6,9 @@ pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod up;
+
+/// `codesearch syntax`: the language of queries, as in the documentation.
+pub(crate) fn syntax() -> anyhow::Result<u8> {
+    say!("{}", include_str!("../../../../docs/syntax.md").trim_end());
+    Ok(crate::FOUND)
+}

@@ -4,13 +4,14 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::search::{Filter, Request, Searcher, Stats, Stopped};
-use query::{Case, Matcher, Pattern};
+use engine::search::{Request, Searcher, Stats, Stopped};
+use query::{Case, Count, Pattern, Place, Query, Select, Tree};
 use tokio::sync::mpsc;
 
 use crate::cli::{DatabaseArgs, SearchArgs};
 use crate::database::Database;
-use crate::print::{Json, Printer, Text};
+use crate::narrow::Narrow;
+use crate::print::{Explain, Json, Printer, Text};
 
 /// Files that the search may be ahead of the printing.
 const FOUND_AHEAD: usize = 64;
@@ -21,7 +22,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
-        let mut printer = printer(args);
+        let mut printer = printer(args, &request);
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
@@ -46,9 +47,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             other => other.context("cannot write")?,
         }
         drop(out);
-        report(args, &request, &stats);
+        report(args, request.program().select, &stats);
         Ok(match stats.stopped {
-            Some(Stopped::Shards(_)) => crate::FAILED,
+            Some(Stopped::Shards(_) | Stopped::Timeout(_)) => crate::FAILED,
             _ if stats.files == 0 => crate::NOTHING,
             _ => crate::FOUND,
         })
@@ -56,63 +57,101 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
 }
 
 fn request(args: &SearchArgs) -> Result<Request> {
+    let mut query = query(args)?;
+    if let Some(limit) = args.limit {
+        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+    }
+    query.timeout = args.timeout.or(query.timeout);
+    if args.files_with_matches && query.select == Select::Lines {
+        query.select = Select::Files;
+    }
+    let narrow = Narrow { repos: &args.repo, files: &args.file, languages: &args.lang };
+    let query = narrow.apply(query).map_err(|(kind, error)| {
+        anyhow::anyhow!("--{kind} is not a regular expression: {error}")
+    })?;
+    let mut request = Request::new(&query)?;
+    request.context =
+        (args.before_context.unwrap_or(args.context), args.after_context.unwrap_or(args.context));
+    request.skipped = args.stats || args.explain;
+    request.brute = args.brute;
+    Ok(request)
+}
+
+/// The query text, and patterns given by options: one of these must match, too.
+fn query(args: &SearchArgs) -> Result<Query> {
     let case = match (args.ignore_case, args.case_sensitive) {
         (true, _) => Case::Insensitive,
         (_, true) => Case::Sensitive,
         _ => Case::Smart,
     };
-    let pattern = args.pattern.as_ref().or(args.regexp.as_ref()).map_or("", String::as_str);
-    let pattern = Pattern::parse(pattern, case).context("not a regular expression")?;
-    let mut request = Request::new(&pattern).context("not a regular expression")?;
-    let matchers = |option: &str, patterns: &[String]| -> Result<Vec<Matcher>> {
-        let compile = |p: &String| Matcher::new(&Pattern::parse(p, Case::Smart)?);
-        let compiled: Result<_, _> = patterns.iter().map(compile).collect();
-        compiled.with_context(|| format!("{option} is not a regular expression"))
+    let regexps = args.regexp.iter().map(|pattern| Pattern::parse(pattern, case, args.multiline));
+    let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
+    let patterns: Vec<Pattern> =
+        regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
+    let typed = args.query.as_deref().map(|text| {
+        let text = if args.multiline { format!("{text} multiline:yes") } else { text.to_owned() };
+        Query::parse(&text, case)
+    });
+    let mut patterns = patterns.into_iter();
+    let query = match (typed, patterns.next()) {
+        (Some(typed), None) => return Ok(typed?),
+        (None, Some(first)) => Query::of(Place::Content, first).or(patterns),
+        (Some(typed), Some(first)) => {
+            let more = patterns.map(|pattern| Tree::term(Place::Content, pattern));
+            let any = std::iter::once(Tree::term(Place::Content, first)).chain(more);
+            typed?.and(Tree::any(any.collect()))
+        }
+        (None, None) => unreachable!("clap asks for one"),
     };
-    request.filter = Filter {
-        repos: matchers("--repo", &args.repo)?,
-        paths: matchers("--file", &args.file)?,
-        languages: args.lang.clone(),
-    };
-    request.limit = (args.limit > 0).then_some(args.limit);
-    request.context =
-        (args.before_context.unwrap_or(args.context), args.after_context.unwrap_or(args.context));
-    request.brute = args.brute;
-    Ok(request)
+    Ok(query)
 }
 
-fn printer(args: &SearchArgs) -> Box<dyn Printer> {
-    if args.json {
-        return Box::new(Json::new());
+fn printer(args: &SearchArgs, request: &Arc<Request>) -> Box<dyn Printer> {
+    if args.explain {
+        return Box::new(Explain::new(Arc::clone(request)));
     }
-    Box::new(Text::new(args, stdout().is_terminal()))
+    let select = request.program().select;
+    if args.json {
+        return Box::new(Json::new(select));
+    }
+    Box::new(Text::new(args, select, stdout().is_terminal()))
 }
 
 /// What is left to say, on stderr: that there is more, and with `--stats` what was done.
-fn report(args: &SearchArgs, request: &Request, stats: &Stats) {
+fn report(args: &SearchArgs, select: Select, stats: &Stats) {
     match &stats.stopped {
-        Some(Stopped::Limit) => {
+        Some(Stopped::Limit) if !args.explain => {
             eprintln!(
-                "codesearch: stopped at {} files; there are more (--limit 0 for all)",
-                stats.files
+                "codesearch: stopped at {} {}; there are more (--limit 0 for all)",
+                stats.files,
+                if select == Select::Repos { "repositories" } else { "files" }
+            );
+        }
+        Some(Stopped::Timeout(timeout)) => {
+            eprintln!(
+                "codesearch: stopped after {timeout:?}, with {} of {} shards searched or begun; there may be \
+                 more (--timeout for another time)",
+                stats.shards_searched,
+                stats.shards - stats.shards_pruned
             );
         }
         Some(Stopped::Shards(error)) => {
             eprintln!("codesearch: the answer is not complete: {error}");
         }
-        None => {}
+        _ => {}
     }
     if args.stats {
         eprintln!(
-            "{} matching lines in {} files, {:.1} ms; {} of {} shards asked, {} candidate chunks; the index \
-             was asked for: {}",
+            "{} matching lines in {} results, {:.1} ms; {} of {} shards asked, {} candidate chunks, {} texts \
+             read; left out of the index: {}",
             stats.matches,
             stats.files,
             stats.duration.as_secs_f64() * 1000.0,
             stats.shards_searched,
             stats.shards,
             stats.candidates,
-            request.need()
+            stats.rechecks,
+            crate::print::skipped(stats)
         );
     }
 }

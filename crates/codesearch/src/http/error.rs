@@ -5,7 +5,7 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use query::PatternError;
+use query::QueryError;
 use serde::Serialize;
 
 /// Why a request has no answer.
@@ -57,10 +57,10 @@ impl Failure {
     }
 }
 
-impl From<PatternError> for Failure {
-    fn from(error: PatternError) -> Self {
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
         let body =
-            Body { code: "bad_pattern", position: Some(error.position), message: error.message };
+            Body { code: "bad_query", position: Some(error.position), message: error.message };
         Self { status: StatusCode::BAD_REQUEST, body }
     }
 }
@@ -89,7 +89,7 @@ impl From<store::Error> for Failure {
 impl From<engine::search::Error> for Failure {
     fn from(error: engine::search::Error) -> Self {
         match error {
-            engine::search::Error::Pattern(error) => error.into(),
+            engine::search::Error::Query(error) => error.into(),
             engine::search::Error::Store(error) => error.into(),
         }
     }

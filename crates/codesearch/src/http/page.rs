@@ -1,15 +1,20 @@
 //! The pages for browsers, rendered from `web/templates`.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::header::{CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use engine::search::{FileMatch, Line, Stats};
+use engine::search::{FileMatch, Line, Request, Stats};
+use query::Select;
 
 use super::Server;
 use super::error::Failure;
 use super::search::{Asked, stopped};
+use crate::print::{Explain, Printer};
 
 /// Nothing is loaded but our own style sheet, and no script runs.
 const POLICY: &str =
@@ -41,6 +46,9 @@ struct Trouble {
 struct Results {
     summary: String,
     stopped: Option<String>,
+    /// What was left out of the index and might match.
+    skipped: Option<String>,
+    explanation: Option<String>,
     repos: Vec<RepoGroup>,
 }
 
@@ -50,7 +58,7 @@ struct RepoGroup {
 }
 
 struct FileView {
-    path: String,
+    path: Vec<Piece>,
     language: String,
     lines: Vec<LineView>,
     more: usize,
@@ -84,14 +92,33 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
 }
 
 /// The page with results.
-pub(crate) fn found(asked: &Asked, files: &[FileMatch], stats: &Stats) -> Response {
+pub(crate) fn found(
+    asked: &Asked,
+    request: &Arc<Request>,
+    files: &[FileMatch],
+    stats: &Stats,
+) -> Response {
+    let select = request.program().select;
     let plural = |n: usize| if n == 1 { "" } else { "s" };
+    let found = match select {
+        Select::Lines => format!(
+            "{} matching line{} in {} file{}",
+            stats.matches,
+            plural(stats.matches),
+            stats.files,
+            plural(stats.files)
+        ),
+        Select::Files => format!("{} file{}", stats.files, plural(stats.files)),
+        Select::Repos => {
+            format!(
+                "{} {}",
+                stats.files,
+                if stats.files == 1 { "repository" } else { "repositories" }
+            )
+        }
+    };
     let summary = format!(
-        "{} matching line{} in {} file{}, {:.1} ms; {} of {} shards asked",
-        stats.matches,
-        plural(stats.matches),
-        stats.files,
-        plural(stats.files),
+        "{found}, {:.1} ms; {} of {} shards asked",
         stats.duration.as_secs_f64() * 1000.0,
         stats.shards_searched,
         stats.shards
@@ -101,11 +128,24 @@ pub(crate) fn found(asked: &Asked, files: &[FileMatch], stats: &Stats) -> Respon
         if repos.last().is_none_or(|group| group.name != file.repo) {
             repos.push(RepoGroup { name: file.repo.clone(), files: Vec::new() });
         }
-        repos.last_mut().expect("there is one now").files.push(view(file));
+        if select != Select::Repos {
+            repos.last_mut().expect("there is one now").files.push(view(file));
+        }
     }
     let stopped = stopped(stats).map(|(_, sentence)| sentence);
-    let result = Some(Results { summary, stopped, repos });
+    let skipped = (!stats.skipped.is_empty()).then(|| {
+        format!("Not in the index, though they might match: {} files", crate::print::skipped(stats))
+    });
+    let explanation = asked.explains().then(|| explained(request, stats));
+    let result = Some(Results { summary, stopped, skipped, explanation, repos });
     render(StatusCode::OK, &SearchPage { query: &asked.q, size: None, error: None, result })
+}
+
+fn explained(request: &Arc<Request>, stats: &Stats) -> String {
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = Explain::new(Arc::clone(request)).end(&mut text, stats);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The page with an error.
@@ -134,7 +174,7 @@ fn render(status: StatusCode, page: &SearchPage<'_>) -> Response {
 
 fn view(file: &FileMatch) -> FileView {
     FileView {
-        path: file.path.clone(),
+        path: pieces(&file.path, &file.path_ranges, 0, file.path.len()),
         language: file.language.clone().unwrap_or_default(),
         lines: file.lines.iter().take(MAX_LINES).map(line_view).collect(),
         more: file.lines.len().saturating_sub(MAX_LINES),
@@ -151,27 +191,34 @@ fn line_view(line: &Line) -> LineView {
         text[..first].char_indices().rev().take(MAX_CHARS / 4).last().map_or(first, |(at, _)| at)
     };
     let upto = text[from..].char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| from + at);
+    let mut shown = pieces(text, &line.ranges, from, upto);
+    let cut = |text: &str| Piece { hit: false, text: text.to_owned() };
+    if from > 0 {
+        shown.insert(0, cut("… "));
+    }
+    if upto < text.len() {
+        shown.push(cut(" …"));
+    }
+    LineView { number: line.number, pieces: shown }
+}
+
+/// A stretch of a text, cut where a match begins or ends.
+fn pieces(text: &str, ranges: &[Range<usize>], from: usize, upto: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut push = |hit: bool, text: &str| {
         if !text.is_empty() {
             pieces.push(Piece { hit, text: text.to_owned() });
         }
     };
-    if from > 0 {
-        push(false, "… ");
-    }
     let mut at = from;
-    for range in &line.ranges {
-        let (start, end) = (range.start.clamp(from, upto), range.end.clamp(from, upto));
+    for range in ranges {
+        let (start, end) = (range.start.clamp(at, upto), range.end.clamp(at, upto));
         push(false, &text[at..start]);
         push(true, &text[start..end]);
         at = end;
     }
     push(false, &text[at..upto]);
-    if upto < text.len() {
-        push(false, " …");
-    }
-    LineView { number: line.number, pieces }
+    pieces
 }
 
 #[cfg(test)]

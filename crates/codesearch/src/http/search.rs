@@ -1,6 +1,8 @@
 //! `/search`: JSON for programs, a page for browsers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
@@ -9,17 +11,16 @@ use axum::extract::{Query, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use engine::search::{FileMatch, Filter, Line, Request, Stats, Stopped};
-use query::{Case, Matcher, Pattern};
+use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Stats, Stopped};
+use query::{Case, Count, Query as Parsed, Select};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::error::Failure;
 use super::{Server, page};
-
-/// Files in an answer unless the request says otherwise.
-const DEFAULT_LIMIT: usize = 100;
+use crate::narrow::Narrow;
+use crate::print::explanation;
 
 /// Files on a page at most; more is not read, and makes a browser slow.
 const MAX_PAGE_FILES: usize = 500;
@@ -40,10 +41,10 @@ const STREAMED_AHEAD: usize = 8;
 /// What can be asked, as it stands in the address.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Asked {
-    /// The regular expression.
+    /// The query.
     #[serde(default)]
     pub(crate) q: String,
-    /// Most files; 0 for all.
+    /// Most results; 0 for all.
     limit: Option<String>,
     /// The same, as other search engines call it.
     num: Option<String>,
@@ -55,6 +56,10 @@ pub(crate) struct Asked {
     file: Option<String>,
     /// A language.
     lang: Option<String>,
+    /// How long it may take: `500ms`, `5s`, `2m`.
+    timeout: Option<String>,
+    /// `1` to be told how the query was understood, planned and run.
+    explain: Option<String>,
     /// `json` or `html`, whatever the client accepts.
     format: Option<String>,
 }
@@ -63,8 +68,19 @@ pub(crate) struct Asked {
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     query: &'a str,
-    files: Vec<FileJson>,
+    #[serde(flatten)]
+    found: FoundJson,
     stats: StatsJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Value>,
+}
+
+/// What was found: files, or repositories if those were asked for.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FoundJson {
+    Files(Vec<FileJson>),
+    Repos(Vec<String>),
 }
 
 #[derive(Debug, Serialize)]
@@ -72,6 +88,8 @@ struct FileJson {
     repo: String,
     path: String,
     language: Option<String>,
+    /// Pairs of bytes of `path`.
+    path_ranges: Vec<(usize, usize)>,
     matches: Vec<LineJson>,
 }
 
@@ -89,10 +107,25 @@ struct StatsJson {
     files: usize,
     matches: usize,
     shards: usize,
+    shards_pruned: usize,
     shards_searched: usize,
     candidates: usize,
+    files_considered: usize,
+    rechecks: usize,
+    bytes: usize,
+    phases_ms: PhasesJson,
     complete: bool,
     stopped_because: Option<&'static str>,
+    skipped: BTreeMap<String, usize>,
+}
+
+/// Milliseconds, summed over shards that were searched at the same time.
+#[derive(Debug, Serialize)]
+struct PhasesJson {
+    lookup: f64,
+    files: f64,
+    load: f64,
+    verify: f64,
 }
 
 /// Answers a search.
@@ -127,11 +160,16 @@ pub(crate) async fn search(
 }
 
 async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, Failure> {
-    let mut request = request(asked)?;
+    // A large pattern takes its time to compile, and would keep others waiting here.
+    let asking = asked.clone();
+    let compiled = tokio::task::spawn_blocking(move || request(&asking)).await;
+    let mut request = compiled.expect("compiling does not panic")?;
     let turn = server.turn().await?;
     if page {
         request.limit =
             Some(request.limit.map_or(MAX_PAGE_FILES, |limit| limit.min(MAX_PAGE_FILES)));
+        // Nobody looks at an empty page for longer.
+        request.timeout.get_or_insert(DEFAULT_TIMEOUT);
     } else if request.limit.is_none_or(|limit| limit > MAX_SORTED_FILES) {
         return stream(server, asked, request, turn).await;
     }
@@ -149,10 +187,16 @@ async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, 
     let stats = stats?;
     files.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
     if page {
-        return Ok(page::found(asked, &files, &stats));
+        return Ok(page::found(asked, &request, &files, &stats));
     }
-    let files = files.into_iter().map(FileJson::from).collect();
-    Ok(Json(Answer { query: &asked.q, files, stats: StatsJson::from(&stats) }).into_response())
+    let found = if request.program().select == Select::Repos {
+        FoundJson::Repos(files.into_iter().map(|file| file.repo).collect())
+    } else {
+        FoundJson::Files(files.into_iter().map(FileJson::from).collect())
+    };
+    let stats = StatsJson::from(&stats);
+    let explain = asked.explains().then(|| explanation(&request));
+    Ok(Json(Answer { query: &asked.q, found, stats, explain }).into_response())
 }
 
 /// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
@@ -165,27 +209,36 @@ async fn stream(
 ) -> Result<Response, Failure> {
     // While there is still a status to send: is there a database, and an index?
     server.searcher.catalog().await?;
-    let (found, mut files) = mpsc::channel(FOUND_AHEAD);
+    let (found, mut files) = mpsc::channel::<FileMatch>(FOUND_AHEAD);
     let (send, receive) = mpsc::channel::<String>(STREAMED_AHEAD);
     let searcher = Arc::clone(&server.searcher);
-    let mut text = format!("{{\"query\":{},\"files\":[", json!(asked.q));
+    let repos = request.program().select == Select::Repos;
+    let kind = if repos { "repos" } else { "files" };
+    let mut text = format!("{{\"query\":{},\"{kind}\":[", json!(asked.q));
+    let explain = asked.explains();
     tokio::spawn(async move {
         let _turn = turn;
         let request = Arc::new(request);
+        let client = send.clone();
         let write = async {
             let mut comma = "";
             while let Some(file) = files.recv().await {
                 text.push_str(std::mem::replace(&mut comma, ","));
-                text.push_str(&json!(FileJson::from(file)).to_string());
+                let item = if repos { json!(file.repo) } else { json!(FileJson::from(file)) };
+                text.push_str(&item.to_string());
                 if text.len() >= STREAMED_BYTES
                     && send.send(std::mem::take(&mut text)).await.is_err()
                 {
-                    // The client has left. Nobody listens to the search any longer, so it ends.
-                    files.close();
+                    break;
                 }
             }
         };
-        let (done, ()) = tokio::join!(searcher.search(&request, found), write);
+        let work = async { tokio::join!(searcher.search(&request, found), write) };
+        let done = tokio::select! {
+            (done, ()) = work => done,
+            // The client has left: the search is dropped, and with it what runs in the database.
+            () = client.closed() => return,
+        };
         let stats = match done {
             Ok(stats) => json!(StatsJson::from(&stats)),
             Err(error) => {
@@ -193,7 +246,9 @@ async fn stream(
                 json!({ "complete": false, "stopped_because": failure.body.code })
             }
         };
-        let _ = send.send(format!("{text}],\"stats\":{stats}}}")).await;
+        let explain =
+            if explain { format!(",\"explain\":{}", explanation(&request)) } else { String::new() };
+        let _ = send.send(format!("{text}],\"stats\":{stats}{explain}}}")).await;
     });
     let pieces = futures_util::stream::unfold(receive, async |mut receive| {
         let piece = receive.recv().await?;
@@ -202,12 +257,18 @@ async fn stream(
     Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response())
 }
 
+impl Asked {
+    pub(crate) fn explains(&self) -> bool {
+        self.explain.as_deref().is_some_and(|value| !matches!(value, "" | "0" | "no" | "false"))
+    }
+}
+
 fn request(asked: &Asked) -> Result<Request, Failure> {
     if let Some(format) = asked.format.as_deref().filter(|f| !matches!(*f, "json" | "html")) {
         return Err(Failure::bad_request(format!("format={format}: use json or html")));
     }
-    if asked.q.is_empty() {
-        return Err(Failure::bad_request("nothing to search for: give a regular expression in q="));
+    if asked.q.trim().is_empty() {
+        return Err(Failure::bad_request("nothing to search for: give a query in q="));
     }
     let case = match asked.case.as_deref() {
         None | Some("auto") => Case::Smart,
@@ -217,31 +278,31 @@ fn request(asked: &Asked) -> Result<Request, Failure> {
             return Err(Failure::bad_request(format!("case={other}: use yes, no or auto")));
         }
     };
-    let mut request = Request::new(&Pattern::parse(&asked.q, case)?)?;
-    let matchers = |name: &str, pattern: &Option<String>| -> Result<Vec<Matcher>, Failure> {
-        let Some(pattern) = pattern.as_deref().filter(|p| !p.is_empty()) else {
-            return Ok(Vec::new());
-        };
-        Pattern::parse(pattern, Case::Smart)
-            .and_then(|p| Matcher::new(&p))
-            .map(|matcher| vec![matcher])
-            .map_err(|e| {
-                Failure::bad_request(format!("{name}= is not a regular expression: {}", e.message))
-            })
+    let mut query = Parsed::parse(&asked.q, case)?;
+    let given = |value: &Option<String>| -> Vec<String> {
+        value.iter().filter(|text| !text.is_empty()).cloned().collect()
     };
-    request.filter = Filter {
-        repos: matchers("repo", &asked.repo)?,
-        paths: matchers("file", &asked.file)?,
-        languages: asked.lang.iter().filter(|l| !l.is_empty()).cloned().collect(),
-    };
-    let limit =
-        match asked.limit.as_deref().or(asked.num.as_deref()).filter(|text| !text.is_empty()) {
-            None => DEFAULT_LIMIT,
-            Some(text) => text.parse().map_err(|_| {
-                Failure::bad_request(format!("limit={text}: use a number of files, 0 for all"))
-            })?,
-        };
-    request.limit = (limit > 0).then_some(limit);
+    let (repos, files, languages) = (given(&asked.repo), given(&asked.file), given(&asked.lang));
+    // What the query itself says goes before what is said beside it.
+    let limit = asked.limit.as_deref().or(asked.num.as_deref()).filter(|text| !text.is_empty());
+    if let (Some(text), None) = (limit, query.count) {
+        let limit: usize = text.parse().map_err(|_| {
+            Failure::bad_request(format!("limit={text}: use a number of files, 0 for all"))
+        })?;
+        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+    }
+    if let (Some(text), None) = (asked.timeout.as_deref().filter(|t| !t.is_empty()), query.timeout)
+    {
+        let timeout = query::duration(text)
+            .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?;
+        query.timeout = Some(timeout);
+    }
+    let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
+    let query = narrow.apply(query).map_err(|(kind, error)| {
+        Failure::bad_request(format!("{kind}= is not a regular expression: {}", error.message))
+    })?;
+    let mut request = Request::new(&query)?;
+    request.skipped = true;
     Ok(request)
 }
 
@@ -251,8 +312,11 @@ pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
         None => None,
         Some(Stopped::Limit) => Some((
             "limit",
-            format!("stopped at the limit of {} files; there are more", stats.files),
+            format!("stopped at the limit of {} results; there are more", stats.files),
         )),
+        Some(Stopped::Timeout(timeout)) => {
+            Some(("timeout", format!("stopped after {timeout:?}; there may be more")))
+        }
         Some(Stopped::Shards(_)) => Some((
             "shard_error",
             "some shards could not be searched; the server's log says why".to_owned(),
@@ -264,16 +328,31 @@ impl From<&Stats> for StatsJson {
     fn from(stats: &Stats) -> Self {
         let stopped = stopped(stats);
         Self {
-            duration_ms: stats.duration.as_secs_f64() * 1000.0,
+            duration_ms: ms(stats.duration),
             files: stats.files,
             matches: stats.matches,
             shards: stats.shards,
+            shards_pruned: stats.shards_pruned,
             shards_searched: stats.shards_searched,
             candidates: stats.candidates,
+            files_considered: stats.files_considered,
+            rechecks: stats.rechecks,
+            bytes: stats.bytes,
+            phases_ms: PhasesJson {
+                lookup: ms(stats.phases.lookup),
+                files: ms(stats.phases.files),
+                load: ms(stats.phases.load),
+                verify: ms(stats.phases.verify),
+            },
             complete: stopped.is_none(),
             stopped_because: stopped.map(|(word, _)| word),
+            skipped: stats.skipped.clone(),
         }
     }
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
 }
 
 impl From<FileMatch> for FileJson {
@@ -287,6 +366,7 @@ impl From<FileMatch> for FileJson {
             repo: file.repo,
             path: file.path,
             language: file.language,
+            path_ranges: file.path_ranges.into_iter().map(|r| (r.start, r.end)).collect(),
             matches: file.lines.into_iter().map(line).collect(),
         }
     }

@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use engine::search::{FileMatch, Line, Stats};
+use query::Select;
 use serde_json::{Value, json};
 
 use super::{Printer, full_path};
 
 /// Prints matches as JSON lines.
 pub(crate) struct Json {
+    select: Select,
     totals: Counts,
 }
 
@@ -23,13 +25,18 @@ struct Counts {
 }
 
 impl Json {
-    pub(crate) fn new() -> Self {
-        Self { totals: Counts::default() }
+    pub(crate) fn new(select: Select) -> Self {
+        Self { select, totals: Counts::default() }
     }
 }
 
 impl Printer for Json {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
+        if self.select == Select::Repos {
+            // Beyond what ripgrep has.
+            self.totals.files += 1;
+            return writeln!(out, "{}", json!({ "type": "repo", "data": { "name": file.repo } }));
+        }
         let path = json!({ "text": full_path(file) });
         let mut counts = Counts { files: 1, ..Counts::default() };
         let mut print = |message: Value| {

@@ -1,5 +1,6 @@
 //! How matches are printed: as text for people and pipes, or as ripgrep's JSON lines.
 
+mod explain;
 mod json;
 mod text;
 
@@ -7,6 +8,7 @@ use std::io::{self, Write};
 
 use engine::search::{FileMatch, Stats};
 
+pub(crate) use explain::{Explain, explanation};
 pub(crate) use json::Json;
 pub(crate) use text::Text;
 
@@ -21,4 +23,11 @@ pub(crate) trait Printer {
 /// A file's path as it is printed.
 pub(crate) fn full_path(file: &FileMatch) -> String {
     format!("{}/{}", file.repo, file.path)
+}
+
+/// How many files are not in the index, by reason: `12 binary, 3 too-large`.
+pub(crate) fn skipped(stats: &Stats) -> String {
+    let parts: Vec<String> =
+        stats.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use engine::search::{FileMatch, Line, Stats};
+use query::Select;
 
 use super::{Printer, full_path};
 use crate::cli::{Color, SearchArgs};
@@ -19,6 +20,7 @@ const TERMINAL_COLUMNS: usize = 500;
 enum Mode {
     Lines,
     Paths,
+    Repos,
     Counts,
 }
 
@@ -33,13 +35,14 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(args: &SearchArgs, terminal: bool) -> Self {
+    pub(crate) fn new(args: &SearchArgs, select: Select, terminal: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Self {
-            mode: match (args.files_with_matches, args.count) {
-                (true, _) => Mode::Paths,
-                (_, true) => Mode::Counts,
-                _ => Mode::Lines,
+            mode: match select {
+                Select::Repos => Mode::Repos,
+                Select::Files => Mode::Paths,
+                Select::Lines if args.count => Mode::Counts,
+                Select::Lines => Mode::Lines,
             },
             color: match args.color {
                 Color::Auto => terminal && !no_color,
@@ -104,10 +107,15 @@ impl Printer for Text {
         self.files += 1;
         match self.mode {
             Mode::Paths => return writeln!(out, "{}", self.styled(PATH, &path)),
+            Mode::Repos => return writeln!(out, "{}", self.styled(PATH, &file.repo)),
             Mode::Counts => {
                 return writeln!(out, "{}:{}", self.styled(PATH, &path), file.matches());
             }
             Mode::Lines => {}
+        }
+        // Found by its path, or by what is not in it.
+        if file.lines.is_empty() && !self.heading {
+            return writeln!(out, "{}", self.styled(PATH, &path));
         }
         if self.heading {
             if !first {

@@ -73,8 +73,10 @@ fn a_limit_says_that_there_is_more() {
 #[test]
 fn json_lines_as_ripgrep_writes_them() {
     let fixture = fixture();
-    let out =
-        fixture.run(&["search", "--json", "-A1", "--file", "a.go|c.go", "func [A|i]"]).code(0).out;
+    let out = fixture
+        .run(&["search", "--json", "-A1", "--file", "a.go|c.go", "-e", "func [A|i]"])
+        .code(0)
+        .out;
     let messages: Vec<Value> =
         out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = messages.iter().map(|m| m["type"].as_str().unwrap()).collect();

@@ -42,7 +42,7 @@ fn changes_are_reflected_and_nothing_else_is_read() {
         "{out}"
     );
     assert_eq!(
-        fixture.search(&["number (three|new|[3-7]$)"]),
+        fixture.search(&["\"number (three|new|[3-7]$)\""]),
         [
             "r/3.txt:1:number three",
             "r/6.txt:1:number 6",
@@ -54,7 +54,7 @@ fn changes_are_reflected_and_nothing_else_is_read() {
     // And back.
     fixture.write("r/7.txt", "number 7\n");
     fixture.ingest();
-    assert_eq!(fixture.search(&["number 7"]), ["r/7.txt:1:number 7"]);
+    assert_eq!(fixture.search(&["-e", "number 7"]), ["r/7.txt:1:number 7"]);
     assert!(!fixture.ingest().out.contains("left out"));
     assert!(
         fixture

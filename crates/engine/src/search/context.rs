@@ -5,20 +5,17 @@ use std::collections::HashMap;
 use memchr::memchr_iter;
 use store::BlobId;
 
-use super::Line;
-use super::verify::Unit;
+use super::{FileMatch, Line};
 
-/// Adds to the matching lines of each blob those before and after them. `texts` are whole blobs.
+/// Adds to the matching lines of each file those before and after them. `texts` are whole blobs.
 pub(crate) fn add(
-    verified: &mut [(BlobId, Vec<Line>)],
-    texts: &[Unit],
+    files: &mut [(BlobId, FileMatch)],
+    texts: &HashMap<BlobId, String>,
     (before, after): (usize, usize),
 ) {
-    let texts: HashMap<BlobId, &str> =
-        texts.iter().map(|unit| (unit.blob, unit.text.as_str())).collect();
-    for (blob, lines) in verified {
+    for (blob, file) in files {
         let Some(text) = texts.get(blob) else { continue };
-        *lines = around(std::mem::take(lines), text, before, after);
+        file.lines = around(std::mem::take(&mut file.lines), text, before, after);
     }
 }
 

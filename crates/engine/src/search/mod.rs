@@ -1,64 +1,70 @@
-//! Search: a pattern becomes a stream of files with matching lines.
+//! Search: a query becomes a stream of files with matching lines.
 //!
-//! The plan says which literals every match contains; [`select`] says which shards are worth asking;
-//! each shard's statement names its candidate chunks, and [`shard`] loads and verifies them a batch
-//! at a time. Shards are asked a few at a time, and their answers are given out in the order of the
+//! [`select`] says which shards can hold a match and gives each its plan; in a shard, [`candidates`]
+//! asks the indexes which chunks are worth reading, and [`shard`] loads and verifies them a batch at
+//! a time. Shards are asked a few at a time, and their answers are given out in the order of the
 //! shards, so that the same search gives the same answer; when the limit is reached, the rest is
 //! not asked.
 
+mod candidates;
 mod context;
 mod select;
 mod shard;
+mod stats;
 mod verify;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use query::{Matcher, Need, Pattern, PatternError};
-use store::{Catalog, Store};
+use query::{Atom, Count, Expr, Plan, Program, Query, QueryError, Select};
+use store::{Catalog, RepoId, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
+use select::Scope;
 use shard::{ShardSearch, Told};
+use stats::Counters;
+pub use stats::{Phases, Stats, Stopped};
 
 /// Batches of files that a shard may be ahead of who reads them.
 const AHEAD: usize = 2;
 
+/// Results unless a query or its request says otherwise.
+pub const DEFAULT_LIMIT: usize = 100;
+
+/// How long a search may take unless a query or its request says otherwise. A search for everything
+/// takes as long as it takes.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What to search for, and how much of it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    matcher: Matcher,
-    need: Need,
-    /// Most files in the answer; none for all.
+    program: Program,
+    /// Most results; none for all.
     pub limit: Option<usize>,
+    /// How long the search may take; none for as long as it takes.
+    pub timeout: Option<Duration>,
     /// Lines shown before and after each match.
     pub context: (usize, usize),
-    /// Which files are looked at.
-    pub filter: Filter,
+    /// Whether to count the files that were left out of the index.
+    pub skipped: bool,
     /// Read every stored byte instead of asking the index.
     pub brute: bool,
 }
 
-/// Which files are looked at. An empty list lets everything through; of a list, one must fit.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Patterns for the name of the repository.
-    pub repos: Vec<Matcher>,
-    /// Patterns for the path in the repository.
-    pub paths: Vec<Matcher>,
-    /// Names of languages, whatever their case.
-    pub languages: Vec<String>,
-}
-
-/// A file in which something matches.
+/// A file for which the query holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMatch {
+    repo_id: RepoId,
     /// The name of its repository.
     pub repo: String,
     /// Its path in the repository.
     pub path: String,
+    /// What matches in the path, in bytes.
+    pub path_ranges: Vec<Range<usize>>,
     /// Its language, when that was recognised.
     pub language: Option<String>,
     /// The lines that match, and those around them that were asked for, in order.
@@ -88,61 +94,99 @@ impl FileMatch {
     }
 }
 
-/// What a search did, and whether it did all of it.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// How long it took, from request to last result.
-    pub duration: Duration,
-    /// Files in the answer.
-    pub files: usize,
-    /// Matching lines in the answer.
-    pub matches: usize,
-    /// Shards that hold files.
-    pub shards: usize,
-    /// Shards that were asked.
-    pub shards_searched: usize,
-    /// Chunks that the index named, in the shards that were asked.
-    pub candidates: usize,
-    /// Why the answer is not all there is.
-    pub stopped: Option<Stopped>,
-}
-
-/// Why an answer is not all there is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
-    /// The limit was reached, and there is more.
-    Limit,
-    /// Some shards could not be searched; the message is that of the first.
-    Shards(String),
-}
-
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The pattern is not one.
+    /// The query is not one.
     #[error(transparent)]
-    Pattern(#[from] PatternError),
+    Query(#[from] QueryError),
     /// The database could not do its part.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl Request {
-    /// A search for all matches of a pattern everywhere.
-    pub fn new(pattern: &Pattern) -> Result<Self, PatternError> {
+    /// A request for what a query asks for: unless it says otherwise (`count:`, `timeout:`), up to
+    /// [`DEFAULT_LIMIT`] results within [`DEFAULT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// The query takes too much memory when compiled.
+    pub fn new(query: &Query) -> Result<Self, QueryError> {
+        let limit = match query.count {
+            None => Some(DEFAULT_LIMIT),
+            Some(Count::Most(limit)) => Some(limit),
+            Some(Count::All) => None,
+        };
         Ok(Self {
-            matcher: Matcher::new(pattern)?,
-            need: Need::of(pattern),
-            limit: None,
+            program: Program::new(query)?,
+            limit,
+            timeout: query.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
             context: (0, 0),
-            filter: Filter::default(),
+            skipped: false,
             brute: false,
         })
     }
 
-    /// What the index is asked for.
-    pub fn need(&self) -> &Need {
-        &self.need
+    /// The query, compiled.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the index is asked, before anything is known of a shard.
+    pub fn plan(&self) -> Plan {
+        if self.brute { Plan::Scan } else { Plan::of(&self.program.expr, &self.program) }
+    }
+}
+
+/// What the shards of one search have in common.
+#[derive(Debug)]
+struct Shared {
+    counters: Counters,
+    /// The search is over: nobody waits for what is still being done.
+    stop: AtomicBool,
+    /// The terms that are matched with paths.
+    path_terms: Vec<usize>,
+    /// The repositories that are in the answer, if each is wanted once only.
+    repos: Option<Mutex<HashSet<RepoId>>>,
+}
+
+impl Shared {
+    fn of(program: &Program) -> Self {
+        let mut path_terms = Vec::new();
+        program.expr.atoms(&mut |atom| {
+            if let Atom::Path(term) = atom
+                && !path_terms.contains(&term)
+            {
+                path_terms.push(term);
+            }
+        });
+        Self {
+            counters: Counters::default(),
+            stop: AtomicBool::new(false),
+            path_terms,
+            repos: (program.select == Select::Repos).then(Mutex::default),
+        }
+    }
+
+    /// Whether a repository is in the answer already and need not be looked at.
+    fn knows(&self, repo: RepoId) -> bool {
+        let Some(repos) = &self.repos else { return false };
+        repos.lock().unwrap_or_else(PoisonError::into_inner).contains(&repo)
+    }
+
+    /// Notes that a repository is in the answer; false if it was already.
+    fn notes(&self, repo: RepoId) -> bool {
+        let Some(repos) = &self.repos else { return true };
+        repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
+    }
+}
+
+/// Tells the shards that a search is over, however it ends.
+struct Over(Arc<Shared>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -191,7 +235,8 @@ impl Searcher {
     }
 
     /// Searches, and sends each file as soon as it is known that it is the next one. When nobody
-    /// listens any longer, the search ends.
+    /// listens any longer, or when the search is dropped, it ends, and so do its statements in the
+    /// database.
     ///
     /// A few shards are searched at a time, and each stays no more than a few batches ahead, so that
     /// memory does not grow with the answer.
@@ -201,35 +246,72 @@ impl Searcher {
         found: mpsc::Sender<FileMatch>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
+        let shared = Arc::new(Shared::of(&request.program));
+        let _over = Over(Arc::clone(&shared));
+        let mut stats = Stats::default();
+        let work = self.run(request, &shared, &mut stats, found);
+        match request.timeout {
+            None => work.await?,
+            Some(timeout) => match tokio::time::timeout(timeout, work).await {
+                Ok(done) => done?,
+                Err(_) => stats.stopped = Some(Stopped::Timeout(timeout)),
+            },
+        }
+        shared.counters.read(&mut stats);
+        stats.duration = begun.elapsed();
+        Ok(stats)
+    }
+
+    async fn run(
+        &self,
+        request: &Arc<Request>,
+        shared: &Arc<Shared>,
+        stats: &mut Stats,
+        found: mpsc::Sender<FileMatch>,
+    ) -> Result<(), Error> {
         let catalog = self.catalog().await?;
-        let scope = Arc::new(select::scope(&catalog, &request.filter));
-        let mut stats = Stats { shards: catalog.shards.len(), ..Stats::default() };
+        let scope = Arc::new(Scope::of(&catalog, &request.program, request.brute));
+        stats.shards = catalog.shards.len();
+        stats.shards_pruned = stats.shards - scope.shards.len();
+        if request.skipped {
+            stats.skipped = skipped(&catalog, &scope, request, shared).await?;
+        }
         let mut failed: Option<store::Error> = None;
-        let mut waiting = scope.shards.clone().into_iter();
+        let mut waiting = scope.shards.iter();
         let mut running = VecDeque::new();
-        // Dropped at the end of the search, this ends what still runs.
+        // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
         'shards: loop {
             while running.len() < self.parallel
-                && let Some(shard) = waiting.next()
+                && let Some((shard, plan)) = waiting.next()
             {
                 let (send, receive) = mpsc::channel(AHEAD);
-                let (store, catalog) = (self.store.clone(), Arc::clone(&catalog));
-                let (scope, request) = (Arc::clone(&scope), Arc::clone(request));
-                tasks.spawn(ShardSearch { store, catalog, scope, request, shard }.run(send));
+                let search = ShardSearch {
+                    store: self.store.clone(),
+                    catalog: Arc::clone(&catalog),
+                    scope: Arc::clone(&scope),
+                    request: Arc::clone(request),
+                    shared: Arc::clone(shared),
+                    shard: *shard,
+                    plan: Arc::clone(plan),
+                };
+                tasks.spawn(search.run(send));
                 running.push_back(receive);
                 stats.shards_searched += 1;
             }
             let Some(first) = running.front_mut() else { break };
             match first.recv().await {
                 None => drop(running.pop_front()),
-                Some(Told::Candidates(n)) => stats.candidates += n,
                 Some(Told::Files(files)) => {
                     for file in files {
+                        if shared.knows(file.repo_id) {
+                            continue;
+                        }
                         if request.limit == Some(stats.files) {
                             stats.stopped = Some(Stopped::Limit);
                             break 'shards;
                         }
+                        shared.notes(file.repo_id);
                         stats.files += 1;
                         stats.matches += file.matches();
                         if found.send(file).await.is_err() {
@@ -249,10 +331,40 @@ impl Searcher {
                 }
             }
         }
+        // What still runs has nobody to tell, and ends by itself: a few statements that go on for
+        // some milliseconds are cheaper than connections thrown away.
+        tasks.detach_all();
         if let Some(error) = failed {
             stats.stopped = Some(Stopped::Shards(error.to_string()));
         }
-        stats.duration = begun.elapsed();
-        Ok(stats)
+        Ok(())
     }
+}
+
+/// How many files that are not in the index might match, by the reason why they are not.
+async fn skipped(
+    catalog: &Catalog,
+    scope: &Scope,
+    request: &Request,
+    shared: &Shared,
+) -> Result<BTreeMap<String, usize>, store::Error> {
+    let program = &request.program;
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    if program.expr == Expr::Const(false) {
+        return Ok(reasons);
+    }
+    for file in catalog.skipped().await? {
+        let known = |atom| match atom {
+            Atom::Repo(_) => scope.repo_holds(file.repo, atom),
+            Atom::Path(term) if shared.path_terms.contains(&term) => {
+                Some(program.terms[term].matcher.is_match(&file.path))
+            }
+            // Nobody knows what is in it.
+            _ => None,
+        };
+        if program.expr.eval(&known) != Some(false) {
+            *reasons.entry(file.reason.clone()).or_default() += 1;
+        }
+    }
+    Ok(reasons)
 }

@@ -1,28 +1,105 @@
-//! Which shards are worth asking.
+//! Where a search looks: which repositories, which shards, and with what plan in each.
 
-use store::{Catalog, RepoId, ShardId};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::Filter;
+use query::{Atom, Expr, Plan, Program};
+use store::{Catalog, FileFilter, RepoId, ShardId};
 
 /// Where a search looks.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    /// The shards, in order.
-    pub(crate) shards: Vec<ShardId>,
-    /// The repositories, if not all.
-    pub(crate) repos: Option<Vec<RepoId>>,
+    /// The shards that can hold what is searched for, in order, each with its plan.
+    pub(crate) shards: Vec<(ShardId, Arc<Plan>)>,
+    /// Which files of them.
+    pub(crate) files: FileFilter,
+    /// The terms that are matched with names of repositories.
+    repo_terms: Vec<usize>,
+    /// For each repository, which of `repo_terms` match its name.
+    repos: HashMap<RepoId, Vec<bool>>,
 }
 
-/// The shards that hold files of the repositories that the filter lets through.
-pub(crate) fn scope(catalog: &Catalog, filter: &Filter) -> Scope {
-    let all = catalog.shards.iter().map(|shard| shard.id);
-    if filter.repos.is_empty() {
-        return Scope { shards: all.collect(), repos: None };
+impl Scope {
+    /// Finds the repositories that the program does not rule out by their names, and the shards that
+    /// hold them. With `brute`, every plan is a scan.
+    pub(crate) fn of(catalog: &Catalog, program: &Program, brute: bool) -> Self {
+        let mut repo_terms = Vec::new();
+        program.expr.atoms(&mut |atom| {
+            if let Atom::Repo(term) = atom
+                && !repo_terms.contains(&term)
+            {
+                repo_terms.push(term);
+            }
+        });
+        let mut scope = Self {
+            shards: Vec::new(),
+            files: FileFilter { epoch: catalog.epoch, repos: None, languages: languages(program) },
+            repo_terms,
+            repos: HashMap::new(),
+        };
+        let plan = |expr: &Expr| Arc::new(if brute { Plan::Scan } else { Plan::of(expr, program) });
+        if scope.repo_terms.is_empty() {
+            if program.expr != Expr::Const(false) {
+                let plan = plan(&program.expr);
+                let all = catalog.shards.iter().map(|shard| (shard.id, Arc::clone(&plan)));
+                scope.shards = all.collect();
+            }
+            return scope;
+        }
+        let mut chosen = Vec::new();
+        // What is left of the condition in each shard, as long as its repositories agree on it.
+        let mut left: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
+        for (id, repo) in &catalog.repos {
+            let matches: Vec<bool> = scope
+                .repo_terms
+                .iter()
+                .map(|term| program.terms[*term].matcher.is_match(&repo.name))
+                .collect();
+            let known = |atom| scope.repo_term(atom).map(|i| matches[i]);
+            if program.expr.eval(&known) != Some(false) {
+                chosen.push(*id);
+                for shard in &repo.shards {
+                    let all = || matches.iter().map(|value| Some(*value)).collect();
+                    let agreed = left.entry(*shard).or_insert_with(all);
+                    for (agreed, value) in agreed.iter_mut().zip(&matches) {
+                        *agreed = agreed.filter(|agreed| agreed == value);
+                    }
+                }
+            }
+            scope.repos.insert(*id, matches);
+        }
+        let mut plans: HashMap<&Vec<Option<bool>>, Arc<Plan>> = HashMap::new();
+        for shard in &catalog.shards {
+            let Some(agreed) = left.get(&shard.id) else { continue };
+            let known = |atom| scope.repo_term(atom).and_then(|i| agreed[i]);
+            let plan = plans.entry(agreed).or_insert_with(|| plan(&program.expr.resolve(&known)));
+            scope.shards.push((shard.id, Arc::clone(plan)));
+        }
+        scope.files.repos = (chosen.len() < catalog.repos.len()).then_some(chosen);
+        scope
     }
-    let chosen = || {
-        let repos = catalog.repos.iter();
-        repos.filter(|(_, repo)| filter.repos.iter().any(|pattern| pattern.is_match(&repo.name)))
+
+    /// Whether an atom holds for a repository, if it is about its name.
+    pub(crate) fn repo_holds(&self, repo: RepoId, atom: Atom) -> Option<bool> {
+        let term = self.repo_term(atom)?;
+        // A repository that is not in the catalog is not part of its epoch.
+        Some(self.repos.get(&repo).is_some_and(|matches| matches[term]))
+    }
+
+    fn repo_term(&self, atom: Atom) -> Option<usize> {
+        let Atom::Repo(term) = atom else { return None };
+        self.repo_terms.iter().position(|known| *known == term)
+    }
+}
+
+/// The languages that a file must be in one of, if the program says so on its top level.
+fn languages(program: &Program) -> Option<Vec<String>> {
+    let of = |expr: &Expr| match expr {
+        Expr::Atom(Atom::Language(index)) => Some(program.languages[*index].clone()),
+        _ => None,
     };
-    let shards = all.filter(|id| chosen().any(|(_, repo)| repo.shards.contains(id))).collect();
-    Scope { shards, repos: Some(chosen().map(|(id, _)| *id).collect()) }
+    match &program.expr {
+        Expr::All(parts) => parts.iter().find_map(of),
+        other => of(other),
+    }
 }

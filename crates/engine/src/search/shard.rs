@@ -1,27 +1,32 @@
 //! One search in one shard: candidates, their files, their texts, what matches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use store::{BlobId, Catalog, Chunk, File, ShardId, Store};
+use query::{Atom, Expr, Plan, Select};
+use store::{BlobId, Catalog, Chunk, File, Lease, ShardId, Store};
 use tokio::sync::mpsc;
 
+use super::candidates::{Candidates, List};
 use super::select::Scope;
-use super::verify::{Unit, verify};
-use super::{FileMatch, Filter, Line, Request, context};
+use super::stats::Phase;
+use super::verify::{Hit, Unit, merge, verify};
+use super::{FileMatch, Line, Request, Shared, context};
 
 /// Chunks that are loaded and verified first. The next batches are each four times as large, so
 /// that a search that stops at a limit loads little and one that goes on makes few round trips.
 const FIRST_BATCH: usize = 128;
 
-/// Chunks in a batch at most: 4 MB of text at their usual size.
+/// Chunks in a batch at most: 4 MB of text at half their usual size.
 const MAX_BATCH: usize = 2048;
+
+/// How many chunks a blob is taken to have that is read as a whole.
+const CHUNKS_PER_BLOB: usize = 4;
 
 /// What one shard tells of one search, in order.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// So many chunks were named by the index.
-    Candidates(usize),
     /// The next files.
     Files(Vec<FileMatch>),
     /// It could not be searched.
@@ -34,7 +39,36 @@ pub(crate) struct ShardSearch {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) scope: Arc<Scope>,
     pub(crate) request: Arc<Request>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) shard: ShardId,
+    pub(crate) plan: Arc<Plan>,
+}
+
+/// Some blobs, and the chunks in them that were named.
+#[derive(Default)]
+struct Batch {
+    blobs: Vec<BlobId>,
+    /// The chunks' numbers and blobs, and for which list of candidates they were named.
+    chunks: Vec<(i32, BlobId, usize)>,
+    /// The files with these blobs, if they are loaded already.
+    files: Option<Vec<File>>,
+}
+
+/// A file that may match, and what is known of it.
+struct Open {
+    file: File,
+    /// Of the terms that are matched with paths, those that match this one.
+    path: Vec<usize>,
+}
+
+/// What was found in the texts of a batch.
+#[derive(Default)]
+struct Texts {
+    hits: HashMap<(BlobId, usize), Vec<Line>>,
+    /// The chunks that were named have been read: what was not found in them is nowhere.
+    named: bool,
+    /// The blobs that were read as a whole, and the terms that were looked for in them.
+    whole: HashMap<BlobId, Vec<usize>>,
 }
 
 impl ShardSearch {
@@ -47,19 +81,27 @@ impl ShardSearch {
     }
 
     async fn tell(&self, told: &mpsc::Sender<Told>) -> Result<(), store::Error> {
-        let candidates = if self.request.brute {
-            self.store.all_chunks(self.shard).await?
-        } else {
-            self.store.candidates(self.shard, &self.request.need).await?.chunks
-        };
-        let _ = told.send(Told::Candidates(candidates.len())).await;
-        let mut rest = candidates.as_slice();
+        let counters = &self.shared.counters;
+        let mut lease = self.store.lease().await?;
+        let asking = Candidates::ask(&mut lease, self.shard, self.catalog.epoch, &self.plan);
+        let candidates = counters.time(Phase::Lookup, asking).await?;
+        counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
+        let mut all = None;
+        if candidates.blobs.is_none() {
+            let files = lease.files(self.shard, None, &self.scope.files);
+            all = Some(counters.time(Phase::Files, files).await?);
+        }
+        lease.done();
+        let mut batches = Batches::of(self, &candidates, all);
         let (mut size, mut files) = (FIRST_BATCH, 0);
-        while !rest.is_empty() && self.request.limit.is_none_or(|limit| files <= limit) {
-            let (batch, tail) = rest.split_at(batch_end(rest, size));
-            rest = tail;
+        while self.request.limit.is_none_or(|limit| files <= limit)
+            && let Some(batch) = batches.next(size)
+        {
             size = MAX_BATCH.min(size * 4);
-            let found = self.batch(batch).await?;
+            // Not while it is sent: who holds it might wait for one who waits for it.
+            let mut lease = self.store.lease().await?;
+            let found = self.batch(&mut lease, batch, &candidates).await?;
+            lease.done();
             files += found.len();
             if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
                 break;
@@ -68,77 +110,311 @@ impl ShardSearch {
         Ok(())
     }
 
-    /// The files of one batch of chunks in which something matches.
-    async fn batch(&self, batch: &[(i32, BlobId)]) -> Result<Vec<FileMatch>, store::Error> {
-        let Self { store, catalog, scope, request, shard } = self;
-        let mut blobs: Vec<BlobId> = batch.iter().map(|(_, blob)| *blob).collect();
-        blobs.dedup();
-        // Files first: chunks of files that are not looked at, or that are no longer files, need not
-        // be loaded.
-        let mut files: HashMap<BlobId, Vec<File>> = HashMap::new();
-        for file in store.files(*shard, &blobs, catalog.epoch, scope.repos.as_deref()).await? {
-            if passes(&file, &request.filter) {
-                files.entry(file.blob).or_default().push(file);
+    /// The files of one batch for which the query holds.
+    async fn batch(
+        &self,
+        lease: &mut Lease,
+        batch: Batch,
+        candidates: &Candidates,
+    ) -> Result<Vec<FileMatch>, store::Error> {
+        let counters = &self.shared.counters;
+        let expr = &self.request.program.expr;
+        // Files first: the texts of files that are not looked at, or that are no longer files, need
+        // not be loaded.
+        let files = match batch.files {
+            Some(files) => files,
+            None => {
+                let files = lease.files(self.shard, Some(&batch.blobs), &self.scope.files);
+                counters.time(Phase::Files, files).await?
+            }
+        };
+        counters.files.fetch_add(files.len(), Ordering::Relaxed);
+        let open: Vec<Open> = files
+            .into_iter()
+            .filter(|file| !self.shared.knows(file.repo))
+            .map(|file| self.open(file))
+            .filter(|open| expr.eval(&|atom| self.known(open, atom)) != Some(false))
+            .collect();
+
+        // Then the chunks that were named, as far as they matter.
+        let mut texts = Texts::default();
+        let wanted = self.wanted(&open, &texts, candidates);
+        let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
+        for (n, blob, list) in batch.chunks {
+            let Some(wanted) = wanted.get(&blob) else { continue };
+            let terms = candidates.lists[list].terms.iter();
+            let terms = terms.filter(|term| wanted.contains(term));
+            for term in terms {
+                let all = numbers.entry(n).or_default();
+                if !all.contains(term) {
+                    all.push(*term);
+                }
             }
         }
-        let numbers: Vec<i32> =
-            batch.iter().filter(|(_, blob)| files.contains_key(blob)).map(|(n, _)| *n).collect();
-        if numbers.is_empty() {
+        if !numbers.is_empty() {
+            let ns: Vec<i32> = numbers.keys().copied().collect();
+            let chunks = counters.time(Phase::Load, lease.chunks(self.shard, &ns)).await?;
+            let units = chunks
+                .into_iter()
+                .map(|chunk| {
+                    let terms = numbers.remove(&chunk.n).unwrap_or_default();
+                    unit(chunk, terms)
+                })
+                .collect();
+            let (_, hits) = self.verify(units).await;
+            texts.add(hits);
+        }
+        texts.named = true;
+
+        // Then whole texts, where that did not decide it, or did not find all there is to show.
+        let mut wanted = self.wanted(&open, &texts, candidates);
+        wanted.retain(|_, terms| {
+            terms.retain(|term| !candidates.lists_term(*term));
+            !terms.is_empty()
+        });
+        let mut whole = HashMap::new();
+        if !wanted.is_empty() {
+            let blobs: Vec<BlobId> = wanted.keys().copied().collect();
+            let chunks = counters.time(Phase::Load, lease.blobs(self.shard, &blobs)).await?;
+            let mut units = whole_blobs(chunks);
+            for unit in &mut units {
+                unit.terms.clone_from(&wanted[&unit.blob]);
+            }
+            let (units, hits) = self.verify(units).await;
+            texts.add(hits);
+            texts.whole = wanted;
+            whole = units.into_iter().map(|unit| (unit.blob, unit.text)).collect();
+        }
+        if self.shared.stop.load(Ordering::Relaxed) {
             return Ok(Vec::new());
         }
-        let chunks = store.chunks(*shard, &numbers).await?;
-        let units = if request.brute {
-            whole_blobs(chunks)
-        } else {
-            chunks.into_iter().map(unit).collect()
-        };
-        let matcher = request.matcher.clone();
-        let mut verified = tokio::task::spawn_blocking(move || verify(&matcher, &units))
-            .await
-            .expect("verifying does not panic");
-        if request.context != (0, 0) && !verified.is_empty() {
-            let blobs: Vec<BlobId> = verified.iter().map(|(blob, _)| *blob).collect();
-            let texts = whole_blobs(store.blobs(*shard, &blobs).await?);
-            context::add(&mut verified, &texts, request.context);
+        let mut found: Vec<(BlobId, FileMatch)> = open
+            .into_iter()
+            .filter_map(|open| Some((open.file.blob, self.decide(open, &texts, candidates)?)))
+            .collect();
+        if self.request.context != (0, 0) {
+            let missing: HashSet<BlobId> = found
+                .iter()
+                .filter(|(blob, file)| !file.lines.is_empty() && !whole.contains_key(blob))
+                .map(|(blob, _)| *blob)
+                .collect();
+            if !missing.is_empty() {
+                let missing: Vec<BlobId> = missing.into_iter().collect();
+                let chunks = counters.time(Phase::Load, lease.blobs(self.shard, &missing)).await?;
+                whole.extend(whole_blobs(chunks).into_iter().map(|unit| (unit.blob, unit.text)));
+            }
+            context::add(&mut found, &whole, self.request.context);
         }
-        let mut found = Vec::new();
-        for (blob, lines) in verified {
-            let Some(mut at) = files.remove(&blob) else { continue };
-            at.sort_unstable_by(|a, b| (a.repo, &a.path).cmp(&(b.repo, &b.path)));
-            let last = at.pop();
-            found.extend(at.into_iter().map(|file| file_match(catalog, file, lines.clone())));
-            found.extend(last.map(|file| file_match(catalog, file, lines)));
+        Ok(found.into_iter().map(|(_, file)| file).collect())
+    }
+
+    fn open(&self, file: File) -> Open {
+        let program = &self.request.program;
+        let matches = |term: &usize| program.terms[*term].matcher.is_match(&file.path);
+        let path = self.shared.path_terms.iter().copied().filter(matches).collect();
+        Open { file, path }
+    }
+
+    /// What is known of a file without its text.
+    fn known(&self, open: &Open, atom: Atom) -> Option<bool> {
+        match atom {
+            Atom::Content(_) => None,
+            Atom::Path(term) => Some(open.path.contains(&term)),
+            Atom::Repo(_) => self.scope.repo_holds(open.file.repo, atom),
+            Atom::Language(index) => {
+                let names = &self.request.program.languages[index];
+                let language = open.file.language.as_ref();
+                Some(language.is_some_and(|language| names.contains(&language.to_lowercase())))
+            }
         }
-        Ok(found)
+    }
+
+    /// What is known of a file after some texts were read.
+    fn known_with(
+        &self,
+        open: &Open,
+        texts: &Texts,
+        candidates: &Candidates,
+        atom: Atom,
+    ) -> Option<bool> {
+        let Atom::Content(term) = atom else { return self.known(open, atom) };
+        let blob = open.file.blob;
+        if texts.hits.contains_key(&(blob, term)) {
+            return Some(true);
+        }
+        let looked = texts.named
+            && (candidates.lists_term(term)
+                || texts.whole.get(&blob).is_some_and(|terms| terms.contains(&term)));
+        looked.then_some(false)
+    }
+
+    /// For each blob, the terms still to be looked for in it: those that decide about a file, and
+    /// those whose lines are to be shown.
+    fn wanted(
+        &self,
+        open: &[Open],
+        texts: &Texts,
+        candidates: &Candidates,
+    ) -> HashMap<BlobId, Vec<usize>> {
+        let program = &self.request.program;
+        let mut wanted: HashMap<BlobId, Vec<usize>> = HashMap::new();
+        for open in open {
+            let known = |atom| self.known_with(open, texts, candidates, atom);
+            let mut want = |atom| {
+                if let Atom::Content(term) = atom
+                    && known(atom).is_none()
+                {
+                    let terms = wanted.entry(open.file.blob).or_default();
+                    if !terms.contains(&term) {
+                        terms.push(term);
+                    }
+                }
+            };
+            match program.expr.resolve(&known) {
+                Expr::Const(false) => {}
+                left => {
+                    left.atoms(&mut want);
+                    if program.select == Select::Lines {
+                        program.expr.shown(&known, &mut want);
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Looks for the terms of some texts, on a thread for such work, and gives the texts back.
+    async fn verify(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Hit>) {
+        let counters = &self.shared.counters;
+        counters.rechecks.fetch_add(units.len(), Ordering::Relaxed);
+        let bytes = units.iter().map(|unit| unit.text.len()).sum();
+        counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
+        let first_only = request.program.select != Select::Lines;
+        let work = tokio::task::spawn_blocking(move || {
+            let hits = verify(&request.program, &units, first_only, &shared.stop);
+            (units, hits)
+        });
+        counters.time(Phase::Verify, work).await.expect("verifying does not panic")
+    }
+
+    /// The file as a result, if the query holds for it.
+    fn decide(&self, open: Open, texts: &Texts, candidates: &Candidates) -> Option<FileMatch> {
+        let program = &self.request.program;
+        let known = |atom| self.known_with(&open, texts, candidates, atom);
+        if program.expr.eval(&known) != Some(true) {
+            return None;
+        }
+        let mut parts = Vec::new();
+        let mut path_ranges = Vec::new();
+        let mut seen = HashSet::new();
+        if program.select != Select::Repos {
+            program.expr.shown(&known, &mut |atom| match atom {
+                _ if !seen.insert(atom) => {}
+                Atom::Content(term) if program.select == Select::Lines => {
+                    parts.extend(texts.hits.get(&(open.file.blob, term)).cloned());
+                }
+                Atom::Path(term) => {
+                    path_ranges.extend(program.terms[term].matcher.ranges(&open.file.path));
+                }
+                _ => {}
+            });
+        }
+        path_ranges.sort_by_key(|range| range.start);
+        let repo = self.catalog.repos.get(&open.file.repo);
+        Some(FileMatch {
+            repo_id: open.file.repo,
+            repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
+            path: open.file.path,
+            path_ranges,
+            language: open.file.language,
+            lines: merge(parts),
+        })
     }
 }
 
-/// Where a batch of about `size` chunks ends: with the last chunk of a blob.
-fn batch_end(chunks: &[(i32, BlobId)], size: usize) -> usize {
-    let Some((_, last)) = chunks.get(size - 1) else { return chunks.len() };
-    size + chunks[size..].iter().take_while(|(_, blob)| blob == last).count()
+impl Texts {
+    fn add(&mut self, hits: Vec<Hit>) {
+        for hit in hits {
+            self.hits.insert((hit.blob, hit.term), hit.lines);
+        }
+    }
 }
 
-fn passes(file: &File, filter: &Filter) -> bool {
-    let path = filter.paths.is_empty() || filter.paths.iter().any(|p| p.is_match(&file.path));
-    let language = filter.languages.is_empty()
-        || file.language.as_ref().is_some_and(|language| {
-            filter.languages.iter().any(|l| l.eq_ignore_ascii_case(language))
+/// The candidates of a shard, batch by batch.
+struct Batches<'a> {
+    lists: &'a [List],
+    blobs: Vec<BlobId>,
+    /// The files, if all of them were loaded, in the order of `blobs`.
+    files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
+    at: usize,
+    /// How far each list is used up.
+    used: Vec<usize>,
+    /// Some term is looked for in whole texts.
+    whole: bool,
+}
+
+impl<'a> Batches<'a> {
+    fn of(search: &ShardSearch, candidates: &'a Candidates, files: Option<Vec<File>>) -> Self {
+        let mut whole = false;
+        search.request.program.expr.atoms(&mut |atom| {
+            whole |= matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
         });
-    path && language
+        let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
+            (Some(blobs), _) => blobs.clone(),
+            (None, Some(files)) => files.iter().map(|file| file.blob).collect(),
+            (None, None) => Vec::new(),
+        };
+        blobs.dedup();
+        Self {
+            lists: &candidates.lists,
+            blobs,
+            files: files.map(|files| files.into_iter().peekable()),
+            at: 0,
+            used: vec![0; candidates.lists.len()],
+            whole,
+        }
+    }
+
+    /// The next blobs, with about `size` chunks to read.
+    fn next(&mut self, size: usize) -> Option<Batch> {
+        if self.at == self.blobs.len() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        let mut blobs = 0;
+        while self.at < self.blobs.len() && batch.chunks.len() + blobs < size {
+            let blob = self.blobs[self.at];
+            for (i, list) in self.lists.iter().enumerate() {
+                let used = &mut self.used[i];
+                *used += list.chunks[*used..].partition_point(|(_, at)| *at < blob);
+                let named = list.chunks[*used..].iter().take_while(|(_, at)| *at == blob);
+                batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
+            }
+            batch.blobs.push(blob);
+            blobs += if self.whole { CHUNKS_PER_BLOB } else { 0 };
+            // What is decided without texts still costs a row.
+            blobs += usize::from(self.lists.is_empty());
+            self.at += 1;
+        }
+        if let (Some(files), Some(last)) = (&mut self.files, batch.blobs.last()) {
+            let mut some = Vec::new();
+            while let Some(file) = files.next_if(|file| file.blob <= *last) {
+                some.push(file);
+            }
+            batch.files = Some(some);
+        }
+        Some(batch)
+    }
 }
 
-fn file_match(catalog: &Catalog, file: File, lines: Vec<Line>) -> FileMatch {
-    let repo = catalog.repos.get(&file.repo).map_or_else(String::new, |repo| repo.name.clone());
-    FileMatch { repo, path: file.path, language: file.language, lines }
-}
-
-fn unit(chunk: Chunk) -> Unit {
+fn unit(chunk: Chunk, terms: Vec<usize>) -> Unit {
     Unit {
         blob: chunk.blob,
         line: chunk.line as u64,
         start: chunk.start as u64,
         text: chunk.contents,
+        terms,
     }
 }
 
@@ -148,7 +424,7 @@ fn whole_blobs(chunks: Vec<Chunk>) -> Vec<Unit> {
     for chunk in chunks {
         match units.last_mut() {
             Some(unit) if unit.blob == chunk.blob => unit.text.push_str(&chunk.contents),
-            _ => units.push(unit(chunk)),
+            _ => units.push(unit(chunk, Vec::new())),
         }
     }
     units

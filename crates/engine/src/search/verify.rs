@@ -1,6 +1,8 @@
 //! Verifying: which lines of some texts really match.
 
-use query::Matcher;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use query::Program;
 use store::BlobId;
 
 use super::Line;
@@ -14,25 +16,113 @@ pub(crate) struct Unit {
     /// Where it begins in the blob, in bytes.
     pub(crate) start: u64,
     pub(crate) text: String,
+    /// The terms to look for in it.
+    pub(crate) terms: Vec<usize>,
 }
 
-/// The matching lines of each blob in which there are any. The units are in order.
-pub(crate) fn verify(matcher: &Matcher, units: &[Unit]) -> Vec<(BlobId, Vec<Line>)> {
-    let mut verified: Vec<(BlobId, Vec<Line>)> = Vec::new();
+/// What was found of one term in one blob.
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub(crate) blob: BlobId,
+    pub(crate) term: usize,
+    /// The lines that match, in order; the first one only, if no more was asked for.
+    pub(crate) lines: Vec<Line>,
+}
+
+/// Looks for terms in texts, until it is told to stop. The units are in order. With `first_only`, one
+/// line of each term and blob will do.
+pub(crate) fn verify(
+    program: &Program,
+    units: &[Unit],
+    first_only: bool,
+    stop: &AtomicBool,
+) -> Vec<Hit> {
+    let go_on = || !stop.load(Ordering::Relaxed);
+    let mut hits: Vec<Hit> = Vec::new();
+    // The hits of the current blob begin here.
+    let mut current = 0;
     for unit in units {
-        matcher.lines(&unit.text, |found| {
-            let line = Line {
-                number: unit.line + found.line as u64,
-                offset: unit.start + found.span.start as u64,
-                ended: found.span.end < unit.text.len(),
-                text: unit.text[found.span].to_owned(),
-                ranges: found.ranges,
-            };
-            match verified.last_mut() {
-                Some((blob, lines)) if *blob == unit.blob => lines.push(line),
-                _ => verified.push((unit.blob, vec![line])),
+        if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
+            current = hits.len();
+        }
+        for term in &unit.terms {
+            let known = hits[current..].iter().position(|hit| hit.term == *term);
+            if first_only && known.is_some() {
+                continue;
             }
-        });
+            let mut lines = Vec::new();
+            program.terms[*term].matcher.lines(&unit.text, &go_on, &mut |found| {
+                lines.push(Line {
+                    number: unit.line + found.line as u64,
+                    offset: unit.start + found.span.start as u64,
+                    ended: found.span.end < unit.text.len(),
+                    text: unit.text[found.span].to_owned(),
+                    ranges: found.ranges,
+                });
+                !first_only && go_on()
+            });
+            match known {
+                _ if lines.is_empty() => {}
+                Some(known) => hits[current + known].lines.append(&mut lines),
+                None => hits.push(Hit { blob: unit.blob, term: *term, lines }),
+            }
+        }
+        if !go_on() {
+            break;
+        }
     }
-    verified
+    hits
+}
+
+/// The lines of several terms as those of one file: each line once, its ranges in order and apart.
+pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let mut lines: Vec<Line> = parts.into_iter().flatten().collect();
+    lines.sort_by_key(|line| line.number);
+    let mut merged: Vec<Line> = Vec::with_capacity(lines.len());
+    for line in lines {
+        match merged.last_mut() {
+            Some(last) if last.number == line.number => last.ranges.extend(line.ranges),
+            _ => merged.push(line),
+        }
+    }
+    for line in &mut merged {
+        line.ranges.sort_by_key(|range| (range.start, range.end));
+        let mut apart: Vec<std::ops::Range<usize>> = Vec::with_capacity(line.ranges.len());
+        for range in line.ranges.drain(..) {
+            match apart.last_mut() {
+                Some(last) if range.start < last.end || range == *last => {
+                    last.end = last.end.max(range.end);
+                }
+                _ => apart.push(range),
+            }
+        }
+        line.ranges = apart;
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_several_terms_become_one() {
+        let line = |number: u64, ranges: &[(usize, usize)]| Line {
+            number,
+            offset: 0,
+            text: String::new(),
+            ended: true,
+            ranges: ranges.iter().map(|(start, end)| *start..*end).collect(),
+        };
+        let merged = merge(vec![
+            vec![line(1, &[(0, 3), (5, 6)]), line(4, &[(1, 1)])],
+            vec![line(1, &[(2, 4), (8, 9)]), line(2, &[(0, 1)]), line(4, &[(1, 1)])],
+        ]);
+        let expected =
+            vec![line(1, &[(0, 4), (5, 6), (8, 9)]), line(2, &[(0, 1)]), line(4, &[(1, 1)])];
+        assert_eq!(merged, expected);
+    }
 }

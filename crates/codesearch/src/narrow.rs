@@ -1,0 +1,36 @@
+//! What is asked beside the query text (`--file`, `&lang=`), as parts of the query.
+
+use query::{Case, Pattern, Place, Query, QueryError, Tree};
+
+/// Restrictions beside the query text. Of each kind, one must hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Narrow<'a> {
+    pub(crate) repos: &'a [String],
+    pub(crate) files: &'a [String],
+    pub(crate) languages: &'a [String],
+}
+
+impl Narrow<'_> {
+    /// The query with these restrictions.
+    ///
+    /// # Errors
+    /// The kind (`repo`, `file`) whose pattern is wrong, and what is wrong with it.
+    pub(crate) fn apply(self, mut query: Query) -> Result<Query, (&'static str, QueryError)> {
+        for (kind, place, patterns) in
+            [("repo", Place::Repo, self.repos), ("file", Place::Path, self.files)]
+        {
+            let terms: Result<Vec<Tree>, QueryError> =
+                patterns.iter().map(|pattern| term(place, pattern)).collect();
+            let terms = terms.map_err(|error| (kind, error))?;
+            if !terms.is_empty() {
+                query = query.and(Tree::any(terms));
+            }
+        }
+        let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
+        Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
+    }
+}
+
+fn term(place: Place, pattern: &str) -> Result<Tree, QueryError> {
+    Ok(Tree::term(place, Pattern::parse(pattern, Case::Smart, false)?))
+}

@@ -1,0 +1,106 @@
+//! A search explained: how the query was understood, what the index was asked, what was done and
+//! what it cost, and why it stopped.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use engine::search::{FileMatch, Request, Stats, Stopped};
+use query::{CompiledTerm, rarest};
+use serde_json::{Value, json};
+
+use super::{Printer, skipped};
+
+/// Prints no files, but what is to be said of their search.
+pub(crate) struct Explain {
+    request: Arc<Request>,
+}
+
+impl Explain {
+    pub(crate) fn new(request: Arc<Request>) -> Self {
+        Self { request }
+    }
+}
+
+impl Printer for Explain {
+    fn file(&mut self, _: &mut dyn Write, _: &FileMatch) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+        let program = self.request.program();
+        let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
+        writeln!(out, "query       {}", program.tree)?;
+        writeln!(out, "plan        {}", self.request.plan())?;
+        for term in &program.terms {
+            writeln!(out, "term        {}: needs {}{}", term.name, term.need, looked_up(term))?;
+        }
+        writeln!(
+            out,
+            "shards      {}, {} ruled out by the names of their repositories, {} searched",
+            stats.shards, stats.shards_pruned, stats.shards_searched
+        )?;
+        writeln!(out, "candidates  {} chunks named by the index", stats.candidates)?;
+        writeln!(
+            out,
+            "rechecks    {} texts of {:.1} KB in all, {} files considered",
+            stats.rechecks,
+            stats.bytes as f64 / 1e3,
+            stats.files_considered
+        )?;
+        writeln!(out, "found       {} results, {} matching lines", stats.files, stats.matches)?;
+        writeln!(
+            out,
+            "left out    {} (files that might match and are not in the index)",
+            skipped(stats)
+        )?;
+        let phases = stats.phases;
+        writeln!(
+            out,
+            "time        {:.1} ms; over all shards: index {:.1}, files {:.1}, texts {:.1}, matching {:.1}",
+            ms(stats.duration),
+            ms(phases.lookup),
+            ms(phases.files),
+            ms(phases.load),
+            ms(phases.verify)
+        )?;
+        let why = match &stats.stopped {
+            None => "all was searched".to_owned(),
+            Some(Stopped::Limit) => format!("the limit of {} results was reached", stats.files),
+            Some(Stopped::Timeout(timeout)) => format!("the time was up, {timeout:?}"),
+            Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
+        };
+        writeln!(out, "ended       {why}")
+    }
+}
+
+/// What of a term's literals is looked up, where that is not all of them.
+fn looked_up(term: &CompiledTerm) -> String {
+    let mut parts = Vec::new();
+    term.need.literals(&mut |literal| {
+        let rarest = rarest(literal);
+        if rarest != [literal] {
+            parts.push(format!(
+                "{literal:?} by {}",
+                rarest.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(" and ")
+            ));
+        }
+    });
+    if parts.is_empty() { String::new() } else { format!("; looked up: {}", parts.join(", ")) }
+}
+
+/// The same for programs, without what the statistics say.
+pub(crate) fn explanation(request: &Request) -> Value {
+    let program = request.program();
+    let terms: Vec<Value> = program
+        .terms
+        .iter()
+        .map(|term| {
+            let mut lookups = Vec::new();
+            term.need.literals(&mut |literal| {
+                lookups.push(json!({ "literal": literal, "by": rarest(literal) }))
+            });
+            json!({ "pattern": term.name, "needs": term.need.to_string(), "lookups": lookups })
+        })
+        .collect();
+    json!({ "query": program.tree, "plan": request.plan().to_string(), "terms": terms })
+}

@@ -1,0 +1,295 @@
+//! From a query text to words and signs.
+//!
+//! The rules are Zoekt's
+//! (<https://github.com/sourcegraph/zoekt/blob/main/doc/query_syntax.md>): blanks end a word, except in
+//! quotes; a parenthesis opens a group when there is a blank in it, and belongs to a regular expression
+//! otherwise. What is beyond it was an error there or meant something nobody would type: a character
+//! class may hold anything, `/.../` is a regular expression with blanks in it, and `->`, `--` and `-=`
+//! are text.
+
+use crate::error::QueryError;
+use crate::field::{self, Field};
+
+/// A piece of a query.
+#[derive(Clone, Debug)]
+pub(crate) enum Token {
+    Open,
+    Close,
+    Or,
+    And,
+    Not,
+    Word(Word),
+}
+
+/// A term: a field, if there is one, and a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    pub(crate) field: Option<Field>,
+    /// What stands behind the field, without quotes.
+    pub(crate) text: String,
+    /// For each byte of `text`, and for its end, the byte of the query that it comes from.
+    pub(crate) origins: Vec<usize>,
+}
+
+/// Cuts a query into tokens, each with the byte at which it begins.
+pub(crate) struct Lexer<'a> {
+    source: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self { source, at: 0 }
+    }
+
+    /// The next token, or none at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        let (at, rest) = (self.at, self.rest());
+        let sign = match rest.chars().next() {
+            None => return Ok(None),
+            Some(')') => Some(Token::Close),
+            Some('|') => Some(Token::Or),
+            Some('(') if opens_group(rest) => Some(Token::Open),
+            Some('-') if !rest[1..].starts_with(['-', '>', '=']) => Some(Token::Not),
+            Some(_) => None,
+        };
+        if let Some(sign) = sign {
+            self.at += 1;
+            return Ok(Some((at, sign)));
+        }
+        let token = self.word()?;
+        let keyword = match &self.source[at..self.at] {
+            "or" | "OR" => Some(Token::Or),
+            "and" | "AND" => Some(Token::And),
+            "not" | "NOT" => Some(Token::Not),
+            _ => None,
+        };
+        Ok(Some((at, keyword.unwrap_or(Token::Word(token)))))
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.source[self.at..]
+    }
+
+    fn error(&self, position: usize, message: impl Into<String>) -> QueryError {
+        QueryError::new(self.source, position, message)
+    }
+
+    fn word(&mut self) -> Result<Word, QueryError> {
+        let mut word = Word { field: None, text: String::new(), origins: Vec::new() };
+        let rest = self.rest();
+        if let Some(length) = delimited(rest) {
+            self.slashes(&mut word, length);
+            return Ok(word);
+        }
+        if let Some((name, value)) = field_name(rest) {
+            word.field = field::find(name);
+            if word.field.is_none() {
+                return Err(self.error(self.at, field::unknown(name)));
+            }
+            if value.is_empty() || value.starts_with(|c: char| c.is_whitespace() || c == ')') {
+                let message = format!(
+                    "{name}: needs a value right behind the colon; to search for the text itself, put it in quotes"
+                );
+                return Err(self.error(self.at, message));
+            }
+            self.at += name.len() + 1;
+        }
+        let mut depth = 0;
+        while let Some(c) = self.rest().chars().next() {
+            match c {
+                '"' => self.quoted(&mut word)?,
+                '\\' => self.escape(&mut word)?,
+                '[' => match class_length(self.rest()) {
+                    Some(length) => self.take(&mut word, length),
+                    None => self.take(&mut word, 1),
+                },
+                ')' if depth == 0 => break,
+                c if c.is_whitespace() => break,
+                c => {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    self.take(&mut word, c.len_utf8());
+                }
+            }
+        }
+        word.origins.push(self.at);
+        Ok(word)
+    }
+
+    /// Takes the next bytes as they are.
+    fn take(&mut self, word: &mut Word, bytes: usize) {
+        word.text.push_str(&self.rest()[..bytes]);
+        word.origins.extend(self.at..self.at + bytes);
+        self.at += bytes;
+    }
+
+    /// A part in quotes: as it stands, but `\"` is a quote and `\\` a backslash.
+    fn quoted(&mut self, word: &mut Word) -> Result<(), QueryError> {
+        let opened = self.at;
+        self.at += 1;
+        loop {
+            let rest = self.rest();
+            if rest.starts_with("\\\"") || rest.starts_with("\\\\") {
+                self.at += 1;
+                self.take(word, 1);
+                continue;
+            }
+            match rest.chars().next() {
+                None => {
+                    let message =
+                        "this quote is not closed; to search for the character, write \\\"";
+                    return Err(self.error(opened, message));
+                }
+                Some('"') => break,
+                Some(c) => self.take(word, c.len_utf8()),
+            }
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// A backslash and what it is before: a blank stands for itself, all else is the expression's.
+    fn escape(&mut self, word: &mut Word) -> Result<(), QueryError> {
+        match self.rest()[1..].chars().next() {
+            None => Err(self.error(
+                self.at,
+                "there is nothing behind this backslash; to search for the character, write \\\\",
+            )),
+            Some(c) if c.is_whitespace() => {
+                self.at += 1;
+                self.take(word, c.len_utf8());
+                Ok(())
+            }
+            Some(c) => {
+                self.take(word, 1 + c.len_utf8());
+                Ok(())
+            }
+        }
+    }
+
+    /// The text between two slashes, in which `\/` is a slash.
+    fn slashes(&mut self, word: &mut Word, length: usize) {
+        let end = self.at + length - 1;
+        self.at += 1;
+        while self.at < end {
+            if self.rest().starts_with("\\/") {
+                self.at += 1;
+                self.take(word, 1);
+            } else if self.rest().starts_with('\\') {
+                self.take(word, 1);
+                let c = self.rest().chars().next().map_or(0, char::len_utf8);
+                self.take(word, c);
+            } else {
+                let c = self.rest().chars().next().map_or(0, char::len_utf8);
+                self.take(word, c);
+            }
+        }
+        word.origins.push(self.at);
+        self.at += 1;
+    }
+}
+
+/// Whether a parenthesis opens a group of terms: there is a blank in it, or a field at its beginning.
+fn opens_group(text: &str) -> bool {
+    let inner = text[1..].trim_start_matches(['(', '-']);
+    if field_name(inner).is_some_and(|(name, _)| field::find(name).is_some()) {
+        return true;
+    }
+    let mut depth = 0;
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let length = match c {
+            '\\' => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '[' => class_length(&text[at..]).unwrap_or(1),
+            '"' => quoted_length(&text[at..]),
+            '(' => {
+                depth += 1;
+                1
+            }
+            ')' => {
+                depth -= 1;
+                if depth == 0 {
+                    return false;
+                }
+                1
+            }
+            c if c.is_whitespace() => return true,
+            c => c.len_utf8(),
+        };
+        at += length;
+    }
+    false
+}
+
+/// The length of a text in quotes, both quotes included, at the beginning of `text`.
+fn quoted_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// The length of a character class at the beginning of `text`, if it is closed.
+fn class_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 1 + usize::from(bytes.get(1) == Some(&b'^'));
+    // A bracket right at the beginning is a member.
+    at += usize::from(bytes.get(at) == Some(&b']'));
+    let mut depth = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return text.is_char_boundary(at).then_some(at);
+        }
+    }
+    None
+}
+
+/// The length of `/.../` at the beginning of `text`: the next slash must end the word.
+fn delimited(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    if bytes.first() != Some(&b'/') {
+        return None;
+    }
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'/' => {
+                let ends =
+                    text[at + 1..].chars().next().is_none_or(|c| c.is_whitespace() || c == ')');
+                return (ends && at > 1).then_some(at + 1);
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// A word before a colon, and what is behind the colon. `std::vector` and `http://` have none, and
+/// neither has `TODO: ` unless it is the name of a field.
+fn field_name(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(':')?;
+    let letters = name.starts_with("meta.") || name.bytes().all(|b| b.is_ascii_alphabetic());
+    if name.is_empty() || !letters || value.starts_with(':') {
+        return None;
+    }
+    let name = if name.starts_with("meta.") { "meta" } else { name };
+    let plain =
+        value.is_empty() || value.starts_with(|c: char| c.is_whitespace() || c == '/' || c == ')');
+    (field::find(name).is_some() || !plain).then_some((name, value))
+}

@@ -1,0 +1,361 @@
+//! From tokens to a tree.
+//!
+//! ```text
+//! query  = and { "or" and }
+//! and    = term { [ "and" ] term }
+//! term   = ( "-" | "not" ) term | "(" query ")" | word
+//! ```
+//!
+//! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the
+//! groups inside; so the tree is read first, and its patterns are parsed once all is known.
+
+use std::time::Duration;
+
+use crate::error::QueryError;
+use crate::field::Field;
+use crate::lex::{Lexer, Token, Word};
+use crate::pattern::{Case, Pattern};
+use crate::tree::{Count, Place, Query, Select, Term, Tree};
+
+/// Longest query, in bytes. Nobody types more, and parsing and planning it takes milliseconds.
+pub const MAX_QUERY_BYTES: usize = 16 * 1024;
+
+/// Most terms in a query. Each is compiled and run on its own.
+pub const MAX_TERMS: usize = 200;
+
+/// How deeply groups and negations may nest; it bounds the stack that walking the tree takes.
+const MAX_NESTING: usize = 100;
+
+/// Longest `timeout:`.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+impl Query {
+    /// Parses a query. `case` is what holds where the query says nothing about it.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to type instead; also a query beyond the bounds on length,
+    /// terms and nesting.
+    pub fn parse(source: &str, case: Case) -> Result<Self, QueryError> {
+        if source.len() > MAX_QUERY_BYTES {
+            let message = format!("the query is longer than {MAX_QUERY_BYTES} bytes");
+            return Err(QueryError::new(source, MAX_QUERY_BYTES, message));
+        }
+        if source.trim().is_empty() {
+            return Err(QueryError::new(source, 0, "the query is empty; type what to search for"));
+        }
+        let mut parser = Parser { source, tokens: Lexer::new(source), ahead: None, terms: 0 };
+        let group = parser.group(0)?;
+        if let Some((at, _)) = parser.peek()? {
+            let message = "there is no parenthesis that this one closes; to search for the character, write \\)";
+            return Err(QueryError::new(source, at, message));
+        }
+        let mut build = Build { source, select: None, count: None, timeout: None };
+        let tree = build.group(group, Scope { case, multiline: false }, true)?;
+        Ok(Query {
+            source: source.to_owned(),
+            tree,
+            select: build.select.unwrap_or_default(),
+            count: build.count,
+            timeout: build.timeout,
+        })
+    }
+}
+
+/// A group as it was typed: alternatives, each of parts that must all hold.
+#[derive(Debug, Default)]
+struct Group {
+    alternatives: Vec<Vec<Part>>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Word(usize, Word),
+    Not(usize, Box<Part>),
+    Group(Group),
+}
+
+struct Parser<'a> {
+    source: &'a str,
+    tokens: Lexer<'a>,
+    ahead: Option<(usize, Token)>,
+    terms: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&mut self) -> Result<Option<(usize, &Token)>, QueryError> {
+        if self.ahead.is_none() {
+            self.ahead = self.tokens.next()?;
+        }
+        Ok(self.ahead.as_ref().map(|(at, token)| (*at, token)))
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
+        QueryError::new(self.source, at, message)
+    }
+
+    /// A list of terms, up to a closing parenthesis or the end.
+    fn group(&mut self, depth: usize) -> Result<Group, QueryError> {
+        let mut group = Group { alternatives: vec![Vec::new()] };
+        // Where an operator stands that still wants a term behind it.
+        let mut wanting: Option<usize> = None;
+        while let Some((at, token)) = self.peek()? {
+            let operator = match token {
+                Token::Close => break,
+                Token::Or => true,
+                Token::And => false,
+                _ => {
+                    let part = self.term(depth)?;
+                    group.alternatives.last_mut().expect("never empty").push(part);
+                    wanting = None;
+                    continue;
+                }
+            };
+            self.ahead = None;
+            if wanting.is_some() || group.alternatives.last().is_none_or(Vec::is_empty) {
+                return Err(self.operand(at, "before"));
+            }
+            wanting = Some(at);
+            if operator {
+                group.alternatives.push(Vec::new());
+            }
+        }
+        match wanting {
+            Some(at) => Err(self.operand(at, "behind")),
+            None => Ok(group),
+        }
+    }
+
+    /// The error of an operator without a term on one side.
+    fn operand(&self, at: usize, side: &str) -> QueryError {
+        let rest = &self.source[at..];
+        let length = rest.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(rest.len());
+        let message = if rest.starts_with('|') {
+            format!("there is no term {side} this |; to search for the character, write \\|")
+        } else {
+            let word = &rest[..length];
+            format!(
+                "there is no term {side} this '{word}'; to search for the word, write \"{word}\""
+            )
+        };
+        self.error(at, message)
+    }
+
+    fn term(&mut self, depth: usize) -> Result<Part, QueryError> {
+        let Some((at, token)) = self.tokens_next()? else { unreachable!("the caller has seen it") };
+        if depth > MAX_NESTING {
+            return Err(self.error(at, format!("the query nests deeper than {MAX_NESTING} levels")));
+        }
+        match token {
+            Token::Word(word) => {
+                self.terms += 1;
+                if self.terms > MAX_TERMS {
+                    return Err(
+                        self.error(at, format!("the query has more than {MAX_TERMS} terms"))
+                    );
+                }
+                Ok(Part::Word(at, word))
+            }
+            Token::Not => match self.peek()? {
+                Some((_, Token::Word(_) | Token::Not | Token::Open)) => {
+                    Ok(Part::Not(at, Box::new(self.term(depth + 1)?)))
+                }
+                _ => {
+                    let message = if self.source[at..].starts_with('-') {
+                        "there is no term behind this minus; to search for the character, write \\-"
+                    } else {
+                        "there is no term behind this 'not'; to search for the word, write \"not\""
+                    };
+                    Err(self.error(at, message))
+                }
+            },
+            Token::Open => {
+                let group = self.group(depth + 1)?;
+                match self.tokens_next()? {
+                    Some((_, Token::Close)) => Ok(Part::Group(group)),
+                    _ => Err(self.error(
+                        at,
+                        "this parenthesis is not closed; to search for the character, write \\(",
+                    )),
+                }
+            }
+            Token::Close | Token::Or | Token::And => unreachable!("the caller takes these"),
+        }
+    }
+
+    fn tokens_next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
+        match self.ahead.take() {
+            Some(token) => Ok(Some(token)),
+            None => self.tokens.next(),
+        }
+    }
+}
+
+/// What holds for the patterns of a group.
+#[derive(Clone, Copy)]
+struct Scope {
+    case: Case,
+    multiline: bool,
+}
+
+struct Build<'a> {
+    source: &'a str,
+    select: Option<Select>,
+    count: Option<Count>,
+    timeout: Option<Duration>,
+}
+
+impl Build<'_> {
+    fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
+        QueryError::new(self.source, at, message)
+    }
+
+    /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
+    fn group(&mut self, mut group: Group, outer: Scope, whole: bool) -> Result<Tree, QueryError> {
+        let mut scope = outer;
+        // A query in parentheses is still the whole of it.
+        let only = group.alternatives.len() == 1 && group.alternatives[0].len() == 1;
+        for alternative in &mut group.alternatives {
+            let mut parts = Vec::with_capacity(alternative.len());
+            for part in alternative.drain(..) {
+                match part {
+                    Part::Word(at, word) if is_setting(&word) => {
+                        self.set(at, &word, &mut scope, whole)?
+                    }
+                    other => parts.push(other),
+                }
+            }
+            *alternative = parts;
+        }
+        let mut any = Vec::with_capacity(group.alternatives.len());
+        for alternative in group.alternatives {
+            let all: Result<_, _> =
+                alternative.into_iter().map(|part| self.part(part, scope, whole && only)).collect();
+            any.push(Tree::all(all?));
+        }
+        Ok(Tree::any(any))
+    }
+
+    fn part(&mut self, part: Part, scope: Scope, whole: bool) -> Result<Tree, QueryError> {
+        match part {
+            Part::Group(group) => self.group(group, scope, whole),
+            Part::Not(at, part) => match *part {
+                Part::Word(_, word) if is_setting(&word) => {
+                    Err(self.error(at, "this says how to search, so it cannot be negated"))
+                }
+                part => Ok(!self.part(part, scope, false)?),
+            },
+            Part::Word(at, word) => self.word(at, &word, scope),
+        }
+    }
+
+    fn word(&self, at: usize, word: &Word, scope: Scope) -> Result<Tree, QueryError> {
+        let place = match word.field {
+            Some(Field::Content) => Place::Content,
+            Some(Field::Path) => Place::Path,
+            Some(Field::Repo) => Place::Repo,
+            Some(Field::Language) => return Ok(Tree::Language(word.text.clone())),
+            _ => Place::Anywhere,
+        };
+        let pattern = if word.field == Some(Field::Literal) {
+            Pattern::literal(&word.text, scope.case)
+        } else {
+            Pattern::parse(&word.text, scope.case, scope.multiline)
+        };
+        let pattern = pattern.map_err(|error| {
+            let origin = word.origins.get(error.position).copied().unwrap_or(at);
+            self.error(origin, error.message)
+        })?;
+        Ok(Tree::Term(Term { place, pattern, at }))
+    }
+
+    fn set(
+        &mut self,
+        at: usize,
+        word: &Word,
+        scope: &mut Scope,
+        whole: bool,
+    ) -> Result<(), QueryError> {
+        let value = word.text.as_str();
+        let field = word.field.expect("a setting has a field");
+        if !whole && !matches!(field, Field::Case | Field::Multiline) {
+            let message = "this holds for the whole query; put it outside of all parentheses";
+            return Err(self.error(at, message));
+        }
+        let unknown = |wanted: &str| {
+            QueryError::new(
+                self.source,
+                word.origins[0],
+                format!("\"{value}\" cannot stand here; use {wanted}"),
+            )
+        };
+        match field {
+            Field::Case => {
+                scope.case = match value {
+                    "yes" => Case::Sensitive,
+                    "no" => Case::Insensitive,
+                    "auto" => Case::Smart,
+                    _ => return Err(unknown("case:yes, case:no or case:auto")),
+                }
+            }
+            Field::Multiline => {
+                scope.multiline = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(unknown("multiline:yes or multiline:no")),
+                }
+            }
+            Field::Select => {
+                let select = match value {
+                    "filematch" | "content" => Select::Lines,
+                    "filename" | "file" | "path" => Select::Files,
+                    "repo" => Select::Repos,
+                    _ => return Err(unknown("type:filematch, type:file or type:repo")),
+                };
+                self.select = Some(select);
+            }
+            Field::Count => {
+                let count = match (value, value.parse()) {
+                    ("all", _) | (_, Ok(0)) => Count::All,
+                    (_, Ok(n)) => Count::Most(n),
+                    _ => return Err(unknown("a number of files, as in count:50, or count:all")),
+                };
+                self.count = Some(count);
+            }
+            Field::Timeout => {
+                self.timeout =
+                    Some(duration(value).map_err(|why| self.error(word.origins[0], why))?);
+            }
+            _ => unreachable!("not a setting"),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a word says how to search, not for what.
+fn is_setting(word: &Word) -> bool {
+    matches!(
+        word.field,
+        Some(Field::Case | Field::Multiline | Field::Select | Field::Count | Field::Timeout)
+    )
+}
+
+/// Reads `10s`, `500ms`, `2m` or `10` (seconds).
+///
+/// # Errors
+/// A sentence that says what to type, without a full stop.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.parse().unwrap_or(f64::NAN) * seconds;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
+        Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
+        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
+    }
+}

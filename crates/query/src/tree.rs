@@ -1,0 +1,203 @@
+//! A parsed query: a tree of terms, and what is asked for beside it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::pattern::Pattern;
+
+/// A parsed query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// What was typed, for errors.
+    pub(crate) source: String,
+    /// What a file must be like.
+    pub tree: Tree,
+    /// What is shown of the files.
+    pub select: Select,
+    /// How many results are wanted, if the query says so (`count:`).
+    pub count: Option<Count>,
+    /// How long the search may take, if the query says so (`timeout:`).
+    pub timeout: Option<Duration>,
+}
+
+/// What a file must be like.
+#[derive(Clone, Debug)]
+pub enum Tree {
+    /// All of these hold; no parts for every file.
+    All(Vec<Tree>),
+    /// One of these holds.
+    Any(Vec<Tree>),
+    /// This does not hold.
+    Not(Box<Tree>),
+    /// A pattern matches.
+    Term(Term),
+    /// It is in this language.
+    Language(String),
+}
+
+/// A pattern, and where it is to match.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// Where it is to match.
+    pub place: Place,
+    /// What is to match.
+    pub pattern: Pattern,
+    /// The byte of the query at which it stands.
+    pub(crate) at: usize,
+}
+
+/// Where a pattern is to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the file's text or in its path.
+    Anywhere,
+    /// In the file's text.
+    Content,
+    /// In its path.
+    Path,
+    /// In the name of its repository.
+    Repo,
+}
+
+/// What is shown of the files that match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Select {
+    /// The lines that match.
+    #[default]
+    Lines,
+    /// Their paths only.
+    Files,
+    /// Their repositories only, each once.
+    Repos,
+}
+
+/// How many results are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// All there are.
+    All,
+    /// At most so many.
+    Most(usize),
+}
+
+impl Query {
+    /// A query for one pattern.
+    pub fn of(place: Place, pattern: Pattern) -> Self {
+        Self {
+            source: pattern.source().to_owned(),
+            tree: Tree::term(place, pattern),
+            select: Select::default(),
+            count: None,
+            timeout: None,
+        }
+    }
+
+    /// The query for files that match this one, or in whose text one of these patterns matches.
+    #[must_use]
+    pub fn or(mut self, patterns: impl Iterator<Item = Pattern>) -> Self {
+        let more = patterns.map(|pattern| Tree::term(Place::Content, pattern));
+        self.tree = Tree::any(std::iter::once(self.tree).chain(more).collect());
+        self
+    }
+
+    /// The query for files that match this one, and this tree too.
+    #[must_use]
+    pub fn and(mut self, tree: Tree) -> Self {
+        self.tree = Tree::all(vec![self.tree, tree]);
+        self
+    }
+}
+
+impl Tree {
+    /// All of some trees.
+    pub fn all(parts: Vec<Tree>) -> Self {
+        let mut all = Vec::with_capacity(parts.len());
+        for part in parts {
+            match part {
+                Tree::All(inner) => all.extend(inner),
+                other => all.push(other),
+            }
+        }
+        if all.len() == 1 { all.remove(0) } else { Tree::All(all) }
+    }
+
+    /// One of some trees; at least one is given.
+    pub fn any(parts: Vec<Tree>) -> Self {
+        let mut any = Vec::with_capacity(parts.len());
+        for part in parts {
+            match part {
+                Tree::Any(inner) => any.extend(inner),
+                other => any.push(other),
+            }
+        }
+        if any.len() == 1 { any.remove(0) } else { Tree::Any(any) }
+    }
+
+    /// A pattern in one place.
+    pub fn term(place: Place, pattern: Pattern) -> Self {
+        Tree::Term(Term { place, pattern, at: 0 })
+    }
+}
+
+impl std::ops::Not for Tree {
+    type Output = Tree;
+
+    fn not(self) -> Tree {
+        match self {
+            Tree::Not(inner) => *inner,
+            other => Tree::Not(Box::new(other)),
+        }
+    }
+}
+
+/// Prints as `(and /foo/i (not file:/_test\.go$/i) lang:go) count:10`. Behind a pattern, `i` says that
+/// it matches any case, `m` that it may match across lines.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tree)?;
+        match self.select {
+            Select::Lines => {}
+            Select::Files => f.write_str(" type:file")?,
+            Select::Repos => f.write_str(" type:repo")?,
+        }
+        match self.count {
+            None => {}
+            Some(Count::All) => f.write_str(" count:all")?,
+            Some(Count::Most(n)) => write!(f, " count:{n}")?,
+        }
+        match self.timeout {
+            None => Ok(()),
+            Some(timeout) => write!(f, " timeout:{timeout:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, parts) = match self {
+            Tree::Term(term) => return write!(f, "{term}"),
+            Tree::Language(name) => return write!(f, "lang:{name}"),
+            Tree::Not(inner) => return write!(f, "(not {inner})"),
+            Tree::All(parts) if parts.is_empty() => return f.write_str("everything"),
+            Tree::All(parts) => ("and", parts),
+            Tree::Any(parts) => ("or", parts),
+        };
+        write!(f, "({word}")?;
+        for part in parts {
+            write!(f, " {part}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = match self.place {
+            Place::Anywhere => "",
+            Place::Content => "content:",
+            Place::Path => "file:",
+            Place::Repo => "repo:",
+        };
+        write!(f, "{field}{}", self.pattern)
+    }
+}
