@@ -27,7 +27,7 @@ pub const MAX_TERMS: usize = 200;
 const MAX_NESTING: usize = 100;
 
 /// Longest `timeout:`.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
 impl Query {
     /// Parses a query. `case` is what holds where the query says nothing about it.
@@ -219,7 +219,7 @@ impl Build<'_> {
             for part in alternative.drain(..) {
                 match part {
                     Part::Word(at, word) if is_setting(&word) => {
-                        self.set(at, &word, &mut scope, whole)?
+                        self.set(at, &word, &mut scope, whole)?;
                     }
                     other => parts.push(other),
                 }

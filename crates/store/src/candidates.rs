@@ -128,7 +128,7 @@ impl Statement {
             Need::Anything => self.sql.push_str("true"),
             Need::Odd => self.sql.push_str("odd"),
             Need::All(parts) => {
-                self.join(parts, " and ", |this, part| this.condition(column, part))
+                self.join(parts, " and ", |this, part| this.condition(column, part));
             }
             Need::Any(parts) => self.join(parts, " or ", |this, part| this.condition(column, part)),
         }

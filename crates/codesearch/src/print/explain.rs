@@ -97,7 +97,7 @@ pub(crate) fn explanation(request: &Request) -> Value {
         .map(|term| {
             let mut lookups = Vec::new();
             term.need.literals(&mut |literal| {
-                lookups.push(json!({ "literal": literal, "by": rarest(literal) }))
+                lookups.push(json!({ "literal": literal, "by": rarest(literal) }));
             });
             json!({ "pattern": term.name, "needs": term.need.to_string(), "lookups": lookups })
         })

@@ -8,5 +8,6 @@ mod equality;
 mod harness;
 mod http;
 mod ingest;
+mod property;
 mod search;
 mod updates;

@@ -1,0 +1,439 @@
+//! Files and queries at random, from few enough words that they meet.
+
+use std::fmt;
+
+use fastrand::Rng;
+
+const WORDS: &[&str] = &[
+    "foo",
+    "Foo",
+    "FOO",
+    "bar",
+    "baz",
+    "error",
+    "Error",
+    "deadlock",
+    "kernel",
+    "Kelvin",
+    "status",
+    "static",
+    "int",
+    "func",
+    "return",
+    "Println",
+    "fmt.Println",
+    "bytes.Buffer",
+    "ctx",
+    "Context",
+    "TODO",
+    "FIXME",
+    "x",
+    "ab",
+    "s",
+    "k",
+    "_alloc(",
+    "=>",
+    "->",
+    "{",
+    "}",
+    "123456789",
+    "49",
+    "a_b",
+    "100%",
+    "\\",
+    "\"",
+    "'",
+    "/*",
+    "std::vector",
+    "日本語",
+    "ταχύτητα",
+    "ΤΑΧΎΤΗΤΑ",
+    "straße",
+    "ſtatus",
+    "\u{212a}ernel",
+    "é",
+    "É",
+    "İ",
+    "🚢",
+    "or",
+    "and",
+    "not",
+];
+
+const EXTENSIONS: &[(&str, &str)] =
+    &[("go", "Go"), ("py", "Python"), ("md", "Markdown"), ("css", "CSS"), ("toml", "TOML")];
+
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) repo: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) language: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Case {
+    Yes,
+    No,
+    Auto,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Field {
+    Any,
+    Content,
+    Path,
+    Repo,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Select {
+    Lines,
+    Files,
+    Repos,
+}
+
+/// A regular expression, and what its writer knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub(crate) field: Field,
+    pub(crate) pattern: String,
+    /// How it is written in a query.
+    written: String,
+    /// It names characters.
+    pub(crate) letters: bool,
+    /// A capital letter is among them.
+    pub(crate) capital: bool,
+    /// It asks by itself to match across lines.
+    pub(crate) spans: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Term(Term),
+    Language(&'static str),
+    Not(Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Group(Box<Node>, Option<Case>, Option<bool>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    pub(crate) node: Node,
+    pub(crate) case: Case,
+    pub(crate) multiline: bool,
+    pub(crate) select: Select,
+    pub(crate) limit: Option<usize>,
+}
+
+pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    for n in 0..rng.usize(30..60) {
+        let repo = pick(rng, &["alpha", "beta", "Kernel-x", "status"]);
+        let (extension, language) = pick(rng, EXTENSIONS);
+        let mut folders = String::new();
+        for _ in 0..rng.usize(0..3) {
+            folders.push_str(pick(rng, &["src", "Test", "kernel", "foo", "é", "ſtatus", "a_b"]));
+            folders.push('/');
+        }
+        let name = pick(rng, &["foo", "Error", "static", "kernel_test", "x", "日本語", "a b"]);
+        let path = format!("{folders}{name}{n}.{extension}");
+        // Some contents are those of another file.
+        let text = match files.last() {
+            Some(last) if rng.u8(0..10) == 0 => last.text.clone(),
+            _ => text(rng),
+        };
+        files.push(File { repo: repo.to_owned(), path, text, language });
+    }
+    files
+}
+
+fn text(rng: &mut Rng) -> String {
+    // Mostly less than a chunk, some a few chunks, a few with a line longer than one.
+    let lines = match rng.u8(0..20) {
+        0 => 0,
+        1 => 1,
+        2..4 => rng.usize(200..500),
+        _ => rng.usize(1..25),
+    };
+    let end = if rng.u8(0..8) == 0 { "\r\n" } else { "\n" };
+    let mut text = String::new();
+    for _ in 0..lines {
+        let words = match rng.u16(0..600) {
+            0 => 1500,
+            _ => rng.usize(0..7),
+        };
+        for word in 0..words {
+            if word > 0 {
+                text.push_str(pick(rng, &[" ", " ", " ", "", "\t", "."]));
+            }
+            text.push_str(pick(rng, WORDS));
+        }
+        text.push_str(end);
+    }
+    if rng.u8(0..4) == 0 {
+        while text.ends_with(['\n', '\r']) {
+            text.pop();
+        }
+    }
+    text
+}
+
+pub(crate) fn query(rng: &mut Rng) -> Query {
+    Query {
+        node: node(rng, 0),
+        case: some(rng, 6, |rng| case(rng)).unwrap_or(Case::Auto),
+        multiline: rng.u8(0..10) == 0,
+        select: match rng.u8(0..12) {
+            0 => Select::Files,
+            1 => Select::Repos,
+            _ => Select::Lines,
+        },
+        limit: some(rng, 6, |rng| rng.usize(1..12)),
+    }
+}
+
+fn case(rng: &mut Rng) -> Case {
+    pick(rng, &[Case::Yes, Case::No, Case::Auto])
+}
+
+fn node(rng: &mut Rng, depth: usize) -> Node {
+    match rng.u8(0..if depth > 2 { 12 } else { 20 }) {
+        0..10 => Node::Term(term(rng)),
+        10 => Node::Language(pick(rng, EXTENSIONS).1),
+        11 => match node(rng, depth + 1) {
+            // Twice not is nothing at all, not a condition that shows nothing.
+            Node::Not(inner) => *inner,
+            Node::Group(inner, ..) if matches!(*inner, Node::Not(_)) => *inner,
+            other => Node::Not(Box::new(other)),
+        },
+        12..16 => Node::And(nodes(rng, depth)),
+        16..18 => Node::Or(nodes(rng, depth)),
+        _ => {
+            let case = some(rng, 2, |rng| case(rng));
+            let multiline = some(rng, 4, |rng| rng.bool());
+            Node::Group(Box::new(Node::And(nodes(rng, depth))), case, multiline)
+        }
+    }
+}
+
+fn nodes(rng: &mut Rng, depth: usize) -> Vec<Node> {
+    (0..rng.usize(2..4)).map(|_| node(rng, depth + 1)).collect()
+}
+
+fn term(rng: &mut Rng) -> Term {
+    let field = match rng.u8(0..10) {
+        0..5 => Field::Any,
+        5..7 => Field::Content,
+        7..9 => Field::Path,
+        _ => Field::Repo,
+    };
+    let mut builder = Builder::default();
+    let literal = rng.u8(0..12) == 0 && field == Field::Any;
+    if literal {
+        let text: String = (0..rng.usize(1..3)).map(|_| pick(rng, WORDS)).collect();
+        builder.literal(&text);
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        return builder.term(field, format!("lit:\"{quoted}\""));
+    }
+    match rng.u8(0..3) {
+        // A word or a part of one.
+        0 => {
+            let word: Vec<char> = pick(rng, WORDS).chars().collect();
+            let start = rng.usize(0..word.len());
+            let end = rng.usize(start + 1..=word.len());
+            builder.literal(&word[start..end].iter().collect::<String>());
+        }
+        _ => {
+            for _ in 0..rng.usize(1..5) {
+                piece(rng, &mut builder, 0);
+            }
+        }
+    }
+    let written = write(rng, &builder.pattern);
+    builder.term(field, written)
+}
+
+/// A pattern under construction.
+#[derive(Default)]
+struct Builder {
+    pattern: String,
+    letters: bool,
+    capital: bool,
+    spans: bool,
+}
+
+impl Builder {
+    fn literal(&mut self, text: &str) {
+        self.letters = true;
+        self.capital |= text.chars().any(char::is_uppercase);
+        self.pattern.push_str(&regex::escape(text));
+    }
+
+    /// A piece without letters that stand for themselves.
+    fn raw(&mut self, text: &str) {
+        self.pattern.push_str(text);
+    }
+
+    fn term(self, field: Field, written: String) -> Term {
+        let Self { pattern, letters, capital, spans } = self;
+        Term { field, pattern, written, letters, capital, spans }
+    }
+}
+
+fn piece(rng: &mut Rng, builder: &mut Builder, depth: usize) {
+    match rng.u8(0..if depth > 1 { 24 } else { 30 }) {
+        0..9 => builder.literal(pick(rng, WORDS)),
+        9..11 => builder.raw(pick(rng, &[".", ".*", ".+?", ".?"])),
+        11..13 => builder.raw(pick(rng, &[r"\w+", r"\d", r"\s+", r"\W", r"\S*", r"\D"])),
+        13 => builder.raw(pick(rng, &["^", "$", r"\b", r"\B", r"\A", r"\z"])),
+        14 => {
+            builder.letters = true;
+            builder
+                .raw(pick(rng, &["[a-f]", "[^x]", "[0-9]+", "[sk]", "[es]+", "[^ ]*", "[^\\n]"]));
+        }
+        15 => {
+            builder.letters = true;
+            builder.capital = true;
+            builder.raw(pick(rng, &["[A-Z]+", "[Ff]", "[A-F0-9]{2}"]));
+        }
+        16 => builder.raw(pick(rng, &[r"\p{Greek}+", r"\p{Lu}", r"\p{Han}", r"\PL"])),
+        17 => {
+            builder.letters = true;
+            builder.spans = true;
+            builder.raw(pick(rng, &["\\n", "[ \\n]+", "(\\n|x)", "\\n+"]));
+        }
+        18 => {
+            builder.spans = true;
+            builder.raw(pick(rng, &["(?s)", "(?s:.)"]));
+        }
+        19 => builder.raw(pick(rng, &["(?i)", "(?-i)"])),
+        20..24 => {
+            builder.literal(pick(rng, &["o", "s", "k", "e", "r", "a", " "]));
+            builder.raw(pick(rng, &["?", "+", "*", "{2}", "{1,2}", "+?"]));
+        }
+        24..27 => {
+            builder.raw("(");
+            for n in 0..rng.usize(2..4) {
+                builder.raw(if n > 0 { "|" } else { "" });
+                piece(rng, builder, depth + 1);
+            }
+            builder.raw(")");
+            builder.raw(pick(rng, &["", "", "?", "+", "{2}"]));
+        }
+        _ => {
+            builder.raw("(?:");
+            for _ in 0..2 {
+                piece(rng, builder, depth + 1);
+            }
+            builder.raw(")");
+            builder.raw(pick(rng, &["", "*", "+", "{1,3}"]));
+        }
+    }
+}
+
+/// A pattern as it stands in a query: bare where that can be, else in quotes or slashes.
+fn write(rng: &mut Rng, pattern: &str) -> String {
+    let plain = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, '_' | '.' | '\\' | '*' | '+' | '?' | '$' | '^' | '=' | '>')
+    };
+    let bare = !pattern.is_empty()
+        && pattern.chars().all(plain)
+        && !matches!(pattern, "or" | "and" | "not")
+        && !pattern.ends_with('\\');
+    match rng.u8(0..3) {
+        0 | 1 if bare => pattern.to_owned(),
+        0 if !pattern.is_empty() && !pattern.contains('/') => {
+            format!("regex:\"{}\"", quoted(pattern))
+        }
+        _ => format!("\"{}\"", quoted(pattern)),
+    }
+}
+
+fn quoted(pattern: &str) -> String {
+    pattern.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
+    from[rng.usize(0..from.len())]
+}
+
+/// Something, once in `often` times.
+fn some<T>(rng: &mut Rng, often: u8, make: impl Fn(&mut Rng) -> T) -> Option<T> {
+    (rng.u8(0..often) == 0).then(|| make(rng))
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        settings(
+            f,
+            Some(self.case).filter(|case| *case != Case::Auto),
+            self.multiline.then_some(true),
+        )?;
+        match self.select {
+            Select::Lines => {}
+            Select::Files => f.write_str("type:file ")?,
+            Select::Repos => f.write_str("type:repo ")?,
+        }
+        // What stands beside it must not become a part of an alternative.
+        write!(f, "( {} )", self.node)
+    }
+}
+
+fn settings(
+    f: &mut fmt::Formatter<'_>,
+    case: Option<Case>,
+    multiline: Option<bool>,
+) -> fmt::Result {
+    match case {
+        None => {}
+        Some(Case::Yes) => f.write_str("case:yes ")?,
+        Some(Case::No) => f.write_str("case:no ")?,
+        Some(Case::Auto) => f.write_str("case:auto ")?,
+    }
+    match multiline {
+        None => Ok(()),
+        Some(true) => f.write_str("multiline:yes "),
+        Some(false) => f.write_str("multiline:no "),
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Node::Term(term) => {
+                let field = match term.field {
+                    Field::Any => "",
+                    Field::Content => "content:",
+                    Field::Path => "file:",
+                    Field::Repo => "repo:",
+                };
+                let written = match term.field {
+                    Field::Any => &term.written,
+                    _ => term.written.trim_start_matches("regex:"),
+                };
+                write!(f, "{field}{written}")
+            }
+            Node::Language(name) => write!(f, "lang:{}", name.to_lowercase()),
+            Node::Not(inner) => write!(f, "-( {inner} )"),
+            Node::And(parts) => join(f, parts, " "),
+            Node::Or(parts) => join(f, parts, " or "),
+            Node::Group(inner, case, multiline) => {
+                f.write_str("( ")?;
+                settings(f, *case, *multiline)?;
+                write!(f, "{inner} )")
+            }
+        }
+    }
+}
+
+fn join(f: &mut fmt::Formatter<'_>, parts: &[Node], word: &str) -> fmt::Result {
+    f.write_str("( ")?;
+    for (i, part) in parts.iter().enumerate() {
+        f.write_str(if i > 0 { word } else { "" })?;
+        write!(f, "{part}")?;
+    }
+    f.write_str(" )")
+}
