@@ -209,10 +209,25 @@ impl Expr {
         }
     }
 
+    /// The atoms that must be known before it can be told what there is to [show](Expr::shown): those
+    /// of every part that holds or may hold.
+    pub fn involved(&self, known: &impl Fn(Atom) -> Option<bool>, seen: &mut impl FnMut(Atom)) {
+        match (self, self.eval(known)) {
+            (Expr::Const(_), _) | (_, Some(false)) | (Expr::Not(_), Some(true)) => {}
+            (Expr::Atom(atom), _) => seen(*atom),
+            (Expr::Not(inner), None) => inner.atoms(seen),
+            (Expr::All(parts) | Expr::Any(parts), _) => {
+                for part in parts {
+                    part.involved(known, seen);
+                }
+            }
+        }
+    }
+
     /// The atoms to which a file for which it holds owes it: what there is to show. Nothing below a
-    /// negation, and of alternatives those that hold. What is not known yet may hold.
+    /// negation, and of alternatives those that hold.
     pub fn shown(&self, known: &impl Fn(Atom) -> Option<bool>, show: &mut impl FnMut(Atom)) {
-        if self.eval(known) == Some(false) {
+        if self.eval(known) != Some(true) {
             return;
         }
         match self {
@@ -290,6 +305,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_shown_depends_on_parts_that_decide_nothing() {
+        let mut involved = Vec::new();
+        let known = |atom| (atom == Atom::Content(0)).then_some(true);
+        program("c:a or (c:b -c:c)").expr.involved(&known, &mut |atom| involved.push(atom));
+        assert_eq!(involved, [Atom::Content(0), Atom::Content(1), Atom::Content(2)]);
+    }
+
+    #[test]
     fn only_what_a_file_owes_its_place_to_is_shown() {
         use Atom::Content;
         let check = |query: &str, known: &[(Atom, bool)], expected: &[Atom]| {
@@ -301,7 +324,7 @@ mod tests {
         let (yes, no) = ((Content(0), true), (Content(1), false));
         check("c:a -c:b", &[yes, no], &[Content(0)]);
         check("c:a or c:b", &[yes, no], &[Content(0)]);
-        check("c:a or c:b", &[yes], &[Content(0), Content(1)]);
         check("c:a or (c:b c:c)", &[yes, no, (Content(2), true)], &[Content(0)]);
+        check("c:a or (-c:b c:c)", &[yes, no, (Content(2), true)], &[Content(0), Content(2)]);
     }
 }

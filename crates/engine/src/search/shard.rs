@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use query::{Atom, Expr, Plan, Select};
+use query::{Atom, Plan, Select};
 use store::{BlobId, Catalog, Chunk, File, Lease, ShardId, Store};
 use tokio::sync::mpsc;
 
@@ -72,7 +72,7 @@ struct Texts {
 }
 
 impl ShardSearch {
-    /// Searches, and sends what is found batch by batch. Ends soon after it has one file more than
+    /// Searches, and sends what is found batch by batch. Ends soon after it has one result more than
     /// the limit, which tells that there is more, or when nobody listens any longer.
     pub(crate) async fn run(self, told: mpsc::Sender<Told>) {
         if let Err(error) = self.tell(&told).await {
@@ -93,8 +93,9 @@ impl ShardSearch {
         }
         lease.done();
         let mut batches = Batches::of(self, &candidates, all);
-        let (mut size, mut files) = (FIRST_BATCH, 0);
-        while self.request.limit.is_none_or(|limit| files <= limit)
+        let (mut size, mut results) = (FIRST_BATCH, 0);
+        let mut repos = HashSet::new();
+        while self.request.limit.is_none_or(|limit| results <= limit)
             && let Some(batch) = batches.next(size)
         {
             size = MAX_BATCH.min(size * 4);
@@ -102,7 +103,12 @@ impl ShardSearch {
             let mut lease = self.store.lease().await?;
             let found = self.batch(&mut lease, batch, &candidates).await?;
             lease.done();
-            files += found.len();
+            if self.request.program.select == Select::Repos {
+                repos.extend(found.iter().map(|file| file.repo_id));
+                results = repos.len();
+            } else {
+                results += found.len();
+            }
             if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
                 break;
             }
@@ -270,14 +276,10 @@ impl ShardSearch {
                     }
                 }
             };
-            match program.expr.resolve(&known) {
-                Expr::Const(false) => {}
-                left => {
-                    left.atoms(&mut want);
-                    if program.select == Select::Lines {
-                        program.expr.shown(&known, &mut want);
-                    }
-                }
+            if program.select == Select::Lines {
+                program.expr.involved(&known, &mut want);
+            } else {
+                program.expr.resolve(&known).atoms(&mut want);
             }
         }
         wanted

@@ -110,7 +110,12 @@ fn answer(got: &Value) -> Answer {
 fn assert_same(got: &Answer, expected: &Answer, what: &str) {
     for (file, lines) in expected {
         assert!(got.contains_key(file), "{what}\nmissing {file}: {lines:?}");
-        assert_eq!(&got[file], lines, "{what}\nin {file}");
+        let differs = |number: &&usize| got[file].get(number) != lines.get(number);
+        let mut numbers = lines.keys().chain(got[file].keys());
+        if let Some(number) = numbers.find(differs) {
+            let (got, expected) = (got[file].get(number), lines.get(number));
+            panic!("{what}\nin {file}, line {number}\n     got {got:?}\nexpected {expected:?}");
+        }
     }
     for file in got.keys() {
         assert!(expected.contains_key(file), "{what}\ntoo many: {file}: {:?}", got[file]);
