@@ -124,7 +124,12 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats) {
             eprintln!(
                 "codesearch: stopped at {} {}; there are more (--limit 0 for all)",
                 stats.files,
-                if select == Select::Repos { "repositories" } else { "files" }
+                match (select, stats.files) {
+                    (Select::Repos, 1) => "repository",
+                    (Select::Repos, _) => "repositories",
+                    (_, 1) => "file",
+                    _ => "files",
+                }
             );
         }
         Some(Stopped::Timeout(timeout)) => {

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 
@@ -181,6 +182,18 @@ impl Fixture {
         });
     }
 
+    /// Runs a statement in a transaction that stays open until what this gives is dropped.
+    pub(crate) fn hold(&self, sql: &str) -> Held {
+        let runtime = runtime();
+        let conn = runtime.block_on(async {
+            let mut conn = connect(&self.index).await;
+            conn.execute("begin").await.unwrap();
+            conn.execute(AssertSqlSafe(sql.to_owned())).await.unwrap();
+            conn
+        });
+        Held { conn: Some(conn), runtime }
+    }
+
     /// Checks what must hold of every index that no ingest is changing.
     #[track_caller]
     pub(crate) fn check_invariants(&self) {
@@ -241,6 +254,19 @@ impl Drop for Fixture {
     }
 }
 
+/// An open transaction; rolled back when dropped.
+pub(crate) struct Held {
+    conn: Option<PgConnection>,
+    runtime: Runtime,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let conn = self.conn.take().unwrap();
+        self.runtime.block_on(conn.close()).unwrap();
+    }
+}
+
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -294,8 +320,12 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 fn on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    runtime().block_on(work)
 }
 
 async fn connect(database: &str) -> PgConnection {

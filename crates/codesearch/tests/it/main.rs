@@ -8,6 +8,8 @@ mod equality;
 mod harness;
 mod http;
 mod ingest;
+mod language;
 mod property;
 mod search;
+mod trigrams;
 mod updates;

@@ -113,9 +113,10 @@ fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
     for m in build(term, case, true).find_iter(text) {
         // The lines of the match's characters; those of a match of nothing, the one it stands in.
         let last = if m.is_empty() { m.start() } else { m.end() - 1 };
-        for i in line_of(m.start())..=line_of(last) {
-            let Some(line) = all.get(i) else { continue };
-            let start = starts[i];
+        let first = line_of(m.start());
+        let touched = starts.iter().enumerate().take(line_of(last) + 1).skip(first);
+        for (i, start) in touched {
+            let (Some(line), start) = (all.get(i), *start) else { continue };
             let entry =
                 found.entry(i + 1).or_insert_with(|| ((*line).to_owned(), vec![false; line.len()]));
             let range = m.start().max(start)..m.end().min(start + line.len());

@@ -183,7 +183,7 @@ fn text(rng: &mut Rng) -> String {
 pub(crate) fn query(rng: &mut Rng) -> Query {
     Query {
         node: node(rng, 0),
-        case: some(rng, 6, |rng| case(rng)).unwrap_or(Case::Auto),
+        case: some(rng, 6, case).unwrap_or(Case::Auto),
         multiline: rng.u8(0..10) == 0,
         select: match rng.u8(0..12) {
             0 => Select::Files,
@@ -211,8 +211,8 @@ fn node(rng: &mut Rng, depth: usize) -> Node {
         12..16 => Node::And(nodes(rng, depth)),
         16..18 => Node::Or(nodes(rng, depth)),
         _ => {
-            let case = some(rng, 2, |rng| case(rng));
-            let multiline = some(rng, 4, |rng| rng.bool());
+            let case = some(rng, 2, case);
+            let multiline = some(rng, 4, fastrand::Rng::bool);
             Node::Group(Box::new(Node::And(nodes(rng, depth))), case, multiline)
         }
     }

@@ -1,0 +1,197 @@
+//! The query language from the outside: what it finds, what it explains, and how it ends.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::harness::{Fixture, Ran, eventually};
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/src/server.go", "package main\n\nfunc Serve() error {\n\treturn nil\n}\n");
+    fixture.write("one/src/server_test.go", "package main\n\nfunc TestServe() {\n\tServe()\n}\n");
+    fixture.write("one/README.md", "# Server\n\nIt serves.\n");
+    fixture.write("two/error.py", "def serve():\n    raise Error\n");
+    fixture.write("two/empty.py", "");
+    fixture.write("two/image.png", b"\x89PNG\0\0");
+    fixture.write("two/blob_test.bin", b"\0");
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn terms_hold_for_a_file_wherever_they_stand_in_it() {
+    let fixture = fixture();
+    let check = |query: &str, expected: &[&str]| {
+        assert_eq!(fixture.search(&["--", query]), expected, "{query}");
+        assert_eq!(fixture.search(&["--brute", "--", query]), expected, "--brute {query}");
+    };
+    check(
+        "func return",
+        &["one/src/server.go:3:func Serve() error {", "one/src/server.go:4:\treturn nil"],
+    );
+    check(
+        "Serve -file:_test",
+        &["one/README.md:1:# Server", "one/src/server.go:3:func Serve() error {"],
+    );
+    // A path that matches is a result without lines.
+    check("error", &["one/src/server.go:3:func Serve() error {", "two/error.py:2:    raise Error"]);
+    check("empty", &["two/empty.py"]);
+    check("-serve", &["two/empty.py"]);
+    check("file:src/ type:file", &["one/src/server.go", "one/src/server_test.go"]);
+    check("serve type:repo", &["one", "two"]);
+    check("lang:python -empty", &["two/error.py"]);
+    check(
+        "repo:^two$ (raise or def)",
+        &["two/error.py:1:def serve():", "two/error.py:2:    raise Error"],
+    );
+    check(r"content:serve\(\)\s\{ case:no", &[r"one/src/server_test.go:3:func TestServe() {"]);
+    check(
+        r"\{\n\treturn",
+        &["one/src/server.go:3:func Serve() error {", "one/src/server.go:4:\treturn nil"],
+    );
+    check(
+        r"/def serve\(\):\s+raise/ multiline:yes",
+        &["two/error.py:1:def serve():", "two/error.py:2:    raise Error"],
+    );
+    check("lit:() lang:go type:file", &["one/src/server.go", "one/src/server_test.go"]);
+}
+
+#[test]
+fn options_say_the_same_as_fields() {
+    let fixture = fixture();
+    let check =
+        |args: &[&str], expected: &[&str]| assert_eq!(fixture.search(args), expected, "{args:?}");
+    check(
+        &["-e", "raise E", "-e", "It s"],
+        &["one/README.md:3:It serves.", "two/error.py:2:    raise Error"],
+    );
+    check(&["-F", "Serve() e"], &["one/src/server.go:3:func Serve() error {"]);
+    check(
+        &["-e", "->", "-F", "serve()"],
+        &[
+            "one/src/server.go:3:func Serve() error {",
+            "one/src/server_test.go:3:func TestServe() {",
+            "one/src/server_test.go:4:\tServe()",
+            "two/error.py:1:def serve():",
+        ],
+    );
+    check(
+        &["-U", "-e", r"\(\)\s+error|:\s+raise"],
+        &[
+            "one/src/server.go:3:func Serve() error {",
+            "two/error.py:1:def serve():",
+            "two/error.py:2:    raise Error",
+        ],
+    );
+    check(&["lang:go", "-e", "nil"], &["one/src/server.go:4:\treturn nil"]);
+    check(&["-l", "serve", "--lang", "py"], &["two/error.py"]);
+    let Ran { err, .. } = fixture.run(&["search", "-l", "count:1 serve"]).code(0);
+    assert_eq!(err, "codesearch: stopped at 1 file; there are more (--limit 0 for all)\n");
+    let repos = fixture.run(&["search", "--json", "type:repo raise"]).code(0).out;
+    assert!(repos.starts_with("{\"data\":{\"name\":\"two\"},\"type\":\"repo\"}\n"), "{repos}");
+}
+
+#[test]
+fn the_syntax_is_explained() {
+    let fixture = Fixture::new();
+    let help = fixture.run(&["help", "syntax"]).code(0).out;
+    assert_eq!(help.trim_end(), fixture.run(&["syntax"]).code(0).out.trim_end());
+    for word in ["case:yes", "multiline:yes", "type:", "timeout:", "lit:", "-file:_test"] {
+        assert!(help.contains(word), "{word}");
+    }
+    // Every example in it is a query.
+    for line in help.split("## Examples").nth(1).unwrap().lines() {
+        let example = line.strip_prefix("    ").map(|line| line.split("  ").next().unwrap());
+        if let Some(example) = example {
+            query::Query::parse(example, query::Case::Smart).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_search_explains_itself() {
+    let fixture = fixture();
+    let out =
+        fixture.run(&["search", "--explain", "Serve -file:_test lang:go repo:one"]).code(0).out;
+    for line in [
+        "query       (and /Serve/ (not file:/_test/i) lang:go repo:/one/i)",
+        "plan        (or chunk(\"serve\") path(\"serve\"))",
+        "term        /_test/i: needs \"_test\" OR odd",
+        "found       1 results, 1 matching lines",
+        "ended       all was searched",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+    let server = fixture.serve();
+    let answer = server.json("/search?q=fmt.Println+error&explain=1").1;
+    assert_eq!(
+        answer["explain"],
+        json!({
+            "query": "(and /fmt.Println/ /error/i)",
+            "plan": "(and (or chunk(\"fmt\" AND \"println\") path(\"fmt\" AND \"println\")) (or chunk(\"error\") path(\"error\")))",
+            "terms": [
+                {
+                    "pattern": "/fmt.Println/",
+                    "needs": "\"fmt\" AND \"println\"",
+                    "lookups": [
+                        { "literal": "fmt", "by": ["fmt"] },
+                        { "literal": "println", "by": ["println"] },
+                    ],
+                },
+                { "pattern": "/error/i", "needs": "\"error\"", "lookups": [{ "literal": "error", "by": ["error"] }] },
+            ],
+        })
+    );
+    let page = server.get("/search?q=Serve&explain=1", "text/html").2;
+    assert!(page.contains("<pre class=\"explanation\">query       /Serve/"), "{page}");
+}
+
+#[test]
+fn what_was_left_out_is_told_within_the_filters() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    let skipped =
+        |query: &str| server.json(&format!("/search?q={query}")).1["stats"]["skipped"].clone();
+    assert_eq!(skipped("serve"), json!({ "binary": 2 }));
+    assert_eq!(skipped("serve+repo:one"), json!({}));
+    assert_eq!(skipped("serve+file:png"), json!({ "binary": 1 }));
+    assert_eq!(skipped("serve+-file:_test"), json!({ "binary": 1 }));
+}
+
+#[test]
+fn a_timeout_says_so_and_ends_what_runs() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    let running = || {
+        fixture.sql::<i64>(
+            "select count(*) from pg_stat_activity
+             where datname = current_database() and wait_event_type = 'Lock'",
+        )
+    };
+    // The statements of searches wait for this as long as it is held.
+    let held = fixture.hold("lock table chunks in access exclusive mode");
+    let (status, answer) = server.json("/search?q=serve&timeout=200ms");
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["stats"]["complete"], false);
+    assert_eq!(answer["stats"]["stopped_because"], "timeout");
+    eventually("the statement is cancelled", || running() == 0);
+    let (_, answer) = server.json("/search?q=serve+timeout:100ms&limit=0");
+    assert_eq!(answer["stats"]["stopped_because"], "timeout");
+    let ran = fixture.run(&["search", "--timeout", "100ms", "serve"]).code(2);
+    assert!(ran.err.starts_with("codesearch: stopped after 100ms"), "{}", ran.err);
+    eventually("the statements are cancelled", || running() == 0);
+
+    // Clients that leave, one of an answer in one piece, one of a stream.
+    for limit in ["10", "0"] {
+        let mut client = TcpStream::connect(server.address).unwrap();
+        write!(client, "GET /search?q=serve&timeout=10m&limit={limit} HTTP/1.1\r\nhost: x\r\n\r\n")
+            .unwrap();
+        eventually("the search waits", || running() == 1);
+        drop(client);
+        eventually("the statement is cancelled", || running() == 0);
+    }
+    drop(held);
+    assert_eq!(server.json("/search?q=serve").1["stats"]["files"], 4);
+}

@@ -1,0 +1,66 @@
+//! Our idea of a literal's trigrams is that of `pg_trgm`.
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use query::trigrams;
+
+use crate::harness::Fixture;
+
+/// What can stand before and behind a literal.
+const AROUND: [&str; 5] = ["", "x", " ", "_", "9q"];
+
+/// The trigrams that `pg_trgm` finds in each of some texts.
+fn shown(fixture: &Fixture, texts: &[String]) -> Vec<BTreeSet<String>> {
+    let quoted: Vec<String> =
+        texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
+    let sql = format!(
+        "select array_agg(array_to_string(show_trgm(text), '|') order by place)
+         from unnest(array[{}]) with ordinality as given (text, place)",
+        quoted.join(",")
+    );
+    let lists: Vec<String> = fixture.sql(&sql);
+    let set =
+        |list: &String| list.split('|').filter(|t| !t.is_empty()).map(str::to_owned).collect();
+    lists.iter().map(set).collect()
+}
+
+/// The trigrams that every text with the literal in it has.
+fn certain(fixture: &Fixture, literal: &str) -> BTreeSet<String> {
+    let texts: Vec<String> = AROUND
+        .iter()
+        .flat_map(|before| AROUND.map(|behind| format!("{before}{literal}{behind}")))
+        .collect();
+    let mut all = shown(fixture, &texts).into_iter();
+    let first = all.next().unwrap();
+    all.fold(first, |kept, found| kept.intersection(&found).cloned().collect())
+}
+
+fn ours(literal: &str) -> BTreeSet<String> {
+    trigrams(literal).into_iter().map(|trigram| trigram.text).collect()
+}
+
+#[test]
+fn trigrams_are_those_that_every_text_with_the_literal_has() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "a\n");
+    fixture.ingest();
+    let mut literals: Vec<String> =
+        ["fmt.Println", "a", "ab", ".ab", "a_b", "(if)", "=>", "x{2,3}", "", "_alloc("]
+            .map(str::to_owned)
+            .into();
+    let mut rng = Rng::with_seed(7);
+    let alphabet: Vec<char> = "abcABC019_. ()-%\\'=".chars().collect();
+    for _ in 0..150 {
+        let length = rng.usize(1..10);
+        literals.push((0..length).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect());
+    }
+    for literal in &literals {
+        assert_eq!(ours(literal), certain(&fixture, literal), "{literal:?}");
+    }
+    // Postgres shows a hash of what is not ASCII.
+    for literal in ["日本語", "naïve", "é", "ταχύτητα", "straße.", "🚢🚢🚢", "ſesam"]
+    {
+        assert_eq!(ours(literal).len(), certain(&fixture, literal).len(), "{literal:?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Random input: nothing panics, and no plan under-matches.
+//!
+//! A longer run: `PROPTEST_CASES=100000 cargo test --release -p query --test fuzz`
+
+use proptest::prelude::*;
+use query::{Case, Expr, Matcher, Need, Pattern, Plan, Program, Query, rarest, trigrams};
+
+/// Parses, compiles, plans and prints whatever is given.
+fn run(text: &str) {
+    for case in [Case::Smart, Case::Sensitive, Case::Insensitive] {
+        match Query::parse(text, case) {
+            Ok(query) => {
+                if let Ok(program) = Program::new(&query) {
+                    let plan = Plan::of(&program.expr, &program);
+                    assert!(!format!("{} {plan}", program.tree).is_empty());
+                    assert_eq!(program.expr.eval(&|_| None).is_some(), is_const(&program.expr));
+                }
+            }
+            Err(error) => {
+                assert!(text.is_char_boundary(error.position), "{error:?}");
+                assert!(!error.message.is_empty() && !error.to_string().is_empty());
+            }
+        }
+    }
+}
+
+fn is_const(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(_))
+}
+
+/// Whether a text has what is needed, each string in some line of it.
+fn meets(need: &Need, text: &str) -> bool {
+    match need {
+        Need::Anything => true,
+        Need::Odd => text.contains(['\u{17f}', '\u{212a}']),
+        Need::Literal(literal) => text.split('\n').any(|line| {
+            let line = line.to_ascii_lowercase();
+            line.contains(literal.as_str()) && looked_up(literal, &line)
+        }),
+        Need::All(parts) => parts.iter().all(|part| meets(part, text)),
+        Need::Any(parts) => parts.iter().any(|part| meets(part, text)),
+    }
+}
+
+/// Whether `LIKE '%part%part%'` holds, for the parts that are looked up.
+fn looked_up(literal: &str, line: &str) -> bool {
+    let mut rest = line;
+    rarest(literal).into_iter().all(|part| {
+        let found = rest.find(part);
+        if let Some(at) = found {
+            rest = &rest[at + part.len()..];
+        }
+        found.is_some()
+    })
+}
+
+/// Pieces of queries, so that random ones get beyond the first error.
+const PIECES: &[&str] = &[
+    "foo",
+    "Bar",
+    "\"",
+    "\"a b\"",
+    "/",
+    "/a b/",
+    "(",
+    ")",
+    " ",
+    " ",
+    " or ",
+    " and ",
+    " not ",
+    "-",
+    "|",
+    "file:",
+    "lang:go",
+    "repo:x",
+    "case:yes",
+    "case:",
+    "multiline:yes",
+    "count:3",
+    "type:repo",
+    "lit:",
+    "\\",
+    "\\n",
+    "[",
+    "]",
+    "[^\\]]",
+    ".*",
+    "{2}",
+    "+",
+    "?",
+    "é",
+    "日本",
+    "🚢",
+    "\u{17f}",
+    "timeout:1s",
+    ":",
+    "(?i)",
+    "(?s)",
+    "\\b",
+    "\\",
+    "\t",
+    "\n",
+    "\0",
+    "x:y",
+    "::",
+    "^",
+    "$",
+    "=>",
+    "--",
+];
+
+fn query_text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(PIECES), 0..20).prop_map(|pieces| pieces.concat())
+}
+
+/// Pieces of regular expressions that are often valid.
+const LEAVES: &[&str] = &[
+    "a", "b", "k", "s", "S", "K", "é", "É", "ſ", "\u{212a}", "ab", "abc", "Foo", "foobar", "_",
+    "\\.", " ", "0", "1", ".", "\\w", "\\s", "[ab]", "[a-f]", "[^a]", "[sk]", "\\n", "[a\\n]", "^",
+    "$", "\\b", "日本", "(?i)", "(?-i)", "(?s)", "ss", "static", "kernel_", "::", "=>",
+];
+
+fn pattern() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(LEAVES).prop_map(str::to_owned);
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        let many = prop::collection::vec(inner.clone(), 1..5);
+        prop_oneof![
+            4 => many.clone().prop_map(|parts| parts.concat()),
+            1 => many.prop_map(|parts| format!("({})", parts.join("|"))),
+            1 => (inner, prop::sample::select(&["?", "*", "+", "{2}", "{1,3}", "{2,}", "+?"][..]))
+                .prop_map(|(part, times)| format!("(?:{part}){times}")),
+        ]
+    })
+}
+
+/// Pieces of texts in which they match.
+const WORDS: &[&str] = &[
+    "a", "b", "s", "k", "S", "K", "ab", "abc", "Foo", "foobar", "FOOBAR", "_", ".", " ", "\n",
+    "\r\n", "0", "1", "é", "É", "ſ", "\u{212a}", "日本", "static", "Static", "ſtatic", "kernel_",
+    "::", "=>", "aab", "ss",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(WORDS), 0..24).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_query_or_a_clear_error(text in any::<String>()) {
+        run(&text);
+    }
+
+    #[test]
+    fn any_bytes_read_as_text_are_too(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        run(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn pieces_of_queries_are_too(text in query_text()) {
+        run(&text);
+    }
+
+    #[test]
+    fn what_matches_has_what_is_needed(
+        pattern in pattern(),
+        text in text(),
+        multiline in any::<bool>(),
+        case in prop::sample::select(&[Case::Smart, Case::Sensitive, Case::Insensitive][..]),
+    ) {
+        let Ok(pattern) = Pattern::parse(&pattern, case, multiline) else { return Ok(()) };
+        let need = Need::of(&pattern);
+        let mut lines = Vec::new();
+        Matcher::new(&pattern).unwrap().lines(&text, &|| true, &mut |found| {
+            lines.push(text[found.span].to_owned());
+            true
+        });
+        if pattern.spans_lines() {
+            // All of it somewhere in the text, each string within a line.
+            prop_assert!(lines.is_empty() || meets(&need, &text), "{pattern} needs {need}");
+        } else {
+            for line in lines {
+                prop_assert!(meets(&need, &line), "{pattern} needs {need}, and matches {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_looked_up_is_part_of_the_literal(literal in "[a-cA-C0-1_. (é]{0,12}") {
+        for trigram in trigrams(&literal) {
+            prop_assert_eq!(trigram.text.chars().count(), 3);
+            prop_assert!(literal.get(trigram.span).is_some());
+        }
+        prop_assert!(looked_up(&literal, &literal));
+        prop_assert_eq!(rarest(&literal).is_empty(), trigrams(&literal).is_empty() && literal.is_ascii());
+    }
+}
