@@ -18,6 +18,15 @@ lint:
 test:
     cargo test --workspace
 
+# Generated queries against a plain scan, many of them: `just property 20000 7`
+property queries="20000" seed="1":
+    CODESEARCH_PROPERTY_QUERIES={{queries}} CODESEARCH_PROPERTY_SEED={{seed}} \
+        cargo test --release -p codesearch --test it property -- --nocapture
+
+# Random input for the parser and the planner, much of it
+fuzz cases="100000":
+    PROPTEST_CASES={{cases}} cargo test --release -p query --test fuzz
+
 # Licences and sources of what we depend on
 deny:
     cargo deny check bans licenses sources
