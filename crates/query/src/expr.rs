@@ -7,6 +7,7 @@ use crate::error::QueryError;
 use crate::language;
 use crate::matcher::Matcher;
 use crate::need::Need;
+use crate::pattern::Pattern;
 use crate::tree::{Place, Query, Select, Tree};
 
 /// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
@@ -61,6 +62,7 @@ pub struct Program {
 pub struct CompiledTerm {
     /// The pattern as it prints: `/source/i`.
     pub name: String,
+    pattern: Pattern,
     /// What decides.
     pub matcher: Matcher,
     /// What the index can be asked for.
@@ -98,8 +100,8 @@ impl Program {
                 Expr::Atom(Atom::Language(self.languages.len() - 1))
             }
             Tree::Term(term) => {
-                let name = term.pattern.to_string();
-                let index = match self.terms.iter().position(|known| known.name == name) {
+                let same = |known: &CompiledTerm| known.pattern.means(&term.pattern);
+                let index = match self.terms.iter().position(same) {
                     Some(index) => index,
                     None => {
                         let matcher = Matcher::new(&term.pattern)
@@ -113,7 +115,12 @@ impl Program {
                             return Err((term.at, message));
                         }
                         let need = Need::of(&term.pattern);
-                        self.terms.push(CompiledTerm { name, matcher, need });
+                        self.terms.push(CompiledTerm {
+                            name: term.pattern.to_string(),
+                            pattern: term.pattern.clone(),
+                            matcher,
+                            need,
+                        });
                         self.terms.len() - 1
                     }
                 };
@@ -302,6 +309,8 @@ mod tests {
         let program = program("foo -f:foo c:foo c:Foo");
         let names: Vec<_> = program.terms.iter().map(|term| term.name.as_str()).collect();
         assert_eq!(names, ["/foo/i", "/Foo/"]);
+        // A range of signs can hold letters.
+        assert_eq!(super::tests::program("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
     }
 
     #[test]

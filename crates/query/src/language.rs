@@ -21,7 +21,8 @@ const SHORT: &[(&str, &str)] = &[
 /// The names, in small letters, of the languages that someone who says `asked` may mean: a language
 /// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
 pub(crate) fn names(asked: &str) -> Vec<String> {
-    let asked = asked.trim().to_lowercase();
+    // A NUL is in no name, and no statement can hold one.
+    let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());
     let by_extension =
         Language::from_extension(&asked).into_iter().map(|language| language.name().to_lowercase());

@@ -101,8 +101,9 @@ impl<'a> Lexer<'a> {
         while let Some(c) = self.rest().chars().next() {
             match c {
                 '"' => self.quoted(&mut word)?,
-                '\\' => self.escape(&mut word)?,
-                '[' => match class_length(self.rest()) {
+                // Of a literal, all characters are its own.
+                '\\' if word.field != Some(Field::Literal) => self.escape(&mut word)?,
+                '[' if word.field != Some(Field::Literal) => match class_length(self.rest()) {
                     Some(length) => self.take(&mut word, length),
                     None => self.take(&mut word, 1),
                 },

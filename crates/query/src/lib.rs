@@ -28,7 +28,7 @@ pub use error::QueryError;
 pub use expr::{Atom, CompiledTerm, Expr, Program};
 pub use matcher::{LineMatch, Matcher};
 pub use need::Need;
-pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, duration};
+pub use parse::{Defaults, MAX_QUERY_BYTES, MAX_TERMS, duration};
 pub use pattern::{Case, Pattern};
 pub use plan::{Index, Lookup, Plan};
 pub use tree::{Count, Place, Query, Select, Term, Tree};

@@ -12,8 +12,7 @@ use crate::pattern::Pattern;
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 
-/// A compiled pattern. Cloning is cheap; give each thread a clone of its own, since scratch space
-/// is shared between the users of one.
+/// A compiled pattern. Threads may share one: each takes scratch space from a pool in it.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,

@@ -24,6 +24,10 @@ use crate::trigram::{frequency, has_trigram};
 /// the trigrams save.
 const MAX_RUN: usize = 16;
 
+/// How deeply alternations may nest in a need. Postgres takes a multiple of the time to plan for each
+/// level of AND in OR: 8 levels take milliseconds, 14 most of a second.
+const MAX_DEPTH: usize = 3;
+
 /// Longest string in a run, in bytes. Longer literals are cut in two, and both are required.
 const MAX_STRING_BYTES: usize = 256;
 
@@ -46,7 +50,7 @@ impl Need {
     /// What every line that matches the pattern must contain; if the pattern spans lines, what every
     /// text must that it matches in, each string within a line.
     pub fn of(pattern: &Pattern) -> Self {
-        let need = of_tree(pattern.hir());
+        let need = of_tree(pattern.hir(), 0);
         let odd = need != Need::Anything && names_odd(pattern.hir());
         if odd { Need::any(vec![need, Need::Odd]) } else { need }
     }
@@ -134,6 +138,10 @@ impl fmt::Display for Need {
     }
 }
 
+/// Characters that are part of no string: chunks are cut at line ends, and a statement cannot hold a
+/// NUL (nor can a text).
+const BREAKS: [char; 2] = ['\n', '\0'];
+
 /// The characters whose small letter is an ASCII one: in a class for an s or a k of any case.
 const ODD: [char; 2] = ['\u{17f}', '\u{212a}'];
 
@@ -155,8 +163,8 @@ fn names_odd(hir: &Hir) -> bool {
     }
 }
 
-fn of_tree(hir: &Hir) -> Need {
-    let mut walk = Walk { run: empty_run(), needs: Vec::new() };
+fn of_tree(hir: &Hir, depth: usize) -> Need {
+    let mut walk = Walk { run: empty_run(), needs: Vec::new(), depth };
     walk.visit(hir);
     walk.end_run();
     Need::all(walk.needs)
@@ -172,6 +180,8 @@ fn empty_run() -> Run {
 struct Walk {
     run: Run,
     needs: Vec<Need>,
+    /// How many alternations this is in.
+    depth: usize,
 }
 
 impl Walk {
@@ -182,10 +192,9 @@ impl Walk {
         }
         match hir.kind() {
             HirKind::Literal(literal) => {
-                // Longer than a string may be, or with a line feed in it: each line of it is a string,
-                // since chunks are cut at line ends.
+                // Longer than a string may be, or with a break in it.
                 let text = String::from_utf8_lossy(&literal.0);
-                for (i, line) in text.split('\n').enumerate() {
+                for (i, line) in text.split(BREAKS).enumerate() {
                     if i > 0 {
                         self.end_run();
                     }
@@ -199,7 +208,11 @@ impl Walk {
             HirKind::Repetition(repetition) => self.visit_repetition(repetition),
             HirKind::Alternation(parts) => {
                 self.end_run();
-                self.needs.push(Need::any(parts.iter().map(of_tree).collect()));
+                if self.depth < MAX_DEPTH {
+                    let depth = self.depth + 1;
+                    let needs = parts.iter().map(|part| of_tree(part, depth)).collect();
+                    self.needs.push(Need::any(needs));
+                }
             }
             HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => self.end_run(),
         }
@@ -245,7 +258,7 @@ fn enumerate(hir: &Hir) -> Option<Run> {
         HirKind::Empty | HirKind::Look(_) => Some(empty_run()),
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
-            let fits = text.len() <= MAX_STRING_BYTES && !text.contains('\n');
+            let fits = text.len() <= MAX_STRING_BYTES && !text.contains(BREAKS);
             fits.then(|| vec![fold(text)])
         }
         HirKind::Class(class) => enumerate_class(class),
@@ -289,8 +302,7 @@ fn enumerate_class(class: &Class) -> Option<Run> {
             }
         }
     }
-    // What a line feed is part of does not lie in one line.
-    if run.iter().any(|text| text == "\n") {
+    if run.iter().any(|text| text.contains(BREAKS)) {
         return None;
     }
     dedup(&mut run);
@@ -447,5 +459,14 @@ mod tests {
         check(r"(Abc\ndef|ghi)", r#"("abc" AND "def") OR "ghi""#);
         check(r"(?s)Begin.*end", r#""begin" AND "end""#);
         check(r"(Abc\n)+", r#""abc""#);
+        check(r"Abc\x00def", r#""abc" AND "def""#);
+    }
+
+    #[test]
+    fn alternations_in_alternations_are_bounded() {
+        let nested =
+            (0..20).fold("Xyz".to_owned(), |inner, n| format!("(Aa{n}.*{inner}.*b|Cc{n}.*)"));
+        let need = Need::of(&Pattern::parse(&nested, Case::Smart, false).unwrap());
+        assert!(need.strings() <= 10, "{need}");
     }
 }

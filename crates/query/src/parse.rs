@@ -30,12 +30,12 @@ const MAX_NESTING: usize = 100;
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
 impl Query {
-    /// Parses a query. `case` is what holds where the query says nothing about it.
+    /// Parses a query. The defaults hold where the query says nothing about it.
     ///
     /// # Errors
     /// What is wrong, where, and what to type instead; also a query beyond the bounds on length,
     /// terms and nesting.
-    pub fn parse(source: &str, case: Case) -> Result<Self, QueryError> {
+    pub fn parse(source: &str, defaults: impl Into<Defaults>) -> Result<Self, QueryError> {
         if source.len() > MAX_QUERY_BYTES {
             let message = format!("the query is longer than {MAX_QUERY_BYTES} bytes");
             return Err(QueryError::new(source, MAX_QUERY_BYTES, message));
@@ -50,7 +50,7 @@ impl Query {
             return Err(QueryError::new(source, at, message));
         }
         let mut build = Build { source, select: None, count: None, timeout: None };
-        let tree = build.group(group, Scope { case, multiline: false }, true)?;
+        let tree = build.group(group, defaults.into(), true)?;
         Ok(Query {
             source: source.to_owned(),
             tree,
@@ -58,6 +58,21 @@ impl Query {
             count: build.count,
             timeout: build.timeout,
         })
+    }
+}
+
+/// How patterns match, as far as a query does not say so itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Defaults {
+    /// What `case:` would say.
+    pub case: Case,
+    /// What `multiline:` would say.
+    pub multiline: bool,
+}
+
+impl From<Case> for Defaults {
+    fn from(case: Case) -> Self {
+        Self { case, multiline: false }
     }
 }
 
@@ -147,7 +162,7 @@ impl Parser<'_> {
         }
         match token {
             Token::Word(word) => {
-                self.terms += 1;
+                self.terms += usize::from(!is_setting(&word));
                 if self.terms > MAX_TERMS {
                     return Err(
                         self.error(at, format!("the query has more than {MAX_TERMS} terms"))
@@ -190,13 +205,6 @@ impl Parser<'_> {
     }
 }
 
-/// What holds for the patterns of a group.
-#[derive(Clone, Copy)]
-struct Scope {
-    case: Case,
-    multiline: bool,
-}
-
 struct Build<'a> {
     source: &'a str,
     select: Option<Select>,
@@ -210,19 +218,32 @@ impl Build<'_> {
     }
 
     /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
-    fn group(&mut self, mut group: Group, outer: Scope, whole: bool) -> Result<Tree, QueryError> {
+    fn group(
+        &mut self,
+        mut group: Group,
+        outer: Defaults,
+        whole: bool,
+    ) -> Result<Tree, QueryError> {
         let mut scope = outer;
+        let several = group.alternatives.len() > 1;
         // A query in parentheses is still the whole of it.
         let only = group.alternatives.len() == 1 && group.alternatives[0].len() == 1;
         for alternative in &mut group.alternatives {
             let mut parts = Vec::with_capacity(alternative.len());
+            let mut setting = None;
             for part in alternative.drain(..) {
                 match part {
                     Part::Word(at, word) if is_setting(&word) => {
                         self.set(at, &word, &mut scope, whole)?;
+                        setting = Some(at);
                     }
                     other => parts.push(other),
                 }
+            }
+            // Nothing but settings is every file; as an alternative, that is a slip.
+            if let (true, true, Some(at)) = (several, parts.is_empty(), setting) {
+                let message = "there is no term beside this on its side of the 'or'";
+                return Err(self.error(at, message));
             }
             *alternative = parts;
         }
@@ -235,7 +256,7 @@ impl Build<'_> {
         Ok(Tree::any(any))
     }
 
-    fn part(&mut self, part: Part, scope: Scope, whole: bool) -> Result<Tree, QueryError> {
+    fn part(&mut self, part: Part, scope: Defaults, whole: bool) -> Result<Tree, QueryError> {
         match part {
             Part::Group(group) => self.group(group, scope, whole),
             Part::Not(at, part) => match *part {
@@ -248,7 +269,7 @@ impl Build<'_> {
         }
     }
 
-    fn word(&self, at: usize, word: &Word, scope: Scope) -> Result<Tree, QueryError> {
+    fn word(&self, at: usize, word: &Word, scope: Defaults) -> Result<Tree, QueryError> {
         let place = match word.field {
             Some(Field::Content) => Place::Content,
             Some(Field::Path) => Place::Path,
@@ -272,7 +293,7 @@ impl Build<'_> {
         &mut self,
         at: usize,
         word: &Word,
-        scope: &mut Scope,
+        scope: &mut Defaults,
         whole: bool,
     ) -> Result<(), QueryError> {
         let value = word.text.as_str();

@@ -93,6 +93,12 @@ impl Pattern {
         &self.source
     }
 
+    /// Whether another pattern matches the same, and was typed the same.
+    pub(crate) fn means(&self, other: &Self) -> bool {
+        (&self.source, self.caseless, self.spans_lines)
+            == (&other.source, other.caseless, other.spans_lines)
+    }
+
     /// Whether a match may go from one line into the next.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines

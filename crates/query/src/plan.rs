@@ -53,8 +53,7 @@ pub enum Index {
 impl Plan {
     /// The plan for a condition of a program.
     pub fn of(expr: &Expr, program: &Program) -> Self {
-        let plan = Self::of_expr(expr, program);
-        if plan.strings() > MAX_STRINGS { Plan::Scan } else { plan }
+        Self::of_expr(expr, program)
     }
 
     fn of_expr(expr: &Expr, program: &Program) -> Self {
@@ -71,6 +70,11 @@ impl Plan {
                 let mut all: Vec<Plan> =
                     parts.iter().map(|part| Self::of_expr(part, program)).collect();
                 all.retain(|plan| *plan != Plan::Scan);
+                // If it is too much, without the largest parts.
+                all.sort_by_key(Plan::strings);
+                while all.iter().map(Plan::strings).sum::<usize>() > MAX_STRINGS {
+                    all.pop();
+                }
                 all.sort_by_key(Plan::frequency);
                 match all.len() {
                     0 => Plan::Scan,
@@ -112,6 +116,9 @@ impl Plan {
                 }
                 other => any.push(other),
             }
+        }
+        if any.iter().map(Plan::strings).sum::<usize>() > MAX_STRINGS {
+            return Plan::Scan;
         }
         if any.len() == 1 { any.remove(0) } else { Plan::Any(any) }
     }
@@ -221,5 +228,8 @@ mod tests {
         assert_ne!(Plan::of(&small.expr, &small), Plan::Scan);
         let large = program(&many(199).replace('x', "[abc]x"));
         assert_eq!(Plan::of(&large.expr, &large), Plan::Scan);
+        // One part that is too much does not spoil the others.
+        let mixed = program(&format!("c:Mutex ({})", many(199).replace('x', "[abc]x")));
+        assert_eq!(Plan::of(&mixed.expr, &mixed).to_string(), r#"chunk("mutex")"#);
     }
 }

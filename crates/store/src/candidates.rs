@@ -138,8 +138,11 @@ impl Statement {
     fn blobs(&mut self, need: &Need) {
         match need {
             Need::All(parts) => self.join(parts, " intersect ", Self::blobs),
-            Need::Any(parts) => self.join(parts, " union ", Self::blobs),
-            Need::Anything | Need::Odd | Need::Literal(_) => {
+            // What lies in one chunk needs one look at each.
+            Need::Any(parts) if parts.iter().any(|part| matches!(part, Need::All(_))) => {
+                self.join(parts, " union ", Self::blobs);
+            }
+            Need::Anything | Need::Odd | Need::Literal(_) | Need::Any(_) => {
                 self.sql.push_str("select blob from chunks where shard = $1 and ");
                 self.condition("contents", need);
             }

@@ -142,6 +142,11 @@ impl Catalog {
         };
         self.skipped.get_or_try_init(read).await.map(Vec::as_slice)
     }
+
+    /// The same, if it has been read; else nothing.
+    pub fn skipped_now(&self) -> &[SkippedFile] {
+        self.skipped.get().map_or(&[], Vec::as_slice)
+    }
 }
 
 async fn current_epoch(conn: &mut PgConnection) -> Result<Epoch> {

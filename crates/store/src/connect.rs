@@ -78,6 +78,12 @@ impl Store {
         Ok(Self { pool, control, options, loose })
     }
 
+    /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
+    /// not be taught to, it looks up whole literals and rechecks what it found.
+    pub fn is_loose(&self) -> bool {
+        self.loose
+    }
+
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
     pub async fn init(&self, shards: i16) -> Result<i16> {
         let mut conn = self.connection().await?;

@@ -9,6 +9,8 @@ use crate::{BlobId, Epoch, RepoId, ShardId};
 pub struct File {
     /// Its contents.
     pub blob: BlobId,
+    /// Bytes of its text.
+    pub bytes: i32,
     /// Its repository.
     pub repo: RepoId,
     /// Its path in the repository.
@@ -57,12 +59,12 @@ impl Lease {
             filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
         let condition = if blobs.is_some() { "blob = any($2)" } else { "$2::int[] is null" };
         let sql = format!(
-            "select blob, repo, path, language from files
+            "select blob, bytes, repo, path, language from files
              where shard = $1 and {condition} and born <= $3 and died > $3
                and ($4::int[] is null or repo = any($4))
                and ($5::text[] is null or lower(language) = any($5))"
         );
-        let rows: Vec<(i32, i32, String, Option<String>)> =
+        let rows: Vec<(i32, i32, i32, String, Option<String>)> =
             sqlx::query_as(sqlx::AssertSqlSafe(sql))
                 .bind(shard.0)
                 .bind(blobs)
@@ -73,8 +75,9 @@ impl Lease {
                 .await?;
         let mut files: Vec<File> = rows
             .into_iter()
-            .map(|(blob, repo, path, language)| File {
+            .map(|(blob, bytes, repo, path, language)| File {
                 blob: BlobId(blob),
+                bytes,
                 repo: RepoId(repo),
                 path,
                 language,

@@ -11,6 +11,9 @@ pub enum Error {
     /// No connection, or it broke.
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
+    /// All connections were in use for too long.
+    #[error("no connection to the database became free in time")]
+    Busy,
     /// The server cannot be used as it is.
     #[error("{0}")]
     Unsuitable(String),
@@ -36,9 +39,7 @@ impl From<sqlx::Error> for Error {
             sqlx::Error::Database(reply) => of_reply(&**reply).unwrap_or(Error::Database(error)),
             sqlx::Error::Io(e) => Error::Unreachable(e.to_string()),
             sqlx::Error::Tls(e) => Error::Unreachable(format!("TLS failed: {e}")),
-            sqlx::Error::PoolTimedOut => {
-                Error::Unreachable("no connection became free in time".to_owned())
-            }
+            sqlx::Error::PoolTimedOut => Error::Busy,
             sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
                 Error::Unreachable("the connections are closed".to_owned())
             }

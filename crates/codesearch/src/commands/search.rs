@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{Request, Searcher, Stats, Stopped};
-use query::{Case, Count, Pattern, Place, Query, Select, Tree};
+use query::{Case, Count, Defaults, Pattern, Place, Query, Select, Tree};
 use tokio::sync::mpsc;
 
 use crate::cli::{DatabaseArgs, SearchArgs};
@@ -14,7 +14,7 @@ use crate::narrow::Narrow;
 use crate::print::{Explain, Json, Printer, Text};
 
 /// Files that the search may be ahead of the printing.
-const FOUND_AHEAD: usize = 64;
+const FOUND_AHEAD: usize = 8;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let request = Arc::new(request(args)?);
@@ -22,7 +22,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
-        let mut printer = printer(args, &request);
+        let mut printer = printer(args, &request, store.is_loose());
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
@@ -88,10 +88,10 @@ fn query(args: &SearchArgs) -> Result<Query> {
     let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
     let patterns: Vec<Pattern> =
         regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
-    let typed = args.query.as_deref().map(|text| {
-        let text = if args.multiline { format!("{text} multiline:yes") } else { text.to_owned() };
-        Query::parse(&text, case)
-    });
+    let typed = args
+        .query
+        .as_deref()
+        .map(|text| Query::parse(text, Defaults { case, multiline: args.multiline }));
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {
         (Some(typed), None) => return Ok(typed?),
@@ -106,9 +106,9 @@ fn query(args: &SearchArgs) -> Result<Query> {
     Ok(query)
 }
 
-fn printer(args: &SearchArgs, request: &Arc<Request>) -> Box<dyn Printer> {
+fn printer(args: &SearchArgs, request: &Arc<Request>, loose: bool) -> Box<dyn Printer> {
     if args.explain {
-        return Box::new(Explain::new(Arc::clone(request)));
+        return Box::new(Explain::new(Arc::clone(request), loose));
     }
     let select = request.program().select;
     if args.json {

@@ -48,6 +48,15 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
     }
 
+    /// A task that panicked; the panic is in the log.
+    pub(crate) fn broke_off() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "the search broke off; the server's log says why",
+        )
+    }
+
     pub(crate) fn busy() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -71,6 +80,9 @@ impl From<store::Error> for Failure {
             return Self::new(StatusCode::SERVICE_UNAVAILABLE, "empty", error.to_string());
         }
         tracing::error!("{error}");
+        if matches!(error, store::Error::Busy) {
+            return Self::busy();
+        }
         let message =
             "the database cannot be reached; it is being looked after, try again in a moment";
         match error {

@@ -57,7 +57,11 @@ struct RepoGroup {
     files: Vec<FileView>,
 }
 
-struct FileView {
+/// A file as it is shown.
+pub(crate) struct FileView {
+    repo: String,
+    /// The path as it is sorted.
+    sort: String,
     path: Vec<Piece>,
     language: String,
     lines: Vec<LineView>,
@@ -95,7 +99,8 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
 pub(crate) fn found(
     asked: &Asked,
     request: &Arc<Request>,
-    files: &[FileMatch],
+    loose: bool,
+    mut files: Vec<FileView>,
     stats: &Stats,
 ) -> Response {
     let select = request.program().select;
@@ -123,28 +128,29 @@ pub(crate) fn found(
         stats.shards_searched,
         stats.shards
     );
+    files.sort_by(|a, b| (&a.repo, &a.sort).cmp(&(&b.repo, &b.sort)));
     let mut repos: Vec<RepoGroup> = Vec::new();
     for file in files {
         if repos.last().is_none_or(|group| group.name != file.repo) {
             repos.push(RepoGroup { name: file.repo.clone(), files: Vec::new() });
         }
         if select != Select::Repos {
-            repos.last_mut().expect("there is one now").files.push(view(file));
+            repos.last_mut().expect("there is one now").files.push(file);
         }
     }
     let stopped = stopped(stats).map(|(_, sentence)| sentence);
     let skipped = (!stats.skipped.is_empty()).then(|| {
         format!("Not in the index, though they might match: {} files", crate::print::skipped(stats))
     });
-    let explanation = asked.explains().then(|| explained(request, stats));
+    let explanation = asked.explains().then(|| explained(request, loose, stats));
     let result = Some(Results { summary, stopped, skipped, explanation, repos });
     render(StatusCode::OK, &SearchPage { query: &asked.q, size: None, error: None, result })
 }
 
-fn explained(request: &Arc<Request>, stats: &Stats) -> String {
+fn explained(request: &Arc<Request>, loose: bool, stats: &Stats) -> String {
     let mut text = Vec::new();
     // Writing to memory does not fail.
-    let _ = Explain::new(Arc::clone(request)).end(&mut text, stats);
+    let _ = Explain::new(Arc::clone(request), loose).end(&mut text, stats);
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -172,12 +178,15 @@ fn render(status: StatusCode, page: &SearchPage<'_>) -> Response {
     }
 }
 
-fn view(file: &FileMatch) -> FileView {
+/// What a page shows of a file: not all of what was found, which may be any number of megabytes.
+pub(crate) fn view(file: FileMatch) -> FileView {
     FileView {
         path: pieces(&file.path, &file.path_ranges, 0, file.path.len()),
-        language: file.language.clone().unwrap_or_default(),
         lines: file.lines.iter().take(MAX_LINES).map(line_view).collect(),
         more: file.lines.len().saturating_sub(MAX_LINES),
+        language: file.language.unwrap_or_default(),
+        repo: file.repo,
+        sort: file.path,
     }
 }
 

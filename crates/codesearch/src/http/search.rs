@@ -16,6 +16,7 @@ use query::{Case, Count, Query as Parsed, Select};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::JoinSet;
 
 use super::error::Failure;
 use super::{Server, page};
@@ -25,18 +26,22 @@ use crate::print::explanation;
 /// Files on a page at most; more is not read, and makes a browser slow.
 const MAX_PAGE_FILES: usize = 500;
 
-/// Answers with up to this limit are sorted by repository and path; larger ones are sent as they are
-/// found.
-const MAX_SORTED_FILES: usize = 1000;
+/// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
+/// is sent while it is found.
+const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Files that the search may be ahead of who reads them.
-const FOUND_AHEAD: usize = 64;
+const FOUND_AHEAD: usize = 8;
 
 /// A streamed answer is sent in pieces of about this many bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
 
 /// Pieces that the search may be ahead of the client.
 const STREAMED_AHEAD: usize = 8;
+
+/// How long a client may take for the next piece before it is taken to have gone. It keeps others from
+/// searching.
+const STALLED: Duration = Duration::from_secs(30);
 
 /// What can be asked, as it stands in the address.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -160,101 +165,130 @@ pub(crate) async fn search(
 }
 
 async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, Failure> {
+    let turn = server.turn().await?;
     // A large pattern takes its time to compile, and would keep others waiting here.
     let asking = asked.clone();
     let compiled = tokio::task::spawn_blocking(move || request(&asking)).await;
     let mut request = compiled.expect("compiling does not panic")?;
-    let turn = server.turn().await?;
     if page {
         request.limit =
             Some(request.limit.map_or(MAX_PAGE_FILES, |limit| limit.min(MAX_PAGE_FILES)));
         // Nobody looks at an empty page for longer.
         request.timeout.get_or_insert(DEFAULT_TIMEOUT);
-    } else if request.limit.is_none_or(|limit| limit > MAX_SORTED_FILES) {
-        return stream(server, asked, request, turn).await;
     }
-    let (found, mut receive) = mpsc::channel(FOUND_AHEAD);
     let request = Arc::new(request);
-    let search = server.searcher.search(&request, found);
-    let collect = async {
-        let mut files = Vec::new();
-        while let Some(file) = receive.recv().await {
-            files.push(file);
-        }
-        files
-    };
-    let (stats, mut files) = tokio::join!(search, collect);
-    let stats = stats?;
-    files.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
+    let loose = server.searcher.store().is_loose();
+    let (found, mut files) = mpsc::channel(FOUND_AHEAD);
+    // When the client leaves, this is dropped, and the search with it.
+    let mut search = JoinSet::new();
+    let (searcher, asking) = (Arc::clone(&server.searcher), Arc::clone(&request));
+    search.spawn(async move { searcher.search(&asking, found).await });
     if page {
-        return Ok(page::found(asked, &request, &files, &stats));
+        let mut shown = Vec::new();
+        while let Some(file) = files.recv().await {
+            shown.push(page::view(file));
+        }
+        let stats = ended(&mut search).await?;
+        return Ok(page::found(asked, &request, loose, shown, &stats));
     }
+    let (mut gathered, mut bytes) = (Vec::new(), 0);
+    while let Some(file) = files.recv().await {
+        bytes += size(&file);
+        gathered.push(file);
+        if bytes > GATHERED_BYTES {
+            let rest = Rest { gathered, files, search, turn };
+            return Ok(stream(asked, &request, loose, rest));
+        }
+    }
+    let stats = ended(&mut search).await?;
+    gathered.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
     let found = if request.program().select == Select::Repos {
-        FoundJson::Repos(files.into_iter().map(|file| file.repo).collect())
+        FoundJson::Repos(gathered.into_iter().map(|file| file.repo).collect())
     } else {
-        FoundJson::Files(files.into_iter().map(FileJson::from).collect())
+        FoundJson::Files(gathered.into_iter().map(FileJson::from).collect())
     };
     let stats = StatsJson::from(&stats);
-    let explain = asked.explains().then(|| explanation(&request));
+    let explain = asked.explains().then(|| explanation(&request, loose));
     Ok(Json(Answer { query: &asked.q, found, stats, explain }).into_response())
+}
+
+/// What a search ended with.
+async fn ended(search: &mut Search) -> Result<Stats, Failure> {
+    match search.join_next().await {
+        Some(Ok(stats)) => Ok(stats?),
+        _ => Err(Failure::broke_off()),
+    }
+}
+
+/// Bytes that a file takes in an answer, about.
+fn size(file: &FileMatch) -> usize {
+    let line = |line: &Line| 40 + line.text.len() + 12 * line.ranges.len();
+    100 + file.path.len() + file.lines.iter().map(line).sum::<usize>()
+}
+
+type Search = JoinSet<Result<Stats, engine::search::Error>>;
+
+/// An answer that has become too large to be gathered.
+struct Rest {
+    gathered: Vec<FileMatch>,
+    files: mpsc::Receiver<FileMatch>,
+    search: Search,
+    turn: OwnedSemaphorePermit,
 }
 
 /// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
 /// in little memory. What goes wrong on the way is told in its `stats`.
-async fn stream(
-    server: &Server,
-    asked: &Asked,
-    request: Request,
-    turn: OwnedSemaphorePermit,
-) -> Result<Response, Failure> {
-    // While there is still a status to send: is there a database, and an index?
-    server.searcher.catalog().await?;
-    let (found, mut files) = mpsc::channel::<FileMatch>(FOUND_AHEAD);
+fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Response {
     let (send, receive) = mpsc::channel::<String>(STREAMED_AHEAD);
-    let searcher = Arc::clone(&server.searcher);
-    let repos = request.program().select == Select::Repos;
-    let kind = if repos { "repos" } else { "files" };
-    let mut text = format!("{{\"query\":{},\"{kind}\":[", json!(asked.q));
-    let explain = asked.explains();
-    tokio::spawn(async move {
-        let _turn = turn;
-        let request = Arc::new(request);
-        let client = send.clone();
-        let write = async {
-            let mut comma = "";
-            while let Some(file) = files.recv().await {
-                text.push_str(std::mem::replace(&mut comma, ","));
-                let item = if repos { json!(file.repo) } else { json!(FileJson::from(file)) };
-                text.push_str(&item.to_string());
-                if text.len() >= STREAMED_BYTES
-                    && send.send(std::mem::take(&mut text)).await.is_err()
-                {
-                    break;
+    let client = send.clone();
+    let (q, explains, request) = (asked.q.clone(), asked.explains(), Arc::clone(request));
+    let work = async move {
+        let Rest { gathered, mut files, mut search, turn: _turn } = rest;
+        let repos = request.program().select == Select::Repos;
+        let mut text =
+            format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" });
+        let mut comma = "";
+        let mut gathered = gathered.into_iter();
+        loop {
+            let file = match gathered.next() {
+                Some(file) => Some(file),
+                None => files.recv().await,
+            };
+            let Some(file) = file else { break };
+            text.push_str(std::mem::replace(&mut comma, ","));
+            let item = if repos { json!(file.repo) } else { json!(FileJson::from(file)) };
+            text.push_str(&item.to_string());
+            if text.len() >= STREAMED_BYTES {
+                let piece = send.send(std::mem::take(&mut text));
+                if !matches!(tokio::time::timeout(STALLED, piece).await, Ok(Ok(()))) {
+                    return;
                 }
             }
-        };
-        let work = async { tokio::join!(searcher.search(&request, found), write) };
-        let done = tokio::select! {
-            (done, ()) = work => done,
-            // The client has left: the search is dropped, and with it what runs in the database.
-            () = client.closed() => return,
-        };
-        let stats = match done {
+        }
+        let stats = match ended(&mut search).await {
             Ok(stats) => json!(StatsJson::from(&stats)),
-            Err(error) => {
-                let failure = Failure::from(error);
-                json!({ "complete": false, "stopped_because": failure.body.code })
-            }
+            Err(failure) => json!({ "complete": false, "stopped_because": failure.body.code }),
         };
-        let explain =
-            if explain { format!(",\"explain\":{}", explanation(&request)) } else { String::new() };
-        let _ = send.send(format!("{text}],\"stats\":{stats}{explain}}}")).await;
+        let explain = if explains {
+            format!(",\"explain\":{}", explanation(&request, loose))
+        } else {
+            String::new()
+        };
+        let end = send.send(format!("{text}],\"stats\":{stats}{explain}}}"));
+        let _ = tokio::time::timeout(STALLED, end).await;
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = work => {}
+            // The client has left: the search is dropped, and with it what runs in the database.
+            () = client.closed() => {}
+        }
     });
     let pieces = futures_util::stream::unfold(receive, async |mut receive| {
         let piece = receive.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), receive))
     });
-    Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response())
+    ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
 }
 
 impl Asked {

@@ -13,11 +13,13 @@ use super::{Printer, skipped};
 /// Prints no files, but what is to be said of their search.
 pub(crate) struct Explain {
     request: Arc<Request>,
+    /// Literals are looked up by their rarest trigrams.
+    loose: bool,
 }
 
 impl Explain {
-    pub(crate) fn new(request: Arc<Request>) -> Self {
-        Self { request }
+    pub(crate) fn new(request: Arc<Request>, loose: bool) -> Self {
+        Self { request, loose }
     }
 }
 
@@ -32,7 +34,13 @@ impl Printer for Explain {
         writeln!(out, "query       {}", program.tree)?;
         writeln!(out, "plan        {}", self.request.plan())?;
         for term in &program.terms {
-            writeln!(out, "term        {}: needs {}{}", term.name, term.need, looked_up(term))?;
+            writeln!(
+                out,
+                "term        {}: needs {}{}",
+                term.name,
+                term.need,
+                looked_up(term, self.loose)
+            )?;
         }
         writeln!(
             out,
@@ -74,11 +82,11 @@ impl Printer for Explain {
 }
 
 /// What of a term's literals is looked up, where that is not all of them.
-fn looked_up(term: &CompiledTerm) -> String {
+fn looked_up(term: &CompiledTerm, loose: bool) -> String {
     let mut parts = Vec::new();
     term.need.literals(&mut |literal| {
         let rarest = rarest(literal);
-        if rarest != [literal] {
+        if loose && rarest != [literal] {
             parts.push(format!(
                 "{literal:?} by {}",
                 rarest.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(" and ")
@@ -89,7 +97,7 @@ fn looked_up(term: &CompiledTerm) -> String {
 }
 
 /// The same for programs, without what the statistics say.
-pub(crate) fn explanation(request: &Request) -> Value {
+pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
     let program = request.program();
     let terms: Vec<Value> = program
         .terms
@@ -97,7 +105,8 @@ pub(crate) fn explanation(request: &Request) -> Value {
         .map(|term| {
             let mut lookups = Vec::new();
             term.need.literals(&mut |literal| {
-                lookups.push(json!({ "literal": literal, "by": rarest(literal) }));
+                let by = if loose { rarest(literal) } else { vec![literal] };
+                lookups.push(json!({ "literal": literal, "by": by }));
             });
             json!({ "pattern": term.name, "needs": term.need.to_string(), "lookups": lookups })
         })

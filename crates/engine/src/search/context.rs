@@ -35,7 +35,7 @@ fn around(matches: Vec<Line>, text: &str, before: usize, after: usize) -> Vec<Li
         }
         lines.push(found);
         let next = matches.peek().map_or(starts.len(), |line| line.number as usize - 1);
-        for index in at + 1..(at + 1 + after).min(next) {
+        for index in at + 1..after.saturating_add(at + 1).min(next) {
             lines.push(line(text, &starts, index));
         }
     }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use query::{Atom, Count, Expr, Plan, Program, Query, QueryError, Select};
+use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
 use store::{Catalog, RepoId, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
 
 /// Batches of files that a shard may be ahead of who reads them.
-const AHEAD: usize = 2;
+const AHEAD: usize = 1;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -247,36 +247,38 @@ impl Searcher {
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
         let shared = Arc::new(Shared::of(&request.program));
-        let _over = Over(Arc::clone(&shared));
+        let over = Over(Arc::clone(&shared));
         let mut stats = Stats::default();
-        let work = self.run(request, &shared, &mut stats, found);
-        match request.timeout {
-            None => work.await?,
-            Some(timeout) => match tokio::time::timeout(timeout, work).await {
-                Ok(done) => done?,
-                Err(_) => stats.stopped = Some(Stopped::Timeout(timeout)),
-            },
+        let mut clock = Clock { deadline: request.timeout.map(|timeout| begun + timeout) };
+        let scope = self.run(request, &shared, &mut stats, &mut clock, found).await?;
+        drop(over);
+        if let Some((catalog, scope)) = scope.filter(|_| request.skipped) {
+            stats.skipped = skipped(catalog, scope, Arc::clone(request)).await?;
         }
         shared.counters.read(&mut stats);
         stats.duration = begun.elapsed();
         Ok(stats)
     }
 
+    /// Searches until the end, the limit or the deadline. Gives the catalog and the scope, unless the
+    /// time was up before they were known.
     async fn run(
         &self,
         request: &Arc<Request>,
         shared: &Arc<Shared>,
         stats: &mut Stats,
+        clock: &mut Clock,
         found: mpsc::Sender<FileMatch>,
-    ) -> Result<(), Error> {
-        let catalog = self.catalog().await?;
+    ) -> Result<Option<(Arc<Catalog>, Arc<Scope>)>, Error> {
+        let timeout = Stopped::Timeout(request.timeout.unwrap_or_default());
+        let Some(catalog) = clock.wait(self.catalog()).await else {
+            stats.stopped = Some(timeout);
+            return Ok(None);
+        };
+        let catalog = catalog?;
         let scope = Arc::new(Scope::of(&catalog, &request.program, request.brute));
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - scope.shards.len();
-        if request.skipped {
-            stats.skipped = skipped(&catalog, &scope, request, shared).await?;
-        }
-        let mut failed: Option<store::Error> = None;
         let mut waiting = scope.shards.iter();
         let mut running = VecDeque::new();
         // Dropped before its time, this cancels what still runs.
@@ -300,21 +302,25 @@ impl Searcher {
                 stats.shards_searched += 1;
             }
             let Some(first) = running.front_mut() else { break };
-            match first.recv().await {
-                None => drop(running.pop_front()),
+            let Some(told) = clock.wait(first.recv()).await else {
+                stats.stopped.get_or_insert(timeout);
+                return Ok(Some((catalog, scope)));
+            };
+            match told {
+                Some(Told::Done) => drop(running.pop_front()),
                 Some(Told::Files(files)) => {
                     for file in files {
                         if shared.knows(file.repo_id) {
                             continue;
                         }
                         if request.limit == Some(stats.files) {
-                            stats.stopped = Some(Stopped::Limit);
+                            stats.stopped.get_or_insert(Stopped::Limit);
                             break 'shards;
                         }
                         shared.notes(file.repo_id);
                         stats.files += 1;
                         stats.matches += file.matches();
-                        if found.send(file).await.is_err() {
+                        if clock.pause(found.send(file)).await.is_err() {
                             break 'shards;
                         }
                     }
@@ -327,44 +333,72 @@ impl Searcher {
                 }
                 Some(Told::Failed(error)) => {
                     tracing::error!("a shard could not be searched: {error}");
-                    failed.get_or_insert(error);
+                    stats.stopped.get_or_insert(Stopped::Shards(error.to_string()));
+                    running.pop_front();
+                }
+                None => {
+                    tracing::error!("the search of a shard broke off");
+                    let why = "the search of a shard broke off".to_owned();
+                    stats.stopped.get_or_insert(Stopped::Shards(why));
+                    running.pop_front();
                 }
             }
         }
-        // What still runs has nobody to tell, and ends by itself: a few statements that go on for
-        // some milliseconds are cheaper than connections thrown away.
+        // What still runs has nobody to tell, and ends by itself after the statement it is at: that is
+        // cheaper than connections thrown away.
         tasks.detach_all();
-        if let Some(error) = failed {
-            stats.stopped = Some(Stopped::Shards(error.to_string()));
+        Ok(Some((catalog, scope)))
+    }
+}
+
+/// When a search must end. It stands still while who asked for the search is not ready for more.
+struct Clock {
+    deadline: Option<Instant>,
+}
+
+impl Clock {
+    /// Waits for something; none if the time is up before it is there.
+    async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        match self.deadline {
+            None => Some(work.await),
+            Some(deadline) => tokio::time::timeout_at(deadline.into(), work).await.ok(),
         }
-        Ok(())
+    }
+
+    /// Waits for something that takes none of the search's time.
+    async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        let done = work.await;
+        if let Some(deadline) = &mut self.deadline {
+            *deadline += begun.elapsed();
+        }
+        done
     }
 }
 
 /// How many files that are not in the index might match, by the reason why they are not.
 async fn skipped(
-    catalog: &Catalog,
-    scope: &Scope,
-    request: &Request,
-    shared: &Shared,
+    catalog: Arc<Catalog>,
+    scope: Arc<Scope>,
+    request: Arc<Request>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
-    let program = &request.program;
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    if program.expr == Expr::Const(false) {
-        return Ok(reasons);
-    }
-    for file in catalog.skipped().await? {
-        let known = |atom| match atom {
-            Atom::Repo(_) => scope.repo_holds(file.repo, atom),
-            Atom::Path(term) if shared.path_terms.contains(&term) => {
-                Some(program.terms[term].matcher.is_match(&file.path))
+    catalog.skipped().await?;
+    // There may be very many of them.
+    let count = tokio::task::spawn_blocking(move || {
+        let program = &request.program;
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        for file in catalog.skipped_now() {
+            let known = |atom| match atom {
+                Atom::Repo(_) => scope.repo_holds(file.repo, atom),
+                Atom::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
+                // Nobody knows what is in it.
+                Atom::Content(_) | Atom::Language(_) => None,
+            };
+            if program.expr.eval(&known) != Some(false) {
+                *reasons.entry(file.reason.clone()).or_default() += 1;
             }
-            // Nobody knows what is in it.
-            _ => None,
-        };
-        if program.expr.eval(&known) != Some(false) {
-            *reasons.entry(file.reason.clone()).or_default() += 1;
         }
-    }
-    Ok(reasons)
+        reasons
+    });
+    Ok(count.await.expect("counting does not panic"))
 }

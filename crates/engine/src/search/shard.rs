@@ -5,24 +5,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::{Atom, Plan, Select};
-use store::{BlobId, Catalog, Chunk, File, Lease, ShardId, Store};
+use store::{BlobId, Catalog, Chunk, File, Lease, RepoId, ShardId, Store};
 use tokio::sync::mpsc;
 
 use super::candidates::{Candidates, List};
 use super::select::Scope;
 use super::stats::Phase;
-use super::verify::{Hit, Unit, merge, verify};
+use super::verify::{Hit, Unit, apart, merge, verify};
 use super::{FileMatch, Line, Request, Shared, context};
 
 /// Chunks that are loaded and verified first. The next batches are each four times as large, so
 /// that a search that stops at a limit loads little and one that goes on makes few round trips.
 const FIRST_BATCH: usize = 128;
 
-/// Chunks in a batch at most: 4 MB of text at half their usual size.
+/// Chunks in a batch at most.
 const MAX_BATCH: usize = 2048;
+
+/// Bytes of text that are loaded and verified at once, about. What is found in them takes several
+/// times as much at worst.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many chunks a blob is taken to have that is read as a whole.
 const CHUNKS_PER_BLOB: usize = 4;
+
+/// Bytes that a chunk is taken to have, in a file that is not large; in a large one it may be a line
+/// of any length.
+const CHUNK_BYTES: usize = 4096;
+
+/// Files over this many bytes are taken to be read as a whole.
+const LARGE_FILE: usize = 64 * 1024;
 
 /// What one shard tells of one search, in order.
 #[derive(Debug)]
@@ -31,6 +42,8 @@ pub(crate) enum Told {
     Files(Vec<FileMatch>),
     /// It could not be searched.
     Failed(store::Error),
+    /// That was all. Without it, something broke.
+    Done,
 }
 
 /// One search in one shard; runs as a task of its own.
@@ -75,12 +88,17 @@ impl ShardSearch {
     /// Searches, and sends what is found batch by batch. Ends soon after it has one result more than
     /// the limit, which tells that there is more, or when nobody listens any longer.
     pub(crate) async fn run(self, told: mpsc::Sender<Told>) {
-        if let Err(error) = self.tell(&told).await {
-            let _ = told.send(Told::Failed(error)).await;
-        }
+        let last = match self.tell(&told).await {
+            Ok(()) => Told::Done,
+            Err(error) => Told::Failed(error),
+        };
+        let _ = told.send(last).await;
     }
 
     async fn tell(&self, told: &mpsc::Sender<Told>) -> Result<(), store::Error> {
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let counters = &self.shared.counters;
         let mut lease = self.store.lease().await?;
         let asking = Candidates::ask(&mut lease, self.shard, self.catalog.epoch, &self.plan);
@@ -91,43 +109,48 @@ impl ShardSearch {
             let files = lease.files(self.shard, None, &self.scope.files);
             all = Some(counters.time(Phase::Files, files).await?);
         }
+        // Given back before anything is sent, here and below: who waits to send while he holds a
+        // connection might wait for one who waits for a connection.
         lease.done();
         let mut batches = Batches::of(self, &candidates, all);
-        let (mut size, mut results) = (FIRST_BATCH, 0);
-        let mut repos = HashSet::new();
-        while self.request.limit.is_none_or(|limit| results <= limit)
-            && let Some(batch) = batches.next(size)
-        {
+        let mut size = FIRST_BATCH;
+        let mut results =
+            Results { select: self.request.program.select, files: 0, repos: HashSet::new() };
+        while let Some(mut batch) = batches.next(size) {
             size = MAX_BATCH.min(size * 4);
-            // Not while it is sent: who holds it might wait for one who waits for it.
-            let mut lease = self.store.lease().await?;
-            let found = self.batch(&mut lease, batch, &candidates).await?;
-            lease.done();
-            if self.request.program.select == Select::Repos {
-                repos.extend(found.iter().map(|file| file.repo_id));
-                results = repos.len();
-            } else {
-                results += found.len();
+            let mut lease = Some(self.store.lease().await?);
+            let open = self.files(lease.as_mut().expect("just taken"), &mut batch).await?;
+            let mut groups =
+                Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
+            while let Some(group) = groups.next() {
+                let mut own = match lease.take() {
+                    Some(lease) => lease,
+                    None => self.store.lease().await?,
+                };
+                let found = self.texts(&mut own, group, &candidates).await?;
+                own.done();
+                results.add(&found);
+                if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
+                    return Ok(());
+                }
+                let enough = self.request.limit.is_some_and(|limit| results.count() > limit);
+                if enough || self.shared.stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
             }
-            if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
-                break;
+            if let Some(lease) = lease {
+                lease.done();
             }
         }
         Ok(())
     }
 
-    /// The files of one batch for which the query holds.
-    async fn batch(
-        &self,
-        lease: &mut Lease,
-        batch: Batch,
-        candidates: &Candidates,
-    ) -> Result<Vec<FileMatch>, store::Error> {
+    /// The files of a batch that may match as far as is known without their texts: the texts of others,
+    /// and of what is no file any longer, need not be loaded.
+    async fn files(&self, lease: &mut Lease, batch: &mut Batch) -> Result<Vec<Open>, store::Error> {
         let counters = &self.shared.counters;
         let expr = &self.request.program.expr;
-        // Files first: the texts of files that are not looked at, or that are no longer files, need
-        // not be loaded.
-        let files = match batch.files {
+        let files = match batch.files.take() {
             Some(files) => files,
             None => {
                 let files = lease.files(self.shard, Some(&batch.blobs), &self.scope.files);
@@ -135,18 +158,28 @@ impl ShardSearch {
             }
         };
         counters.files.fetch_add(files.len(), Ordering::Relaxed);
-        let open: Vec<Open> = files
+        Ok(files
             .into_iter()
             .filter(|file| !self.shared.knows(file.repo))
             .map(|file| self.open(file))
             .filter(|open| expr.eval(&|atom| self.known(open, atom)) != Some(false))
-            .collect();
+            .collect())
+    }
 
-        // Then the chunks that were named, as far as they matter.
+    /// Reads what has to be read of some files, and gives those for which the query holds.
+    async fn texts(
+        &self,
+        lease: &mut Lease,
+        group: Group,
+        candidates: &Candidates,
+    ) -> Result<Vec<FileMatch>, store::Error> {
+        let counters = &self.shared.counters;
+        let open = group.open;
+        // First the chunks that were named, as far as they matter.
         let mut texts = Texts::default();
         let wanted = self.wanted(&open, &texts, candidates);
         let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
-        for (n, blob, list) in batch.chunks {
+        for (n, blob, list) in group.chunks {
             let Some(wanted) = wanted.get(&blob) else { continue };
             let terms = candidates.lists[list].terms.iter();
             let terms = terms.filter(|term| wanted.contains(term));
@@ -322,13 +355,12 @@ impl ShardSearch {
                 _ => {}
             });
         }
-        path_ranges.sort_by_key(|range| range.start);
         let repo = self.catalog.repos.get(&open.file.repo);
         Some(FileMatch {
             repo_id: open.file.repo,
             repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
             path: open.file.path,
-            path_ranges,
+            path_ranges: apart(path_ranges),
             language: open.file.language,
             lines: merge(parts),
         })
@@ -340,6 +372,64 @@ impl Texts {
         for hit in hits {
             self.hits.insert((hit.blob, hit.term), hit.lines);
         }
+    }
+}
+
+/// How many results a shard has given.
+struct Results {
+    select: Select,
+    files: usize,
+    repos: HashSet<RepoId>,
+}
+
+impl Results {
+    fn add(&mut self, found: &[FileMatch]) {
+        self.files += found.len();
+        if self.select == Select::Repos {
+            self.repos.extend(found.iter().map(|file| file.repo_id));
+        }
+    }
+
+    fn count(&self) -> usize {
+        if self.select == Select::Repos { self.repos.len() } else { self.files }
+    }
+}
+
+/// A batch, cut into parts of a bounded number of bytes.
+struct Groups {
+    /// Some term is looked for in whole texts.
+    whole: bool,
+    batch: Batch,
+    open: std::iter::Peekable<std::vec::IntoIter<Open>>,
+}
+
+/// Some files of a batch, all of each blob, and the chunks that were named in them.
+struct Group {
+    open: Vec<Open>,
+    chunks: Vec<(i32, BlobId, usize)>,
+}
+
+impl Groups {
+    fn next(&mut self) -> Option<Group> {
+        let mut group = Group { open: Vec::new(), chunks: Vec::new() };
+        let mut bytes = 0;
+        while bytes < MAX_BYTES
+            && let Some(first) = self.open.next()
+        {
+            let (blob, size) = (first.file.blob, first.file.bytes as usize);
+            // Both are in the order of blobs.
+            let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
+            let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
+            let chunks = &self.batch.chunks[named..behind];
+            let large = self.whole || size > LARGE_FILE;
+            bytes += if large { size } else { size.min(chunks.len() * CHUNK_BYTES) };
+            group.chunks.extend_from_slice(chunks);
+            group.open.push(first);
+            while let Some(next) = self.open.next_if(|next| next.file.blob == blob) {
+                group.open.push(next);
+            }
+        }
+        (!group.open.is_empty()).then_some(group)
     }
 }
 
@@ -385,7 +475,7 @@ impl<'a> Batches<'a> {
         }
         let mut batch = Batch::default();
         let mut blobs = 0;
-        while self.at < self.blobs.len() && batch.chunks.len() + blobs < size {
+        while self.at < self.blobs.len() && batch.chunks.len().max(blobs) < size {
             let blob = self.blobs[self.at];
             for (i, list) in self.lists.iter().enumerate() {
                 let used = &mut self.used[i];
@@ -394,9 +484,8 @@ impl<'a> Batches<'a> {
                 batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
             }
             batch.blobs.push(blob);
-            blobs += if self.whole { CHUNKS_PER_BLOB } else { 0 };
             // What is decided without texts still costs a row.
-            blobs += usize::from(self.lists.is_empty());
+            blobs += if self.whole { CHUNKS_PER_BLOB } else { 1 };
             self.at += 1;
         }
         if let (Some(files), Some(last)) = (&mut self.files, batch.blobs.last()) {

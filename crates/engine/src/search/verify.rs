@@ -1,5 +1,6 @@
 //! Verifying: which lines of some texts really match.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use query::Program;
@@ -89,19 +90,24 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
         }
     }
     for line in &mut merged {
-        line.ranges.sort_by_key(|range| (range.start, range.end));
-        let mut apart: Vec<std::ops::Range<usize>> = Vec::with_capacity(line.ranges.len());
-        for range in line.ranges.drain(..) {
-            match apart.last_mut() {
-                Some(last) if range.start < last.end || range == *last => {
-                    last.end = last.end.max(range.end);
-                }
-                _ => apart.push(range),
-            }
-        }
-        line.ranges = apart;
+        line.ranges = apart(std::mem::take(&mut line.ranges));
     }
     merged
+}
+
+/// Ranges in order; those that overlap are one.
+pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match apart.last_mut() {
+            Some(last) if range.start < last.end || range == *last => {
+                last.end = last.end.max(range.end);
+            }
+            _ => apart.push(range),
+        }
+    }
+    apart
 }
 
 #[cfg(test)]
