@@ -85,6 +85,9 @@ Examples:
   codesearch search -l --limit 0 TODO                  every file with it
   codesearch search --json deadlock | jq .             for programs
 
+Options come first, then -- before a query that begins with a minus: codesearch search -l -- '-foo lang:go'
+What the query itself says (count:, timeout:, case:) goes before an option that says otherwise.
+
 Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be
 searched in time.";
 
@@ -165,7 +168,7 @@ const SHARDS: i16 = 200;
 pub(crate) struct SearchArgs {
     /// What to search for: see `codesearch help syntax`
     #[arg(value_name = "QUERY", required_unless_present_any = ["regexp", "fixed"])]
-    pub(crate) query: Option<String>,
+    pub(crate) query: Vec<String>,
     /// Search the files' lines for this regular expression, as it stands (several: any of them)
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) regexp: Vec<String>,

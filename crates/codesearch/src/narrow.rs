@@ -1,6 +1,6 @@
 //! What is asked beside the query text (`--file`, `&lang=`), as parts of the query.
 
-use query::{Case, Pattern, Place, Query, QueryError, Tree};
+use query::{Case, Matcher, Pattern, Place, Query, QueryError, Tree};
 
 /// Restrictions beside the query text. Of each kind, one must hold.
 #[derive(Clone, Copy, Debug)]
@@ -14,17 +14,20 @@ impl Narrow<'_> {
     /// The query with these restrictions.
     ///
     /// # Errors
-    /// The kind (`repo`, `file`) whose pattern is wrong, and what is wrong with it.
-    pub(crate) fn apply(self, mut query: Query) -> Result<Query, (&'static str, QueryError)> {
+    /// The kind (`repo`, `file`, `lang`) that is wrong, and a sentence on what is wrong with it.
+    pub(crate) fn apply(self, mut query: Query) -> Result<Query, (&'static str, String)> {
         for (kind, place, patterns) in
             [("repo", Place::Repo, self.repos), ("file", Place::Path, self.files)]
         {
             let terms: Result<Vec<Tree>, QueryError> =
                 patterns.iter().map(|pattern| term(place, pattern)).collect();
-            let terms = terms.map_err(|error| (kind, error))?;
+            let terms = terms.map_err(|error| (kind, error.to_string()))?;
             if !terms.is_empty() {
                 query = query.and(Tree::any(terms));
             }
+        }
+        for language in self.languages {
+            query::check_language(language).map_err(|why| ("lang", why))?;
         }
         let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
         Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
@@ -32,5 +35,8 @@ impl Narrow<'_> {
 }
 
 fn term(place: Place, pattern: &str) -> Result<Tree, QueryError> {
-    Ok(Tree::term(place, Pattern::parse(pattern, Case::Smart, false)?))
+    let pattern = Pattern::parse(pattern, Case::Smart, false)?;
+    // An error of size is about this pattern, not about the query.
+    Matcher::new(&pattern)?;
+    Ok(Tree::term(place, pattern))
 }

@@ -28,7 +28,9 @@ impl fmt::Display for QueryError {
         let column = self.source[..self.position].chars().count();
         write!(f, "{} (at character {})", self.message, column + 1)?;
         if self.source.len() <= MAX_SHOWN_BYTES && !self.source.contains('\n') {
-            write!(f, "\n    {}\n    {}^", self.source, " ".repeat(column))?;
+            // What is no character to be seen might do something to the terminal.
+            let shown = self.source.replace(char::is_control, "\u{fffd}");
+            write!(f, "\n    {shown}\n    {}^", " ".repeat(column))?;
         }
         Ok(())
     }

@@ -46,6 +46,12 @@ const FOREIGN: &[(&[&str], &str)] = &[
         &["archived", "fork", "public", "visibility", "meta"],
         "only names of repositories are known: use repo:",
     ),
+    (&["ext", "extension", "filename", "dir"], "use file:, as in file:\\.go$ or file:^src/"),
+    (&["patterntype"], "a term is a regular expression; for text use lit:"),
+    (
+        &["author", "committer", "message", "before", "after", "since", "until", "diff", "commit"],
+        "what is searched is files, not their history",
+    ),
     (&["org", "user", "owner"], "use repo:, as in repo:^github\\.com/NAME/"),
 ];
 
@@ -64,10 +70,17 @@ pub(crate) fn unknown(name: &str) -> String {
     let nearest = NAMES
         .iter()
         .filter(|(known, _)| known.len() > 1)
-        .min_by_key(|(known, _)| strsim::damerau_levenshtein(known, &lower))
-        .map_or("file", |(known, _)| known);
+        .map(|(known, _)| (strsim::damerau_levenshtein(known, &lower), *known))
+        .min_by_key(|(distance, _)| *distance);
+    let (distance, nearest) = nearest.unwrap_or((0, "file"));
+    // Beyond that it is no slip of a finger.
+    let of_all = if distance * 2 > lower.len() {
+        " of content, file, repo, lang, case and others"
+    } else {
+        ""
+    };
     format!(
-        "there is no field {name}:, the nearest is {nearest}:; to search for the text itself, put it in quotes"
+        "there is no field {name}:, the nearest{of_all} is {nearest}:; to search for the text itself, put it in quotes"
     )
 }
 

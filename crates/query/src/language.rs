@@ -18,6 +18,163 @@ const SHORT: &[(&str, &str)] = &[
     ("dockerfile", "docker"),
 ];
 
+/// The languages that files are recognised to be in, in small letters: those of `gengo-language`, which
+/// has no list of them itself.
+const NAMES: &[&str] = &[
+    ".env",
+    "abap",
+    "abnf",
+    "ada",
+    "agda",
+    "arduino",
+    "assembly",
+    "astro",
+    "ats",
+    "autohotkey",
+    "batch file",
+    "c",
+    "c#",
+    "c++",
+    "ceylon",
+    "clojure",
+    "cmake",
+    "coffeescript",
+    "coldfusion",
+    "common lisp",
+    "coq",
+    "crystal",
+    "css",
+    "csv",
+    "d",
+    "dart",
+    "docker",
+    "elixir",
+    "elm",
+    "emacs lisp",
+    "emojicode",
+    "erlang",
+    "f#",
+    "forth",
+    "fortran legacy",
+    "fortran modern",
+    "gdscript",
+    "github workflow",
+    "gleam",
+    "glsl",
+    "go",
+    "go.mod",
+    "go.sum",
+    "graphql",
+    "groovy",
+    "haskell",
+    "haxe",
+    "hcl",
+    "hlsl",
+    "holyc",
+    "html",
+    "idris",
+    "ignore list",
+    "ini",
+    "java",
+    "javascript",
+    "jinja-like",
+    "json",
+    "json with comments",
+    "jsonnet",
+    "jule",
+    "julia",
+    "jupyter notebook",
+    "kotlin",
+    "llvm",
+    "lua",
+    "makefile",
+    "markdown",
+    "mermaid",
+    "moonbit",
+    "nim",
+    "nix",
+    "objective-c",
+    "ocaml",
+    "odin",
+    "openscad",
+    "org",
+    "oz",
+    "pascal",
+    "perl",
+    "php",
+    "plain text",
+    "powershell",
+    "processing",
+    "prolog",
+    "protocol buffer",
+    "pug",
+    "purescript",
+    "python",
+    "python requirements file",
+    "qml",
+    "r",
+    "racket",
+    "raku",
+    "regex",
+    "ren'py",
+    "restructured text",
+    "ruby",
+    "rust",
+    "sass",
+    "scala",
+    "scheme",
+    "shell",
+    "solidity",
+    "sql",
+    "svelte",
+    "svg",
+    "swift",
+    "systemverilog",
+    "tcl",
+    "tex",
+    "toml",
+    "tsv",
+    "typescript",
+    "typespec",
+    "vala",
+    "verilog",
+    "vhdl",
+    "vim script",
+    "visual basic",
+    "vue",
+    "webassembly",
+    "wolfram",
+    "xaml",
+    "xml",
+    "xsl",
+    "yaml",
+    "zig",
+];
+
+/// Whether there is such a language, under any of the names it goes by.
+///
+/// # Errors
+/// A sentence that names the nearest, without a full stop.
+pub fn check_language(asked: &str) -> Result<(), String> {
+    let lower = asked.trim().to_lowercase();
+    let known = NAMES.contains(&lower.as_str())
+        || SHORT.iter().any(|(short, _)| *short == lower)
+        || !Language::from_extension(&lower).is_empty();
+    if known {
+        return Ok(());
+    }
+    let nearest = NAMES
+        .iter()
+        .chain(SHORT.iter().map(|(short, _)| short))
+        .min_by_key(|name| strsim::damerau_levenshtein(name, &lower))
+        .unwrap_or(&"go");
+    Err(format!(
+        "there is no language called \"{asked}\"; the nearest is lang:{}, and the extension of its files will do, \
+         too, as in lang:rs",
+        if nearest.contains(' ') { format!("\"{nearest}\"") } else { (*nearest).to_owned() }
+    ))
+}
+
 /// The names, in small letters, of the languages that someone who says `asked` may mean: a language
 /// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
 pub(crate) fn names(asked: &str) -> Vec<String> {
@@ -36,6 +193,31 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_language_is_an_error_that_names_the_nearest() {
+        for known in ["go", "C++", "plain text", "rs", "golang", "TypeScript", "py"] {
+            assert_eq!(check_language(known), Ok(()), "{known}");
+        }
+        assert!(check_language("pyhton").unwrap_err().contains("nearest is lang:python"));
+        assert!(check_language("").is_err());
+        // The list has every language that common files are in.
+        for extension in [
+            "c", "h", "cpp", "cs", "css", "go", "html", "java", "js", "json", "kt", "lua", "m",
+            "md", "php", "pl", "py", "rb", "rs", "scala", "sh", "sql", "swift", "toml", "ts",
+            "txt", "vue", "xml", "yml", "zig", "ex", "erl", "hs", "ml", "vim", "tf", "proto",
+            "svg", "rst", "r", "jl", "dart", "clj", "tex",
+        ] {
+            for language in Language::from_extension(extension) {
+                assert_eq!(check_language(language.name()), Ok(()));
+                assert!(
+                    NAMES.contains(&language.name().to_lowercase().as_str()),
+                    "{}",
+                    language.name()
+                );
+            }
+        }
+    }
 
     #[test]
     fn names_extensions_and_short_names() {

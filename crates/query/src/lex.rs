@@ -35,11 +35,17 @@ pub(crate) struct Word {
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
+    opened_in_term: Option<usize>,
 }
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, at: 0 }
+        Self { source, at: 0, opened_in_term: None }
+    }
+
+    /// The first parenthesis so far that is open at the end of its term.
+    pub(crate) fn opened_in_term(&self) -> Option<usize> {
+        self.opened_in_term
     }
 
     /// The next token, or none at the end.
@@ -84,6 +90,7 @@ impl<'a> Lexer<'a> {
             self.slashes(&mut word, length);
             return Ok(word);
         }
+        let mut opened = Vec::new();
         if let Some((name, value)) = field_name(rest) {
             word.field = field::find(name);
             if word.field.is_none() {
@@ -96,8 +103,14 @@ impl<'a> Lexer<'a> {
                 return Err(self.error(self.at, message));
             }
             self.at += name.len() + 1;
+            // Not in a path, where slashes stand for themselves more often.
+            if matches!(word.field, Some(Field::Content | Field::Regex))
+                && let Some(length) = delimited(self.rest())
+            {
+                self.slashes(&mut word, length);
+                return Ok(word);
+            }
         }
-        let mut depth = 0;
         while let Some(c) = self.rest().chars().next() {
             match c {
                 '"' => self.quoted(&mut word)?,
@@ -107,15 +120,20 @@ impl<'a> Lexer<'a> {
                     Some(length) => self.take(&mut word, length),
                     None => self.take(&mut word, 1),
                 },
-                ')' if depth == 0 => break,
+                ')' if opened.is_empty() => break,
                 c if c.is_whitespace() => break,
                 c => {
-                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    match c {
+                        '(' => opened.push(self.at),
+                        ')' => drop(opened.pop()),
+                        _ => {}
+                    }
                     self.take(&mut word, c.len_utf8());
                 }
             }
         }
         word.origins.push(self.at);
+        self.opened_in_term = self.opened_in_term.or(opened.first().copied());
         Ok(word)
     }
 
@@ -192,10 +210,15 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether a parenthesis opens a group of terms: there is a blank in it, or a field at its beginning.
+/// Whether a parenthesis opens a group of terms: there is a blank in it, or at its beginning a field or
+/// the negation of a quoted text.
 fn opens_group(text: &str) -> bool {
-    let inner = text[1..].trim_start_matches(['(', '-']);
-    if field_name(inner).is_some_and(|(name, _)| field::find(name).is_some()) {
+    let inner = text[1..].trim_start_matches('(');
+    let positive = inner.trim_start_matches('-');
+    if field_name(positive).is_some_and(|(name, _)| field::find(name).is_some()) {
+        return true;
+    }
+    if positive.len() < inner.len() && positive.starts_with(['"', '/']) {
         return true;
     }
     let mut depth = 0;

@@ -26,6 +26,7 @@ mod trigram;
 
 pub use error::QueryError;
 pub use expr::{Atom, CompiledTerm, Expr, Program};
+pub use language::check_language;
 pub use matcher::{LineMatch, Matcher};
 pub use need::Need;
 pub use parse::{Defaults, MAX_QUERY_BYTES, MAX_TERMS, duration};

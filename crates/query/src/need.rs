@@ -64,6 +64,15 @@ impl Need {
         }
     }
 
+    /// Whether odd texts meet it.
+    pub fn names_odd(&self) -> bool {
+        match self {
+            Need::Odd => true,
+            Need::Anything | Need::Literal(_) => false,
+            Need::All(parts) | Need::Any(parts) => parts.iter().any(Need::names_odd),
+        }
+    }
+
     /// Calls `seen` with each string.
     pub fn literals<'a>(&'a self, seen: &mut impl FnMut(&'a str)) {
         match self {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::error::QueryError;
 use crate::field::Field;
+use crate::language::check_language;
 use crate::lex::{Lexer, Token, Word};
 use crate::pattern::{Case, Pattern};
 use crate::tree::{Count, Place, Query, Select, Term, Tree};
@@ -46,7 +47,14 @@ impl Query {
         let mut parser = Parser { source, tokens: Lexer::new(source), ahead: None, terms: 0 };
         let group = parser.group(0)?;
         if let Some((at, _)) = parser.peek()? {
-            let message = "there is no parenthesis that this one closes; to search for the character, write \\)";
+            // foo(a, b): the one that is meant is open in an earlier term.
+            if let Some(opened) = parser.tokens.opened_in_term() {
+                let message = "the term with this parenthesis ends at the next blank; put a term with blanks in \
+                               quotes, or lit: and quotes if it is no regular expression";
+                return Err(QueryError::new(source, opened, message));
+            }
+            let message = "there is no parenthesis that this one closes; to search for the character, write \\) or \
+                           put the text in quotes behind lit:";
             return Err(QueryError::new(source, at, message));
         }
         let mut build = Build { source, select: None, count: None, timeout: None };
@@ -274,7 +282,10 @@ impl Build<'_> {
             Some(Field::Content) => Place::Content,
             Some(Field::Path) => Place::Path,
             Some(Field::Repo) => Place::Repo,
-            Some(Field::Language) => return Ok(Tree::Language(word.text.clone())),
+            Some(Field::Language) => {
+                check_language(&word.text).map_err(|why| self.error(word.origins[0], why))?;
+                return Ok(Tree::Language(word.text.clone()));
+            }
             _ => Place::Anywhere,
         };
         let pattern = if word.field == Some(Field::Literal) {

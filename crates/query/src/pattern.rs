@@ -134,13 +134,16 @@ fn advice(error: &ast::ErrorKind) -> String {
         ast::ErrorKind::GroupUnopened => "write \\) for the character",
         ast::ErrorKind::ClassUnclosed => "write \\[ for the character",
         ast::ErrorKind::RepetitionMissing => {
-            "there is nothing to repeat; write \\*, \\+, \\? or \\{ for the character"
+            "there is nothing to repeat; write \\*, \\+, \\? or \\{ for the character, and .* for what * is in a file name"
         }
         ast::ErrorKind::RepetitionCountUnclosed
         | ast::ErrorKind::RepetitionCountInvalid
         | ast::ErrorKind::RepetitionCountDecimalEmpty => "write \\{ for the character",
         ast::ErrorKind::UnsupportedLookAround => {
             "combine terms instead: foo -bar finds files with foo and without bar"
+        }
+        ast::ErrorKind::EscapeUnexpectedEof => {
+            "write \\\\ for the backslash itself, in quotes \\\\\\\\"
         }
         ast::ErrorKind::EscapeUnrecognized => "write \\\\ for the backslash itself",
         _ => return error.to_string(),

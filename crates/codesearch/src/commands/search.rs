@@ -58,17 +58,16 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
 
 fn request(args: &SearchArgs) -> Result<Request> {
     let mut query = query(args)?;
-    if let Some(limit) = args.limit {
+    // What the query itself says goes before what is said beside it.
+    if let (Some(limit), None) = (args.limit, query.count) {
         query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
     }
-    query.timeout = args.timeout.or(query.timeout);
+    query.timeout = query.timeout.or(args.timeout);
     if args.files_with_matches && query.select == Select::Lines {
         query.select = Select::Files;
     }
     let narrow = Narrow { repos: &args.repo, files: &args.file, languages: &args.lang };
-    let query = narrow.apply(query).map_err(|(kind, error)| {
-        anyhow::anyhow!("--{kind} is not a regular expression: {error}")
-    })?;
+    let query = narrow.apply(query).map_err(|(kind, why)| anyhow::anyhow!("--{kind}: {why}"))?;
     let mut request = Request::new(&query)?;
     request.context =
         (args.before_context.unwrap_or(args.context), args.after_context.unwrap_or(args.context));
@@ -88,9 +87,14 @@ fn query(args: &SearchArgs) -> Result<Query> {
     let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
     let patterns: Vec<Pattern> =
         regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
+    if let [first, second, ..] = &*args.query {
+        anyhow::bail!(
+            "a query is one argument: put it in quotes, as in codesearch search '{first} {second}'"
+        );
+    }
     let typed = args
         .query
-        .as_deref()
+        .first()
         .map(|text| Query::parse(text, Defaults { case, multiline: args.multiline }));
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {

@@ -50,6 +50,7 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/search", get(search::search))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/syntax", get(syntax))
         .route("/static/style.css", get(style))
         .fallback(|| async { Failure::not_found() })
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
@@ -60,6 +61,11 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
 async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
     server.searcher.catalog().await?;
     Ok("ready\n")
+}
+
+/// What a query can say.
+async fn syntax() -> &'static str {
+    include_str!("../../../../docs/syntax.md")
 }
 
 async fn style() -> impl IntoResponse {

@@ -332,9 +332,9 @@ fn request(asked: &Asked) -> Result<Request, Failure> {
         query.timeout = Some(timeout);
     }
     let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
-    let query = narrow.apply(query).map_err(|(kind, error)| {
-        Failure::bad_request(format!("{kind}= is not a regular expression: {}", error.message))
-    })?;
+    let query = narrow
+        .apply(query)
+        .map_err(|(kind, why)| Failure::bad_request(format!("{kind}=: {why}")))?;
     let mut request = Request::new(&query)?;
     request.skipped = true;
     Ok(request)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use engine::search::{FileMatch, Request, Stats, Stopped};
-use query::{CompiledTerm, rarest};
+use query::{CompiledTerm, Plan, rarest};
 use serde_json::{Value, json};
 
 use super::{Printer, skipped};
@@ -33,6 +33,12 @@ impl Printer for Explain {
         let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
         writeln!(out, "query       {}", program.tree)?;
         writeln!(out, "plan        {}", self.request.plan())?;
+        if self.request.plan() == Plan::Scan {
+            writeln!(
+                out,
+                "            (no index can help: every file is looked at, until the limit is reached)"
+            )?;
+        }
         for term in &program.terms {
             writeln!(
                 out,
@@ -40,6 +46,12 @@ impl Printer for Explain {
                 term.name,
                 term.need,
                 looked_up(term, self.loose)
+            )?;
+        }
+        if program.terms.iter().any(|term| term.need.names_odd()) {
+            writeln!(
+                out,
+                "            (odd: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
             )?;
         }
         writeln!(

@@ -69,6 +69,8 @@ impl Printer for Json {
         let data = json!({
             "elapsed_total": elapsed(stats_.duration),
             "stats": stats(self.totals, stats_.duration),
+            // Beyond what ripgrep says.
+            "complete": stats_.stopped.is_none(),
         });
         writeln!(out, "{}", json!({ "data": data, "type": "summary" }))
     }

@@ -47,10 +47,18 @@ fn patterns_that_are_none() {
         assert!(complaint(fixture.run(&["search", pattern])).contains("(at character "));
         assert!(complaint(fixture.run(&["search", "-e", pattern])).contains("(at character "));
     }
-    assert!(
-        complaint(fixture.run(&["search", "a", "--repo", "("]))
-            .starts_with("--repo is not a regular")
-    );
+    for (args, expected) in [
+        (&["a", "--repo", "("][..], "--repo: unclosed group"),
+        (&["a", "--file", r"(\w{500}){50}"], "--file: the pattern is too large"),
+        (
+            &["a", "--lang", "klingon"],
+            "--lang: there is no language called \"klingon\"; the nearest is",
+        ),
+        (&["a", "b"], "a query is one argument: put it in quotes, as in codesearch search 'a b'"),
+    ] {
+        let told = complaint(fixture.run(&[&["search"], args].concat()));
+        assert!(told.starts_with(expected), "{told}");
+    }
 }
 
 #[test]

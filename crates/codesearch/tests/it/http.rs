@@ -114,6 +114,8 @@ fn errors_have_a_status_and_a_sentence() {
         ("/search?q=a&timeout=never", 400),
         ("/search?q=a+or", 400),
         ("/search?q=fiel:a", 400),
+        ("/search?q=a&lang=klingon", 400),
+        ("/search?q=lang:go%00", 400),
         ("/nowhere", 404),
         ("/../../etc/passwd", 404),
     ] {
@@ -127,6 +129,14 @@ fn errors_have_a_status_and_a_sentence() {
     for odd in ["%FF%FE", "%00", "%", "%C3%A9%00", "%F0%9F%9A%A2"] {
         let (status, _) = server.json(&format!("/search?q={odd}"));
         assert!(matches!(status, 200 | 400), "{odd}: {status}");
+    }
+    // A NUL cannot be in a statement, nor in a file.
+    for nul in ["fu%00nc", "f:a%00b"] {
+        let (_, answer) = server.json(&format!("/search?q={nul}"));
+        assert_eq!(
+            (&answer["stats"]["complete"], &answer["stats"]["files"]),
+            (&json!(true), &json!(0))
+        );
     }
     let answer =
         raw(server.address, b"POST /search HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");

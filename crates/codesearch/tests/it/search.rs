@@ -36,6 +36,10 @@ fn context_and_headings() {
         fixture.run(&["search", "-C1", "--file", "a.go", "func"]).out,
         "one/a.go-2-\none/a.go:3:func A() {\none/a.go-4-\treturn\n--\none/a.go-6-\none/a.go:7:func B() {\none/a.go-8-}\n"
     );
+    // Any number will do.
+    let all =
+        fixture.run(&["search", "-C18446744073709551615", "--file", "a.go", "func A"]).code(0);
+    assert_eq!(all.out.lines().count(), 8);
     assert_eq!(
         fixture
             .run(&["search", "-A1", "-B0", "--heading", "--color=always", "--file", "b.py", "def"])
@@ -58,7 +62,7 @@ fn filters() {
     );
     assert_eq!(fixture.search(&["-l", "--lang", "python", "func"]), ["one/b.py"]);
     assert_eq!(fixture.search(&["-l", "--lang", "python", "--brute", "func"]), ["one/b.py"]);
-    assert!(fixture.search(&["-l", "--lang", "cobol", "func"]).is_empty());
+    assert!(fixture.search(&["-l", "--lang", "haskell", "func"]).is_empty());
 }
 
 #[test]
