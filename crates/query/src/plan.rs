@@ -124,7 +124,7 @@ impl Plan {
     }
 
     /// How many of 1000 files (of the size of a chunk) it is likely to find, at most.
-    fn frequency(&self) -> u32 {
+    pub fn frequency(&self) -> u32 {
         match self {
             Plan::Scan => 1000,
             Plan::Lookup(Lookup { index: Index::Paths, need, .. }) => {

@@ -91,11 +91,13 @@ pub fn rarest(literal: &str) -> Vec<&str> {
     if literal.chars().any(|c| !c.is_ascii() && c.is_alphanumeric()) {
         return vec![literal];
     }
-    let mut all = trigrams(literal);
-    all.sort_by_key(Trigram::frequency);
+    // Neighbours say much the same, so of equally rare ones take some that are far apart: steps of the
+    // golden ratio go through the literal evenly.
+    let mut all: Vec<(usize, Trigram)> = trigrams(literal).into_iter().enumerate().collect();
+    all.sort_by_key(|(place, trigram)| (trigram.frequency(), place * 618 % 1000));
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut chosen: Vec<&str> = Vec::new();
-    for trigram in &all {
+    for (_, trigram) in &all {
         if chosen.len() < LOOKED_UP && !chosen.contains(&trigram.text.as_str()) {
             chosen.push(&trigram.text);
             spans.push(trigram.span.clone());
@@ -153,6 +155,7 @@ mod tests {
         check("var", &["var"]);
         check("fmt.println", &["fmt.", "ntln"]);
         check("getelementbyid", &["ntbyid"]);
+        check("ac8ac5d63b66b83b90ce41a2d4061635", &["ac8", "5d6", "83b", "061"]);
         check("naïve", &["naïve"]);
         check("aaaaaaaaaaaa", &["aaa"]);
     }
