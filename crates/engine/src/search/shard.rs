@@ -23,7 +23,7 @@ const MAX_BATCH: usize = 2048;
 
 /// Bytes of text that are loaded and verified at once, about. What is found in them takes several
 /// times as much at worst.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many chunks a blob is taken to have that is read as a whole.
 const CHUNKS_PER_BLOB: usize = 4;
