@@ -32,8 +32,8 @@ impl Lease {
         epoch: Epoch,
         lookups: &[&Lookup],
     ) -> Result<Vec<Found>> {
-        let statement = Statement::of(lookups, self.loose());
-        let mut query = sqlx::query(AssertSqlSafe(statement.sql)).bind(shard.0).bind(epoch.0);
+        let statement = Statement::of(shard, lookups, self.loose());
+        let mut query = sqlx::query(AssertSqlSafe(statement.sql)).bind(epoch.0);
         for pattern in statement.patterns {
             // The loose operator takes the pattern as bytes, ILIKE as text.
             query = if statement.loose {
@@ -71,31 +71,39 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
     })
 }
 
-/// A statement under construction. Its first parameters are the shard and the epoch.
+/// A statement under construction. Its first parameter is the epoch.
+///
+/// It names the partitions: with the shard as a parameter, planning would go through all of them and
+/// take four times as long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
+    shard: ShardId,
     loose: bool,
     sql: String,
     patterns: Vec<String>,
 }
 
 impl Statement {
-    fn of(lookups: &[&Lookup], loose: bool) -> Self {
+    fn of(shard: ShardId, lookups: &[&Lookup], loose: bool) -> Self {
         let mut columns = Vec::new();
-        let mut statement = Self { loose, sql: String::new(), patterns: Vec::new() };
+        let mut statement = Self { shard, loose, sql: String::new(), patterns: Vec::new() };
         for (i, lookup) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
             match lookup.index {
                 Index::Chunks => {
                     columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
-                    statement.sql.push_str(
-                        "(select array_agg(n) n, array_agg(blob) b from chunks where shard = $1 and ",
+                    let _ = write!(
+                        statement.sql,
+                        "(select array_agg(n) n, array_agg(blob) b from {} where ",
+                        shard.chunks()
                     );
                     statement.condition("contents", &lookup.need);
                 }
                 Index::Paths => {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
-                    statement.sql.push_str(
-                        "(select array_agg(blob) b from files where shard = $1 and born <= $2 and died > $2 and ",
+                    let _ = write!(
+                        statement.sql,
+                        "(select array_agg(blob) b from {} where born <= $1 and died > $1 and ",
+                        shard.files()
                     );
                     statement.condition("path", &lookup.need);
                 }
@@ -121,7 +129,7 @@ impl Statement {
                 } else {
                     like_pattern(text)
                 });
-                let parameter = self.patterns.len() + 2;
+                let parameter = self.patterns.len() + 1;
                 let operator = if self.loose { "@~~" } else { "ilike" };
                 let _ = write!(self.sql, "{column} {operator} ${parameter}");
             }
@@ -143,7 +151,7 @@ impl Statement {
                 self.join(parts, " union ", Self::blobs);
             }
             Need::Anything | Need::Odd | Need::Literal(_) | Need::Any(_) => {
-                self.sql.push_str("select blob from chunks where shard = $1 and ");
+                let _ = write!(self.sql, "select blob from {} where ", self.shard.chunks());
                 self.condition("contents", need);
             }
         }
@@ -201,7 +209,7 @@ mod tests {
 
     fn check(index: Index, need: Need, loose: bool, sql: &str, patterns: &[&str]) {
         let lookup = Lookup { index, terms: vec![0], need };
-        let statement = Statement::of(&[&lookup], loose);
+        let statement = Statement::of(ShardId(7), &[&lookup], loose);
         assert_eq!(statement.sql, sql);
         assert_eq!(statement.patterns, patterns);
     }
@@ -217,15 +225,15 @@ mod tests {
             Need::Any(vec![Need::All(vec![literal("foo"), literal("b_r")]), Need::Odd]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
-             from chunks where shard = $1 and ((contents @~~ $3 and contents @~~ $4) or odd)) t0",
-            &["%foo%", "%b\\_r%"],
+             from chunks_007 where ((contents @~~ $2 and contents @~~ $3) or odd)) t0",
+            &["%foo%", "%\\_r%"],
         );
         check(
             Index::Paths,
             literal("fmt.println"),
             true,
-            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files \
-             where shard = $1 and born <= $2 and died > $2 and path @~~ $3) t0",
+            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
+             where born <= $1 and died > $1 and path @~~ $2) t0",
             &["%fmt.%ntln%"],
         );
         check(
@@ -233,8 +241,8 @@ mod tests {
             Need::All(vec![literal("foo"), literal("bar")]),
             false,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
-             (select blob from chunks where shard = $1 and contents ilike $3 \
-             intersect select blob from chunks where shard = $1 and contents ilike $4)) texts) t0",
+             (select blob from chunks_007 where contents ilike $2 \
+             intersect select blob from chunks_007 where contents ilike $3)) texts) t0",
             &["%foo%", "%bar%"],
         );
     }

@@ -1,4 +1,11 @@
 //! Loading, in batches, what a page of results shows: files, chunks, whole texts.
+//!
+//! The statements name the partitions, so that planning does not go through all of them; the shard is
+//! still a condition, since it leads the keys.
+
+use std::ops::Range;
+
+use sqlx::AssertSqlSafe;
 
 use crate::error::Result;
 use crate::lease::Lease;
@@ -57,22 +64,22 @@ impl Lease {
         let blobs: Option<Vec<i32>> = blobs.map(|blobs| blobs.iter().map(|b| b.0).collect());
         let repos: Option<Vec<i32>> =
             filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
-        let condition = if blobs.is_some() { "blob = any($2)" } else { "$2::int[] is null" };
+        let condition = if blobs.is_some() { "blob = any($1)" } else { "$1::int[] is null" };
         let sql = format!(
-            "select blob, bytes, repo, path, language from files
-             where shard = $1 and {condition} and born <= $3 and died > $3
-               and ($4::int[] is null or repo = any($4))
-               and ($5::text[] is null or lower(language) = any($5))"
+            "select blob, bytes, repo, path, language from {}
+             where shard = {} and {condition} and born <= $2 and died > $2
+               and ($3::int[] is null or repo = any($3))
+               and ($4::text[] is null or lower(language) = any($4))",
+            shard.files(),
+            shard.0
         );
-        let rows: Vec<(i32, i32, i32, String, Option<String>)> =
-            sqlx::query_as(sqlx::AssertSqlSafe(sql))
-                .bind(shard.0)
-                .bind(blobs)
-                .bind(filter.epoch.0)
-                .bind(repos)
-                .bind(filter.languages.as_deref())
-                .fetch_all(self.conn())
-                .await?;
+        let rows: Vec<(i32, i32, i32, String, Option<String>)> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(blobs)
+            .bind(filter.epoch.0)
+            .bind(repos)
+            .bind(filter.languages.as_deref())
+            .fetch_all(self.conn())
+            .await?;
         let mut files: Vec<File> = rows
             .into_iter()
             .map(|(blob, bytes, repo, path, language)| File {
@@ -89,28 +96,41 @@ impl Lease {
 
     /// The chunks with these numbers, in order.
     pub async fn chunks(&mut self, shard: ShardId, numbers: &[i32]) -> Result<Vec<Chunk>> {
-        let rows = sqlx::query_as(
-            "select n, blob, line, start, contents from chunks where shard = $1 and n = any($2)",
-        )
-        .bind(shard.0)
-        .bind(numbers)
-        .fetch_all(self.conn())
-        .await?;
+        let sql = format!(
+            "select n, blob, line, start, contents from {} where shard = {} and n = any($1)",
+            shard.chunks(),
+            shard.0
+        );
+        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(numbers).fetch_all(self.conn()).await?;
+        Ok(in_order(rows))
+    }
+
+    /// The chunks whose numbers are in a range, in order.
+    pub async fn chunk_range(&mut self, shard: ShardId, numbers: Range<i32>) -> Result<Vec<Chunk>> {
+        let sql = format!(
+            "select n, blob, line, start, contents from {} where shard = {} and n >= $1 and n < $2",
+            shard.chunks(),
+            shard.0
+        );
+        let rows = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(numbers.start)
+            .bind(numbers.end)
+            .fetch_all(self.conn())
+            .await?;
         Ok(in_order(rows))
     }
 
     /// All chunks of these blobs, in order.
     pub async fn blobs(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<Chunk>> {
         let ids: Vec<i32> = blobs.iter().map(|b| b.0).collect();
-        let rows = sqlx::query_as(
+        let sql = format!(
             "select c.n, c.blob, c.line, c.start, c.contents
-             from blobs b join chunks c on c.shard = $1 and c.n >= b.id and c.n < b.id + b.chunks
-             where b.shard = $1 and b.id = any($2)",
-        )
-        .bind(shard.0)
-        .bind(ids)
-        .fetch_all(self.conn())
-        .await?;
+             from blobs b join {} c on c.shard = {1} and c.n >= b.id and c.n < b.id + b.chunks
+             where b.shard = {1} and b.id = any($1)",
+            shard.chunks(),
+            shard.0
+        );
+        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(self.conn()).await?;
         Ok(in_order(rows))
     }
 }

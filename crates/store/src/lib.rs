@@ -29,6 +29,18 @@ pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
+impl ShardId {
+    /// The name of its partition of `chunks`.
+    pub(crate) fn chunks(self) -> String {
+        format!("chunks_{:03}", self.0)
+    }
+
+    /// The name of its partition of `files`.
+    pub(crate) fn files(self) -> String {
+        format!("files_{:03}", self.0)
+    }
+}
+
 /// A blob in its shard: the number of its first chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId(pub i32);
