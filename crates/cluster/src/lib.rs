@@ -22,6 +22,7 @@ mod server;
 mod user;
 
 pub use builds::{Build, Source};
+pub use server::machine_memory;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -87,13 +87,17 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     fs::rename(&fresh, &data).map_err(io("cannot create", &data))
 }
 
-/// Writes the settings this program stands for. `local.conf` beside them is the operator's.
-fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+/// Bytes of memory of the machine, or of the control group that this program may not leave.
+pub fn machine_memory() -> u64 {
     let mut system = System::new();
     system.refresh_memory();
     let machine = system.total_memory();
-    let memory =
-        system.cgroup_limits().map_or(machine, |limits| limits.total_memory.min(machine)) / MIB;
+    system.cgroup_limits().map_or(machine, |limits| limits.total_memory.min(machine))
+}
+
+/// Writes the settings this program stands for. `local.conf` beside them is the operator's.
+fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+    let memory = machine_memory() / MIB;
     let compression =
         if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
     let text = format!(

@@ -256,6 +256,10 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 for any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
+    /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
+    /// machine's memory]
+    #[arg(long, value_name = "MIB")]
+    pub(crate) cache: Option<u64>,
 }
 
 #[derive(Args, Debug)]

@@ -46,6 +46,10 @@ pub struct Shard {
     pub id: ShardId,
     /// Bytes of text in it.
     pub bytes: i64,
+    /// The first epoch with files in it.
+    pub since: Epoch,
+    /// All its chunks have smaller numbers.
+    pub chunks: i32,
 }
 
 /// A repository, as a search needs it.
@@ -86,11 +90,12 @@ impl Store {
         // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<(i16, i64)> =
-            sqlx::query_as("select shard, bytes from shards where live_from <= $1 order by shard")
-                .bind(epoch.0)
-                .fetch_all(&mut *tx)
-                .await?;
+        let shards: Vec<(i16, i64, i32, i32)> = sqlx::query_as(
+            "select shard, bytes, live_from, chunks from shards where live_from <= $1 order by shard",
+        )
+        .bind(epoch.0)
+        .fetch_all(&mut *tx)
+        .await?;
         let repos: Vec<(i32, String, Vec<i16>)> =
             sqlx::query_as("select id, name, shards from repos where indexed_at is not null")
                 .fetch_all(&mut *tx)
@@ -105,7 +110,12 @@ impl Store {
             epoch,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes)| Shard { id: ShardId(id), bytes })
+                .map(|(id, bytes, since, chunks)| Shard {
+                    id: ShardId(id),
+                    bytes,
+                    since: Epoch(since),
+                    chunks,
+                })
                 .collect(),
             repos: repos
                 .into_iter()

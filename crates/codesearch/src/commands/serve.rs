@@ -1,5 +1,6 @@
 //! `codesearch serve`: answer searches over HTTP until told to stop.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     let listener = bind(args.listen)?;
-    serve(Database::open(database, connections())?, listener)
+    serve(Database::open(database, connections())?, listener, args)
 }
 
 /// Takes the port before anything slow is begun.
@@ -44,15 +45,27 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8> {
+pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeArgs) -> Result<u8> {
     let address = listener.local_addr()?;
-    let searcher = Arc::new(Searcher::new(database.store.clone(), cores()));
+    let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
+    let searcher = Searcher::new(database.store.clone(), cores()).with_texts(cache);
+    let searcher = Arc::new(searcher);
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
     let done = database.runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
+        let reader = Arc::clone(&searcher);
+        let reading = tokio::spawn(async move {
+            let mut done = HashMap::new();
+            loop {
+                if let Err(error) = reader.read_ahead(&mut done).await {
+                    tracing::debug!("texts could not be read ahead: {error}");
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move {
             loop {
@@ -71,8 +84,10 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener) -> Result<u8>
         let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
             .with_graceful_shutdown(stop)
             .await;
-        watching.abort();
-        let _ = watching.await;
+        for task in [watching, reading] {
+            task.abort();
+            let _ = task.await;
+        }
         served
     });
     drop(searcher);

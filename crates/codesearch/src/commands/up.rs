@@ -25,7 +25,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         }
     });
     match done {
-        Ok(true) => serve::serve(database, listener),
+        Ok(true) => serve::serve(database, listener, &args.serve),
         Ok(false) => {
             database.close();
             Ok(crate::INTERRUPTED)

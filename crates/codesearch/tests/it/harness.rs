@@ -151,8 +151,13 @@ impl Fixture {
 
     /// Starts a server on a free port.
     pub(crate) fn serve(&self) -> Server {
+        self.serve_with(&[])
+    }
+
+    /// The same, with options.
+    pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
         let mut child = self
-            .command(&["serve", "--listen", "127.0.0.1:0"])
+            .command(&[&["serve", "--listen", "127.0.0.1:0"], options].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

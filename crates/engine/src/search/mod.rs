@@ -11,16 +11,17 @@ mod context;
 mod select;
 mod shard;
 mod stats;
+mod texts;
 mod verify;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
-use store::{Catalog, RepoId, Store};
+use store::{Catalog, Chunk, Epoch, RepoId, Shard, ShardId, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
@@ -28,9 +29,13 @@ use select::Scope;
 use shard::{ShardSearch, Told};
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
+use texts::{Place, Texts};
 
 /// Batches of files that a shard may be ahead of who reads them.
 const AHEAD: usize = 1;
+
+/// Chunks that are read ahead at once.
+const READ_AHEAD: i32 = 1024;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -197,12 +202,49 @@ pub struct Searcher {
     /// How many shards one search asks at a time.
     parallel: usize,
     catalog: RwLock<Option<Arc<Catalog>>>,
+    texts: Option<Arc<Texts>>,
 }
 
 impl Searcher {
     /// Asks `parallel` shards at a time.
     pub fn new(store: Store, parallel: usize) -> Self {
-        Self { store, parallel, catalog: RwLock::new(None) }
+        Self { store, parallel, catalog: RwLock::new(None), texts: None }
+    }
+
+    /// Keeps up to `bytes` of texts, compressed, in memory.
+    #[must_use]
+    pub fn with_texts(mut self, bytes: u64) -> Self {
+        self.texts = (bytes > 0).then(|| Arc::new(Texts::new(bytes)));
+        self
+    }
+
+    /// Reads texts into memory that are not there yet, shard by shard, until there is no room for
+    /// more. `done` remembers up to which chunk each shard was read.
+    pub async fn read_ahead(
+        &self,
+        done: &mut HashMap<(ShardId, Epoch), i32>,
+    ) -> Result<(), store::Error> {
+        let Some(texts) = &self.texts else { return Ok(()) };
+        let catalog = self.catalog().await?;
+        done.retain(|(id, since), _| {
+            catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, *since))
+        });
+        for shard in &catalog.shards {
+            let from = done.entry((shard.id, shard.since)).or_default();
+            while *from < shard.chunks {
+                let (used, room) = texts.fill();
+                if used > room / 10 * 9 {
+                    return Ok(());
+                }
+                let upto = shard.chunks.min(*from + READ_AHEAD);
+                let mut lease = self.store.lease().await?;
+                let chunks = lease.chunk_range(shard.id, *from..upto).await?;
+                lease.done();
+                keep(texts, shard, chunks).await;
+                *from = upto;
+            }
+        }
+        Ok(())
     }
 
     /// The database that is searched.
@@ -294,7 +336,8 @@ impl Searcher {
                     scope: Arc::clone(&scope),
                     request: Arc::clone(request),
                     shared: Arc::clone(shared),
-                    shard: *shard,
+                    texts: self.texts.clone(),
+                    shard: shard.clone(),
                     plan: Arc::clone(plan),
                 };
                 tasks.spawn(search.run(send));
@@ -349,6 +392,17 @@ impl Searcher {
         tasks.detach_all();
         Ok(Some((catalog, scope)))
     }
+}
+
+/// Compresses and keeps chunks, on a thread for such work.
+async fn keep(texts: &Arc<Texts>, shard: &Shard, chunks: Vec<Chunk>) {
+    let (texts, id, since) = (Arc::clone(texts), shard.id, shard.since);
+    let work = tokio::task::spawn_blocking(move || {
+        for chunk in &chunks {
+            texts.keep(id, since, chunk);
+        }
+    });
+    work.await.expect("compressing does not panic");
 }
 
 /// When a search must end. It stands still while who asked for the search is not ready for more.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::{Atom, Expr, Plan, Program};
-use store::{Catalog, FileFilter, RepoId, ShardId};
+use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
 
 /// Where a search looks.
 #[derive(Debug)]
 pub(crate) struct Scope {
     /// The shards that can hold what is searched for, in order, each with its plan.
-    pub(crate) shards: Vec<(ShardId, Arc<Plan>)>,
+    pub(crate) shards: Vec<(Shard, Arc<Plan>)>,
     /// Which files of them.
     pub(crate) files: FileFilter,
     /// The terms that are matched with names of repositories.
@@ -41,7 +41,7 @@ impl Scope {
         if scope.repo_terms.is_empty() {
             if program.expr != Expr::Const(false) {
                 let plan = plan(&program.expr);
-                let all = catalog.shards.iter().map(|shard| (shard.id, Arc::clone(&plan)));
+                let all = catalog.shards.iter().map(|shard| (shard.clone(), Arc::clone(&plan)));
                 scope.shards = all.collect();
             }
             return scope;
@@ -73,7 +73,7 @@ impl Scope {
             let Some(agreed) = left.get(&shard.id) else { continue };
             let known = |atom| scope.repo_term(atom).and_then(|i| agreed[i]);
             let plan = plans.entry(agreed).or_insert_with(|| plan(&program.expr.resolve(&known)));
-            scope.shards.push((shard.id, Arc::clone(plan)));
+            scope.shards.push((shard.clone(), Arc::clone(plan)));
         }
         scope.files.repos = (chosen.len() < catalog.repos.len()).then_some(chosen);
         scope

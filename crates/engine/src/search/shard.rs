@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::{Atom, Plan, Select};
-use store::{BlobId, Catalog, Chunk, File, Lease, RepoId, ShardId, Store};
+use store::{BlobId, Catalog, Chunk, File, Lease, RepoId, Shard, Store};
 use tokio::sync::mpsc;
 
 use super::candidates::{Candidates, List};
 use super::select::Scope;
 use super::stats::Phase;
 use super::verify::{Hit, Unit, apart, merge, verify};
-use super::{FileMatch, Line, Request, Shared, context};
+use super::{FileMatch, Line, Place, Request, Shared, Texts as Kept, context, keep};
 
 /// Chunks that are loaded and verified first. The next batches are each four times as large, so
 /// that a search that stops at a limit loads little and one that goes on makes few round trips.
@@ -53,7 +53,8 @@ pub(crate) struct ShardSearch {
     pub(crate) scope: Arc<Scope>,
     pub(crate) request: Arc<Request>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) shard: ShardId,
+    pub(crate) texts: Option<Arc<Kept>>,
+    pub(crate) shard: Shard,
     pub(crate) plan: Arc<Plan>,
 }
 
@@ -101,12 +102,12 @@ impl ShardSearch {
         }
         let counters = &self.shared.counters;
         let mut lease = self.store.lease().await?;
-        let asking = Candidates::ask(&mut lease, self.shard, self.catalog.epoch, &self.plan);
+        let asking = Candidates::ask(&mut lease, self.shard.id, self.catalog.epoch, &self.plan);
         let candidates = counters.time(Phase::Lookup, asking).await?;
         counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         let mut all = None;
         if candidates.blobs.is_none() {
-            let files = lease.files(self.shard, None, &self.scope.files);
+            let files = lease.files(self.shard.id, None, &self.scope.files);
             all = Some(counters.time(Phase::Files, files).await?);
         }
         // Given back before anything is sent, here and below: who waits to send while he holds a
@@ -153,7 +154,7 @@ impl ShardSearch {
         let files = match batch.files.take() {
             Some(files) => files,
             None => {
-                let files = lease.files(self.shard, Some(&batch.blobs), &self.scope.files);
+                let files = lease.files(self.shard.id, Some(&batch.blobs), &self.scope.files);
                 counters.time(Phase::Files, files).await?
             }
         };
@@ -175,6 +176,8 @@ impl ShardSearch {
     ) -> Result<Vec<FileMatch>, store::Error> {
         let counters = &self.shared.counters;
         let open = group.open;
+        let sizes_of: HashMap<BlobId, usize> =
+            open.iter().map(|open| (open.file.blob, open.file.bytes as usize)).collect();
         // First the chunks that were named, as far as they matter.
         let mut texts = Texts::default();
         let wanted = self.wanted(&open, &texts, candidates);
@@ -192,7 +195,7 @@ impl ShardSearch {
         }
         if !numbers.is_empty() {
             let ns: Vec<i32> = numbers.keys().copied().collect();
-            let chunks = counters.time(Phase::Load, lease.chunks(self.shard, &ns)).await?;
+            let chunks = counters.time(Phase::Load, self.chunks(lease, ns)).await?;
             let units = chunks
                 .into_iter()
                 .map(|chunk| {
@@ -213,9 +216,9 @@ impl ShardSearch {
         });
         let mut whole = HashMap::new();
         if !wanted.is_empty() {
-            let blobs: Vec<BlobId> = wanted.keys().copied().collect();
-            let chunks = counters.time(Phase::Load, lease.blobs(self.shard, &blobs)).await?;
-            let mut units = whole_blobs(chunks);
+            let blobs = wanted.keys().copied();
+            let load = self.blobs(lease, sizes(blobs, &sizes_of));
+            let mut units = whole_blobs(counters.time(Phase::Load, load).await?);
             for unit in &mut units {
                 unit.terms.clone_from(&wanted[&unit.blob]);
             }
@@ -238,13 +241,65 @@ impl ShardSearch {
                 .map(|(blob, _)| *blob)
                 .collect();
             if !missing.is_empty() {
-                let missing: Vec<BlobId> = missing.into_iter().collect();
-                let chunks = counters.time(Phase::Load, lease.blobs(self.shard, &missing)).await?;
+                let load = self.blobs(lease, sizes(missing.into_iter(), &sizes_of));
+                let chunks = counters.time(Phase::Load, load).await?;
                 whole.extend(whole_blobs(chunks).into_iter().map(|unit| (unit.blob, unit.text)));
             }
             context::add(&mut found, &whole, self.request.context);
         }
         Ok(found.into_iter().map(|(_, file)| file).collect())
+    }
+
+    /// Chunks by their numbers, in order: from memory, and what is not there from the database.
+    async fn chunks(
+        &self,
+        lease: &mut Lease,
+        numbers: Vec<i32>,
+    ) -> Result<Vec<Chunk>, store::Error> {
+        let Some(texts) = &self.texts else { return lease.chunks(self.shard.id, &numbers).await };
+        let (mut chunks, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
+        for n in numbers {
+            match texts.get(self.place(n)) {
+                Some(chunk) => chunks.push(chunk),
+                None => missing.push(n),
+            }
+        }
+        if !missing.is_empty() {
+            let read = lease.chunks(self.shard.id, &missing).await?;
+            chunks.extend(read.iter().cloned());
+            keep(texts, &self.shard, read).await;
+        }
+        chunks.sort_unstable_by_key(|chunk| chunk.n);
+        Ok(chunks)
+    }
+
+    /// All chunks of some blobs, each with its size in bytes, in order: from memory, and what is not
+    /// there from the database.
+    async fn blobs(
+        &self,
+        lease: &mut Lease,
+        blobs: Vec<(BlobId, usize)>,
+    ) -> Result<Vec<Chunk>, store::Error> {
+        let (mut chunks, mut missing) = (Vec::new(), Vec::new());
+        for (blob, bytes) in blobs {
+            match self.texts.as_ref().and_then(|texts| texts.blob(self.place(blob.0), bytes)) {
+                Some(whole) => chunks.extend(whole),
+                None => missing.push(blob),
+            }
+        }
+        if !missing.is_empty() {
+            let read = lease.blobs(self.shard.id, &missing).await?;
+            chunks.extend(read.iter().cloned());
+            if let Some(texts) = &self.texts {
+                keep(texts, &self.shard, read).await;
+            }
+        }
+        chunks.sort_unstable_by_key(|chunk| chunk.n);
+        Ok(chunks)
+    }
+
+    fn place(&self, n: i32) -> Place {
+        Place { shard: self.shard.id, since: self.shard.since, n }
     }
 
     fn open(&self, file: File) -> Open {
@@ -497,6 +552,13 @@ impl<'a> Batches<'a> {
         }
         Some(batch)
     }
+}
+
+fn sizes(
+    blobs: impl Iterator<Item = BlobId>,
+    sizes: &HashMap<BlobId, usize>,
+) -> Vec<(BlobId, usize)> {
+    blobs.map(|blob| (blob, sizes.get(&blob).copied().unwrap_or_default())).collect()
 }
 
 fn unit(chunk: Chunk, terms: Vec<usize>) -> Unit {
