@@ -1,6 +1,6 @@
 //! Candidates: which blobs of a shard can match, and of each term the chunks in which it can.
 
-use query::{Lookup, Plan};
+use query::{Atom, Index, Lookup, Plan};
 use store::{BlobId, Epoch, Found, Lease, ShardId};
 
 /// When so few blobs are left, reading all of them is cheaper than asking the index for another term,
@@ -14,6 +14,8 @@ pub(crate) struct Candidates {
     pub(crate) blobs: Option<Vec<BlobId>>,
     /// For some terms, all chunks in which they can match.
     pub(crate) lists: Vec<List>,
+    /// For some atoms, all blobs for whose files they can hold, ascending.
+    within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
 
 /// All chunks of a shard in which one of some terms can match.
@@ -32,9 +34,17 @@ impl Candidates {
         epoch: Epoch,
         plan: &Plan,
     ) -> Result<Self, store::Error> {
-        let mut asking = Asking { lease, shard, epoch, lists: Vec::new() };
+        let mut asking = Asking { lease, shard, epoch, lists: Vec::new(), within: Vec::new() };
         let blobs = asking.follow(plan).await?;
-        Ok(Self { blobs, lists: asking.lists })
+        Ok(Self { blobs, lists: asking.lists, within: asking.within })
+    }
+
+    /// Whether an atom is known not to hold for any file with a blob.
+    pub(crate) fn rules_out(&self, blob: BlobId, atom: Atom) -> bool {
+        let without = |(atoms, blobs): &(Vec<Atom>, Vec<BlobId>)| {
+            atoms.contains(&atom) && blobs.binary_search(&blob).is_err()
+        };
+        self.within.iter().any(without)
     }
 
     /// How many chunks were named.
@@ -53,6 +63,7 @@ struct Asking<'a> {
     shard: ShardId,
     epoch: Epoch,
     lists: Vec<List>,
+    within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
 
 impl Asking<'_> {
@@ -108,7 +119,12 @@ impl Asking<'_> {
         let mut blobs = Vec::new();
         for (lookup, found) in lookups.iter().zip(found) {
             match found {
-                Found::Blobs(found) => blobs.extend(found),
+                Found::Blobs(found) => {
+                    blobs.extend(&found);
+                    let atom =
+                        if lookup.index == Index::Paths { Atom::Path } else { Atom::Content };
+                    self.within.push((lookup.terms.iter().copied().map(atom).collect(), found));
+                }
                 Found::Chunks(chunks) => {
                     blobs.extend(chunks.iter().map(|(_, blob)| *blob));
                     self.lists.push(List { terms: lookup.terms.clone(), chunks });

@@ -25,6 +25,9 @@ const MAX_BATCH: usize = 2048;
 /// times as much at worst.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
+/// Chunks that are read at once when they are read before their files.
+const READ_FIRST: usize = 512;
+
 /// How many chunks a blob is taken to have that is read as a whole.
 const CHUNKS_PER_BLOB: usize = 4;
 
@@ -119,6 +122,16 @@ impl ShardSearch {
             Results { select: self.request.program.select, files: 0, repos: HashSet::new() };
         while let Some(mut batch) = batches.next(size) {
             size = MAX_BATCH.min(size * 4);
+            let mut texts = Texts::default();
+            if self.reads_first(&candidates, &batch) {
+                self.narrow(&mut batch, &candidates, &mut texts).await?;
+                if self.shared.stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                if batch.blobs.is_empty() {
+                    continue;
+                }
+            }
             let mut lease = Some(self.store.lease().await?);
             let open = self.files(lease.as_mut().expect("just taken"), &mut batch).await?;
             let mut groups =
@@ -128,7 +141,7 @@ impl ShardSearch {
                     Some(lease) => lease,
                     None => self.store.lease().await?,
                 };
-                let found = self.texts(&mut own, group, &candidates).await?;
+                let found = self.texts(&mut own, group, &candidates, &mut texts).await?;
                 own.done();
                 results.add(&found);
                 if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
@@ -143,6 +156,58 @@ impl ShardSearch {
                 lease.done();
             }
         }
+        Ok(())
+    }
+
+    /// Whether to read the chunks that were named before their files: when they are in memory, that
+    /// costs less than asking for files most of which do not match. Not if few of the files are wanted.
+    fn reads_first(&self, candidates: &Candidates, batch: &Batch) -> bool {
+        let all = self.scope.files.repos.is_none() && self.scope.files.languages.is_none();
+        self.texts.is_some() && all && batch.files.is_none() && !candidates.lists.is_empty()
+    }
+
+    /// Reads the chunks that were named, and throws out the blobs for whose files the query cannot hold,
+    /// whatever their paths.
+    async fn narrow(
+        &self,
+        batch: &mut Batch,
+        candidates: &Candidates,
+        texts: &mut Texts,
+    ) -> Result<(), store::Error> {
+        let counters = &self.shared.counters;
+        // Part by part, since one chunk may be a line of any length.
+        for part in batch.chunks.chunks(READ_FIRST) {
+            let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
+            for (n, _, list) in part {
+                let all = numbers.entry(*n).or_default();
+                for term in &candidates.lists[*list].terms {
+                    if !all.contains(term) {
+                        all.push(*term);
+                    }
+                }
+            }
+            let ns: Vec<i32> = numbers.keys().copied().collect();
+            let chunks = counters.time(Phase::Load, self.chunks(None, ns)).await?;
+            let units = chunks
+                .into_iter()
+                .map(|chunk| {
+                    let terms = numbers.remove(&chunk.n).unwrap_or_default();
+                    unit(chunk, terms)
+                })
+                .collect();
+            let (_, hits) = self.verify(units).await;
+            texts.add(hits);
+        }
+        texts.named = true;
+        let known = |blob: BlobId, atom: Atom| match atom {
+            _ if candidates.rules_out(blob, atom) => Some(false),
+            Atom::Content(term) if candidates.lists_term(term) => {
+                Some(texts.hits.contains_key(&(blob, term)))
+            }
+            _ => None,
+        };
+        let expr = &self.request.program.expr;
+        batch.blobs.retain(|blob| expr.eval(&|atom| known(*blob, atom)) != Some(false));
         Ok(())
     }
 
@@ -173,14 +238,15 @@ impl ShardSearch {
         lease: &mut Lease,
         group: Group,
         candidates: &Candidates,
+        texts: &mut Texts,
     ) -> Result<Vec<FileMatch>, store::Error> {
         let counters = &self.shared.counters;
         let open = group.open;
         let sizes_of: HashMap<BlobId, usize> =
             open.iter().map(|open| (open.file.blob, open.file.bytes as usize)).collect();
         // First the chunks that were named, as far as they matter.
-        let mut texts = Texts::default();
-        let wanted = self.wanted(&open, &texts, candidates);
+        let wanted =
+            if texts.named { HashMap::new() } else { self.wanted(&open, texts, candidates) };
         let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
         for (n, blob, list) in group.chunks {
             let Some(wanted) = wanted.get(&blob) else { continue };
@@ -195,7 +261,7 @@ impl ShardSearch {
         }
         if !numbers.is_empty() {
             let ns: Vec<i32> = numbers.keys().copied().collect();
-            let chunks = counters.time(Phase::Load, self.chunks(lease, ns)).await?;
+            let chunks = counters.time(Phase::Load, self.chunks(Some(lease), ns)).await?;
             let units = chunks
                 .into_iter()
                 .map(|chunk| {
@@ -209,7 +275,7 @@ impl ShardSearch {
         texts.named = true;
 
         // Then whole texts, where that did not decide it, or did not find all there is to show.
-        let mut wanted = self.wanted(&open, &texts, candidates);
+        let mut wanted = self.wanted(&open, texts, candidates);
         wanted.retain(|_, terms| {
             terms.retain(|term| !candidates.lists_term(*term));
             !terms.is_empty()
@@ -224,7 +290,7 @@ impl ShardSearch {
             }
             let (units, hits) = self.verify(units).await;
             texts.add(hits);
-            texts.whole = wanted;
+            texts.whole.extend(wanted);
             whole = units.into_iter().map(|unit| (unit.blob, unit.text)).collect();
         }
         if self.shared.stop.load(Ordering::Relaxed) {
@@ -232,7 +298,7 @@ impl ShardSearch {
         }
         let mut found: Vec<(BlobId, FileMatch)> = open
             .into_iter()
-            .filter_map(|open| Some((open.file.blob, self.decide(open, &texts, candidates)?)))
+            .filter_map(|open| Some((open.file.blob, self.decide(open, texts, candidates)?)))
             .collect();
         if self.request.context != (0, 0) {
             let missing: HashSet<BlobId> = found
@@ -251,12 +317,22 @@ impl ShardSearch {
     }
 
     /// Chunks by their numbers, in order: from memory, and what is not there from the database.
+    /// With a lease of its own, if it needs one and is given none.
     async fn chunks(
         &self,
-        lease: &mut Lease,
+        lease: Option<&mut Lease>,
         numbers: Vec<i32>,
     ) -> Result<Vec<Chunk>, store::Error> {
-        let Some(texts) = &self.texts else { return lease.chunks(self.shard.id, &numbers).await };
+        let read = async |numbers: &[i32]| match lease {
+            Some(lease) => lease.chunks(self.shard.id, numbers).await,
+            None => {
+                let mut lease = self.store.lease().await?;
+                let chunks = lease.chunks(self.shard.id, numbers).await?;
+                lease.done();
+                Ok(chunks)
+            }
+        };
+        let Some(texts) = &self.texts else { return read(&numbers).await };
         let (mut chunks, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
         for n in numbers {
             match texts.get(self.place(n)) {
@@ -265,7 +341,7 @@ impl ShardSearch {
             }
         }
         if !missing.is_empty() {
-            let read = lease.chunks(self.shard.id, &missing).await?;
+            let read = read(&missing).await?;
             chunks.extend(read.iter().cloned());
             keep(texts, &self.shard, read).await;
         }
