@@ -97,7 +97,6 @@ create table files (
                   (strpos(path, U&'\017F') > 0 or strpos(path, U&'\212A') > 0) stored
 ) partition by list (shard);
 create index files_blob on files (shard, blob);
-create index files_path on files using gin (path gin_trgm_ops);
 create index files_odd on files (shard, blob) where odd;
 comment on table files is 'Where a blob appears: a path in a repository.';
 comment on column files.born is 'The first epoch it is part of.';

@@ -60,8 +60,10 @@ impl Home {
             }
             Ok(_) => {}
             Err(_) => {
+                // Another program may be faster.
                 DirBuilder::new()
                     .mode(0o700)
+                    .recursive(true)
                     .create(&home.run)
                     .map_err(io("cannot create", &home.run))?;
                 owner.give(&home.run)?;

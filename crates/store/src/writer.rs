@@ -604,27 +604,26 @@ impl Writer {
         }
         tx.execute("truncate loaded, left_out").await?;
         tx.commit().await?;
-        // What went into an index one by one waits in a list that every search would read.
-        self.conn
-            .execute(
-                "select gin_clean_pending_list(i.oid) from pg_class i join pg_am a on a.oid = i.relam
-                 where a.amname = 'gin' and i.relkind = 'i'
-                   and i.relnamespace = 'codesearch'::regnamespace",
-            )
-            .await?;
+        for shard in indexed {
+            shards::index_paths(&mut self.conn, *shard).await?;
+        }
         for fill in &mut self.fills {
             fill.live |= fresh.contains(&fill.shard.0);
         }
         Ok(Switched { stored: stored as i64, retired: retired as i64 })
     }
 
-    /// Clears up after an ingest: puts the additions to indexed shards in their place, deletes what
-    /// no epoch in use refers to, and refreshes the planner's statistics of what changed.
+    /// Clears up after an ingest: puts the additions to indexed shards in their place, makes the indexes
+    /// of paths that a killed ingest left out, deletes what no epoch in use refers to, and refreshes the
+    /// planner's statistics of what changed.
     ///
     /// `filled` are the shards that got new contents.
     pub async fn tidy(&mut self, filled: &[ShardId], changed: bool) -> Result<()> {
         for shard in filled {
             shards::flush_index(&mut self.conn, *shard).await?;
+        }
+        for fill in self.fills.iter().filter(|fill| fill.live) {
+            shards::index_paths(&mut self.conn, fill.shard).await?;
         }
         self.purge().await?;
         if changed {

@@ -59,6 +59,27 @@ fn terms_hold_for_a_file_wherever_they_stand_in_it() {
 }
 
 #[test]
+fn more_text_than_is_read_at_once_is_read_in_parts() {
+    let fixture = Fixture::new();
+    for n in 0..60 {
+        let text = format!("file {n}\n{}", "some needle in a line\n".repeat(8000));
+        fixture.write(&format!("r/{n}.txt"), text);
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    for query in
+        ["needle", "c:needle c:file", "-absent", "needle multiline:yes", r"needle\sin -absent"]
+    {
+        assert_eq!(fixture.search(&["-l", "--", query]).len(), 60, "{query}");
+        let encoded = query.replace(' ', "+").replace('\\', "%5C");
+        for _ in 0..2 {
+            let answer = server.json(&format!("/search?q={encoded}+type:file&limit=0")).1;
+            assert_eq!(answer["stats"]["files"], 60, "{query}");
+        }
+    }
+}
+
+#[test]
 fn options_say_the_same_as_fields() {
     let fixture = fixture();
     let check =

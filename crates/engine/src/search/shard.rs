@@ -123,7 +123,8 @@ impl ShardSearch {
         while let Some(mut batch) = batches.next(size) {
             size = MAX_BATCH.min(size * 4);
             let mut texts = Texts::default();
-            if self.reads_first(&candidates, &batch) {
+            let read_first = self.reads_first(&candidates, &batch);
+            if read_first {
                 self.narrow(&mut batch, &candidates, &mut texts).await?;
                 if self.shared.stop.load(Ordering::Relaxed) {
                     return Ok(());
@@ -137,6 +138,10 @@ impl ShardSearch {
             let mut groups =
                 Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
             while let Some(group) = groups.next() {
+                // What was read of one group says nothing of the next.
+                if !read_first {
+                    texts = Texts::default();
+                }
                 let mut own = match lease.take() {
                     Some(lease) => lease,
                     None => self.store.lease().await?,
