@@ -62,7 +62,10 @@ fn terms_hold_for_a_file_wherever_they_stand_in_it() {
 fn more_text_than_is_read_at_once_is_read_in_parts() {
     let fixture = Fixture::new();
     for n in 0..60 {
-        let text = format!("file {n}\n{}", "some needle in a line\n".repeat(8000));
+        let text = format!(
+            "file {n}\n{}",
+            format!("{}marker\n", "some needle in a line\n".repeat(99)).repeat(80)
+        );
         fixture.write(&format!("r/{n}.txt"), text);
     }
     fixture.ingest();

@@ -179,29 +179,17 @@ impl ShardSearch {
         candidates: &Candidates,
         texts: &mut Texts,
     ) -> Result<(), store::Error> {
-        let counters = &self.shared.counters;
-        // Part by part, since one chunk may be a line of any length.
-        for part in batch.chunks.chunks(READ_FIRST) {
-            let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
+        // Part by part, since one chunk may be a line of any length; a blob is in one part, since what is
+        // found in it is told at once.
+        let mut rest = batch.chunks.as_slice();
+        while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
+            let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
+            rest = tail;
+            let mut named = Named::default();
             for (n, _, list) in part {
-                let all = numbers.entry(*n).or_default();
-                for term in &candidates.lists[*list].terms {
-                    if !all.contains(term) {
-                        all.push(*term);
-                    }
-                }
+                named.add(*n, candidates.lists[*list].terms.iter().copied());
             }
-            let ns: Vec<i32> = numbers.keys().copied().collect();
-            let chunks = counters.time(Phase::Load, self.chunks(None, ns)).await?;
-            let units = chunks
-                .into_iter()
-                .map(|chunk| {
-                    let terms = numbers.remove(&chunk.n).unwrap_or_default();
-                    unit(chunk, terms)
-                })
-                .collect();
-            let (_, hits) = self.verify(units).await;
-            texts.add(hits);
+            texts.add(self.read_named(None, named).await?);
         }
         texts.named = true;
         let known = |blob: BlobId, atom: Atom| match atom {
@@ -252,30 +240,14 @@ impl ShardSearch {
         // First the chunks that were named, as far as they matter.
         let wanted =
             if texts.named { HashMap::new() } else { self.wanted(&open, texts, candidates) };
-        let mut numbers: HashMap<i32, Vec<usize>> = HashMap::new();
+        let mut named = Named::default();
         for (n, blob, list) in group.chunks {
             let Some(wanted) = wanted.get(&blob) else { continue };
-            let terms = candidates.lists[list].terms.iter();
-            let terms = terms.filter(|term| wanted.contains(term));
-            for term in terms {
-                let all = numbers.entry(n).or_default();
-                if !all.contains(term) {
-                    all.push(*term);
-                }
-            }
+            let terms = candidates.lists[list].terms.iter().copied();
+            named.add(n, terms.filter(|term| wanted.contains(term)));
         }
-        if !numbers.is_empty() {
-            let ns: Vec<i32> = numbers.keys().copied().collect();
-            let chunks = counters.time(Phase::Load, self.chunks(Some(lease), ns)).await?;
-            let units = chunks
-                .into_iter()
-                .map(|chunk| {
-                    let terms = numbers.remove(&chunk.n).unwrap_or_default();
-                    unit(chunk, terms)
-                })
-                .collect();
-            let (_, hits) = self.verify(units).await;
-            texts.add(hits);
+        if !named.0.is_empty() {
+            texts.add(self.read_named(Some(lease), named).await?);
         }
         texts.named = true;
 
@@ -319,6 +291,25 @@ impl ShardSearch {
             context::add(&mut found, &whole, self.request.context);
         }
         Ok(found.into_iter().map(|(_, file)| file).collect())
+    }
+
+    /// Reads the chunks that were named, and looks in each for the terms that it was named for.
+    async fn read_named(
+        &self,
+        lease: Option<&mut Lease>,
+        mut named: Named,
+    ) -> Result<Vec<Hit>, store::Error> {
+        let numbers = named.0.keys().copied().collect();
+        let load = self.chunks(lease, numbers);
+        let chunks = self.shared.counters.time(Phase::Load, load).await?;
+        let units = chunks
+            .into_iter()
+            .map(|chunk| {
+                let terms = named.0.remove(&chunk.n).unwrap_or_default();
+                unit(chunk, terms)
+            })
+            .collect();
+        Ok(self.verify(units).await.1)
     }
 
     /// Chunks by their numbers, in order: from memory, and what is not there from the database.
@@ -500,6 +491,21 @@ impl ShardSearch {
             language: open.file.language,
             lines: merge(parts),
         })
+    }
+}
+
+/// Chunks to read, by their numbers, each with the terms to look for in it.
+#[derive(Default)]
+struct Named(HashMap<i32, Vec<usize>>);
+
+impl Named {
+    fn add(&mut self, n: i32, terms: impl Iterator<Item = usize>) {
+        for term in terms {
+            let all = self.0.entry(n).or_default();
+            if !all.contains(&term) {
+                all.push(term);
+            }
+        }
     }
 }
 
