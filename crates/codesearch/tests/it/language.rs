@@ -70,6 +70,9 @@ fn more_text_than_is_read_at_once_is_read_in_parts() {
     }
     fixture.ingest();
     let server = fixture.serve();
+    // Every line, also in the files at the end of a part.
+    let answer = server.json("/search?q=c:marker&limit=0").1;
+    assert_eq!(answer["stats"]["matches"], 60 * 80);
     for query in
         ["needle", "c:needle c:file", "-absent", "needle multiline:yes", r"needle\sin -absent"]
     {
