@@ -4,6 +4,7 @@
 //! condition has three values: true, false, and not known yet.
 
 use crate::error::QueryError;
+use crate::grams::Probe;
 use crate::language;
 use crate::matcher::Matcher;
 use crate::need::Need;
@@ -67,6 +68,8 @@ pub struct CompiledTerm {
     pub matcher: Matcher,
     /// What the index can be asked for.
     pub need: Need,
+    /// The same, for the summary of a shard.
+    pub probe: Probe,
 }
 
 impl Program {
@@ -119,6 +122,7 @@ impl Program {
                             name: term.pattern.to_string(),
                             pattern: term.pattern.clone(),
                             matcher,
+                            probe: Probe::of(&need, &term.pattern),
                             need,
                         });
                         self.terms.len() - 1
@@ -203,6 +207,15 @@ impl Expr {
             Expr::Not(inner) => !inner.resolve(known),
             Expr::All(parts) => Expr::all(parts.iter().map(|part| part.resolve(known)).collect()),
             Expr::Any(parts) => Expr::any(parts.iter().map(|part| part.resolve(known)).collect()),
+        }
+    }
+
+    /// Whether it can only come to hold when more atoms do: there is no negation in it.
+    pub fn is_monotone(&self) -> bool {
+        match self {
+            Expr::Const(_) | Expr::Atom(_) => true,
+            Expr::Not(_) => false,
+            Expr::All(parts) | Expr::Any(parts) => parts.iter().all(Expr::is_monotone),
         }
     }
 

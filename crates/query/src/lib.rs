@@ -14,6 +14,7 @@ mod error;
 mod expr;
 mod field;
 mod fold;
+mod grams;
 mod language;
 mod lex;
 mod matcher;
@@ -26,8 +27,9 @@ mod trigram;
 
 pub use error::QueryError;
 pub use expr::{Atom, CompiledTerm, Expr, Program};
+pub use grams::{GramSet, Grams, Kind, Parts, Probe};
 pub use language::check_language;
-pub use matcher::{LineMatch, Matcher};
+pub use matcher::{LineMatch, Matcher, Scratch};
 pub use need::Need;
 pub use parse::{Defaults, MAX_QUERY_BYTES, MAX_TERMS, duration};
 pub use pattern::{Case, Pattern};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 use regex_automata::Input;
-use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::meta::{BuildError, Cache, Config, Regex};
 
 use crate::error::QueryError;
 use crate::pattern::Pattern;
@@ -12,12 +12,17 @@ use crate::pattern::Pattern;
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 
-/// A compiled pattern. Threads may share one: each takes scratch space from a pool in it.
+/// A compiled pattern. Threads may share one; each needs its own [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
     spans_lines: bool,
 }
+
+/// The space in which a pattern is run. Building one and getting it warm takes much longer than
+/// matching a chunk, so a search keeps them.
+#[derive(Clone, Debug)]
+pub struct Scratch(Cache);
 
 /// One line that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,11 @@ impl Matcher {
             .map_err(|error| pattern.error(build_message(&error)))
     }
 
+    /// Space to run it in.
+    pub fn scratch(&self) -> Scratch {
+        Scratch(self.regex.create_cache())
+    }
+
     /// Bytes of memory that the compiled pattern takes.
     pub fn memory(&self) -> usize {
         self.regex.memory_usage()
@@ -59,6 +69,7 @@ impl Matcher {
     /// what was found so far of a line is not told.
     pub fn lines(
         &self,
+        scratch: &mut Scratch,
         text: &str,
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
@@ -66,12 +77,13 @@ impl Matcher {
         if self.spans_lines {
             self.spans(text, go_on, found);
         } else {
-            self.line_by_line(text, go_on, found);
+            self.line_by_line(scratch, text, go_on, found);
         }
     }
 
     fn line_by_line(
         &self,
+        Scratch(cache): &mut Scratch,
         text: &str,
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
@@ -79,7 +91,9 @@ impl Matcher {
         let bytes = text.as_bytes();
         let (mut at, mut counted, mut line) = (0, 0, 0);
         while at < bytes.len() {
-            let Some(first) = self.regex.find(Input::new(text).span(at..bytes.len())) else {
+            let Some(first) =
+                self.regex.search_with(cache, &Input::new(text).span(at..bytes.len()))
+            else {
                 return;
             };
             // After a final line feed there is no further line, though `$` holds there.
@@ -99,7 +113,7 @@ impl Matcher {
                     return;
                 }
                 let rest = Input::new(text).span(from..end);
-                let Some(next) = self.regex.find(rest) else { break };
+                let Some(next) = self.regex.search_with(cache, &rest) else { break };
                 // A match of nothing right behind another match is none, as everywhere.
                 let behind = ranges.last().is_some_and(|last| start + last.end == next.end());
                 if !(next.is_empty() && behind) {
@@ -169,6 +183,11 @@ impl Matcher {
         self.regex.is_match(text)
     }
 
+    /// The same, with space to run it in.
+    pub fn is_match_with(&self, Scratch(cache): &mut Scratch, text: &str) -> bool {
+        self.regex.search_half_with(cache, &Input::new(text).earliest(true)).is_some()
+    }
+
     /// Where the pattern occurs in `text`, taken as one line. For names and paths.
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.regex.find_iter(text).map(|found| found.range()).collect()
@@ -201,7 +220,8 @@ mod tests {
     fn check(pattern: &str, text: &str, expected: &[&str]) {
         let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
         let mut got = Vec::new();
-        Matcher::new(&pattern).unwrap().lines(text, &|| true, &mut |m| {
+        let matcher = Matcher::new(&pattern).unwrap();
+        matcher.lines(&mut matcher.scratch(), text, &|| true, &mut |m| {
             let ranges: Vec<_> =
                 m.ranges.iter().map(|r| format!("{}-{}", r.start, r.end)).collect();
             got.push(format!("{}:{:?}[{}]", m.line, &text[m.span], ranges.join(" ")));

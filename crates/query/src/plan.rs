@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::expr::{Atom, Expr, Program};
+use crate::grams::Probe;
 use crate::need::Need;
 
 /// Most strings in one plan. More would take longer to plan than the trigrams save.
@@ -48,6 +49,13 @@ pub enum Index {
     Texts,
     /// Paths of files.
     Paths,
+}
+
+impl Lookup {
+    /// What the parts of a summary are asked for instead.
+    pub fn probe(&self, program: &Program) -> Probe {
+        Probe::any(self.terms.iter().map(|term| program.terms[*term].probe.clone()).collect())
+    }
 }
 
 impl Plan {
@@ -133,6 +141,18 @@ impl Plan {
             Plan::Lookup(lookup) => lookup.need.frequency(),
             Plan::All(parts) => parts.iter().map(Plan::frequency).min().unwrap_or(1000),
             Plan::Any(parts) => parts.iter().map(Plan::frequency).sum::<u32>().min(1000),
+        }
+    }
+
+    /// Whether it is about chunks, or about chunks and paths: what the summaries can name.
+    pub fn is_of_chunks(&self) -> bool {
+        match self {
+            Plan::Lookup(lookup) => lookup.index == Index::Chunks,
+            Plan::Any(parts) => parts.iter().all(|part| {
+                part.is_of_chunks()
+                    || matches!(part, Plan::Lookup(Lookup { index: Index::Paths, .. }))
+            }),
+            _ => false,
         }
     }
 

@@ -3,7 +3,10 @@
 //! A longer run: `PROPTEST_CASES=100000 cargo test --release -p query --test fuzz`
 
 use proptest::prelude::*;
-use query::{Case, Expr, Matcher, Need, Pattern, Plan, Program, Query, rarest, trigrams};
+use query::{
+    Case, Expr, GramSet, Kind, Matcher, Need, Pattern, Plan, Probe, Program, Query, rarest,
+    trigrams,
+};
 
 /// Parses, compiles, plans and prints whatever is given.
 fn run(text: &str) {
@@ -173,7 +176,8 @@ proptest! {
         let Ok(pattern) = Pattern::parse(&pattern, case, multiline) else { return Ok(()) };
         let need = Need::of(&pattern);
         let mut lines = Vec::new();
-        Matcher::new(&pattern).unwrap().lines(&text, &|| true, &mut |found| {
+        let matcher = Matcher::new(&pattern).unwrap();
+        matcher.lines(&mut matcher.scratch(), &text, &|| true, &mut |found| {
             lines.push(text[found.span].to_owned());
             true
         });
@@ -181,7 +185,13 @@ proptest! {
             // All of it somewhere in the text, each string within a line.
             prop_assert!(lines.is_empty() || meets(&need, &text), "{pattern} needs {need}");
         } else {
+            let probe = Probe::of(&need, &pattern);
             for line in lines {
+                for kind in [Kind::Block, Kind::Chunk, Kind::Paths] {
+                    let mut set = GramSet::new(kind);
+                    set.add(&line);
+                    prop_assert!(set.may_hold(&probe), "{pattern} is ruled out in {line:?}");
+                }
                 prop_assert!(meets(&need, &line), "{pattern} needs {need}, and matches {line:?}");
             }
         }

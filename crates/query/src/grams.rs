@@ -1,0 +1,537 @@
+//! Which n-grams the texts of a shard hold: the summaries in memory that rule out whole shards, and
+//! candidates that have the right trigrams in the wrong order.
+//!
+//! The trigram index forgets case and punctuation and is asked over a connection; the summaries keep
+//! every byte and answer in microseconds. A summary is made of *parts*, each with a Bloom filter with
+//! one hash (Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970) of the n-grams
+//! in it: runs of bytes with ASCII letters folded, and those with capitals also as they are. The
+//! filters lie side by side, bit by bit, so that one look at a row says of all parts whether they may
+//! hold an n-gram (bit-sliced signatures: Faloutsos and Christodoulakis, *Signature files*, 1984).
+//!
+//! There are two [kinds](Kind): one of blocks of many chunks, which says where to look at all, and one
+//! of the chunks that are in memory, which spares unpacking them.
+
+use regex_syntax::hir::{Hir, HirKind};
+
+use crate::need::Need;
+use crate::pattern::Pattern;
+
+/// Stands for the characters that fold to ASCII letters: see [`Need::Odd`].
+const ODD: u64 = 0x9e6c_63d0_876a_3f35;
+
+/// Odd numbers that mix the bytes of an n-gram up into the high bits of the product: for folded
+/// n-grams, for those with capitals, and for short ones.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+const MIX_EXACT: u64 = 0xc2b2_ae3d_27d4_eb4f;
+const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// What the parts of a summary are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Blocks of chunks. Code sets about a third of the bits of a block of 512 chunks.
+    Block,
+    /// Chunks. Code sets a little more than half of the bits of one of 4 KB.
+    Chunk,
+    /// Paths, some dozens at a time.
+    Paths,
+}
+
+impl Kind {
+    /// Bits in the filter of a part.
+    const fn bits(self) -> usize {
+        match self {
+            Kind::Block => 1 << 18,
+            Kind::Chunk => 1536,
+            Kind::Paths => 1 << 13,
+        }
+    }
+
+    /// Bytes in an n-gram. Longer ones are rarer, and there are fewer of them in a literal.
+    const fn long(self) -> usize {
+        match self {
+            Kind::Chunk => 4,
+            Kind::Block | Kind::Paths => 5,
+        }
+    }
+
+    /// Bytes in a short n-gram, for literals that hold no or few longer ones. Chunks do without: nearly
+    /// all that is short is in them.
+    const fn short(self) -> Option<usize> {
+        match self {
+            Kind::Chunk => None,
+            Kind::Block | Kind::Paths => Some(3),
+        }
+    }
+}
+
+/// Bits for each byte of a text that has a set of its own.
+const BITS_PER_BYTE: usize = 2;
+
+/// With fewer n-grams, a literal is asked for by its short ones, too.
+const FEW: usize = 4;
+
+/// The n-grams of one part, and a few more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GramSet {
+    kind: Kind,
+    bits: Vec<u64>,
+}
+
+/// The n-grams of many parts.
+#[derive(Debug)]
+pub struct Grams {
+    kind: Kind,
+    /// For each bit of a set, whether it is set in each part.
+    rows: Vec<u8>,
+    /// Bytes in a row.
+    row_bytes: usize,
+    parts: usize,
+}
+
+/// Some of the parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts(Vec<u8>);
+
+/// What parts are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Nothing.
+    Anything,
+    /// All of these.
+    Hashes(Hashes),
+    /// All of these.
+    All(Vec<Probe>),
+    /// One of these.
+    Any(Vec<Probe>),
+}
+
+/// The hashes of the n-grams of a literal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hashes {
+    block: Vec<u64>,
+    chunk: Vec<u64>,
+}
+
+impl GramSet {
+    /// An empty set.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, bits: vec![0; kind.bits() / 64] }
+    }
+
+    /// An empty set for a text of its own, of so many bytes.
+    pub fn for_text(bytes: usize) -> Self {
+        Self { kind: Kind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
+    }
+
+    /// A set of a block or of a text as [`to_bytes`](Self::to_bytes) gave it.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        let bits = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        Self { kind: Kind::Block, bits }
+    }
+
+    /// The set as bytes, to be kept.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.bits.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Adds all n-grams of a text.
+    pub fn add(&mut self, text: &str) {
+        if text.contains(['\u{17f}', '\u{212a}']) {
+            self.set(ODD);
+        }
+        each_gram(self.kind, text, |hash| self.set(hash));
+    }
+
+    /// Whether a text with these n-grams may hold what is asked for.
+    pub fn may_hold(&self, probe: &Probe) -> bool {
+        match probe {
+            Probe::Anything => true,
+            Probe::Hashes(hashes) => hashes.of(self.kind).iter().all(|hash| {
+                let bit = place(*hash, self.bits.len() * 64);
+                self.bits[bit / 64] >> (bit % 64) & 1 == 1
+            }),
+            Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
+            Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.bits.len() * 8
+    }
+
+    /// The part of the bits that are set, from 0 to 1.
+    pub fn fill(&self) -> f64 {
+        let set: u32 = self.bits.iter().map(|word| word.count_ones()).sum();
+        f64::from(set) / (self.bits.len() * 64) as f64
+    }
+
+    fn set(&mut self, hash: u64) {
+        let bit = place(hash, self.bits.len() * 64);
+        self.bits[bit / 64] |= 1 << (bit % 64);
+    }
+}
+
+impl Grams {
+    /// The sets of all parts, in order.
+    pub fn new(kind: Kind, sets: &[GramSet]) -> Self {
+        let row_bytes = sets.len().div_ceil(8);
+        let mut rows = vec![0; kind.bits() * row_bytes];
+        for (part, set) in sets.iter().enumerate() {
+            let (byte, bit) = (part / 8, 1 << (part % 8));
+            for (i, mut rest) in set.bits.iter().copied().enumerate() {
+                while rest != 0 {
+                    rows[(i * 64 + rest.trailing_zeros() as usize) * row_bytes + byte] |= bit;
+                    rest &= rest - 1;
+                }
+            }
+        }
+        Self { kind, rows, row_bytes, parts: sets.len() }
+    }
+
+    /// The parts that may hold what is asked for, all of it in one.
+    pub fn parts(&self, probe: &Probe) -> Parts {
+        match probe {
+            Probe::Anything => self.all(),
+            Probe::Hashes(hashes) => {
+                let mut parts = self.all();
+                for hash in hashes.of(self.kind) {
+                    if parts.is_empty() {
+                        break;
+                    }
+                    parts.and(self.row(*hash));
+                }
+                parts
+            }
+            Probe::All(all) => {
+                let mut parts = self.all();
+                for one in all {
+                    parts.and(&self.parts(one).0);
+                }
+                parts
+            }
+            Probe::Any(any) => {
+                let mut parts = Parts(vec![0; self.row_bytes]);
+                for one in any {
+                    let more = self.parts(one);
+                    parts.0.iter_mut().zip(&more.0).for_each(|(byte, more)| *byte |= more);
+                }
+                parts
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn all(&self) -> Parts {
+        let mut bytes = vec![u8::MAX; self.row_bytes];
+        if let (Some(last), 1..) = (bytes.last_mut(), self.parts % 8) {
+            *last = (1 << (self.parts % 8)) - 1;
+        }
+        Parts(bytes)
+    }
+
+    fn row(&self, hash: u64) -> &[u8] {
+        let at = place(hash, self.kind.bits()) * self.row_bytes;
+        &self.rows[at..at + self.row_bytes]
+    }
+}
+
+impl Parts {
+    /// Whether it is none of them.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|byte| *byte == 0)
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|byte| byte.count_ones() as usize).sum()
+    }
+
+    /// Whether a part is one of them.
+    pub fn contains(&self, part: usize) -> bool {
+        self.0.get(part / 8).is_some_and(|byte| byte >> (part % 8) & 1 == 1)
+    }
+
+    /// Each of them, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.0.len() * 8).filter(|part| self.contains(*part))
+    }
+
+    /// With one more part.
+    pub fn add(&mut self, part: usize) {
+        if let Some(byte) = self.0.get_mut(part / 8) {
+            *byte |= 1 << (part % 8);
+        }
+    }
+
+    fn and(&mut self, other: &[u8]) {
+        self.0.iter_mut().zip(other).for_each(|(byte, other)| *byte &= other);
+    }
+}
+
+impl Probe {
+    /// What a text must have for the pattern to match, beside what its need says: letters as they are.
+    pub fn of(need: &Need, pattern: &Pattern) -> Self {
+        let mut exact = Vec::new();
+        literals(pattern.hir(), &mut exact);
+        // A line lies in one chunk; what spans lines may not.
+        let with_capitals = exact.iter().flat_map(|text| text.split('\n')).map(Self::exact);
+        Self::all(std::iter::once(Self::of_need(need)).chain(with_capitals).collect())
+    }
+
+    fn all(mut probes: Vec<Probe>) -> Self {
+        probes.retain(|probe| *probe != Probe::Anything);
+        match probes.len() {
+            0 => Probe::Anything,
+            1 => probes.remove(0),
+            _ => Probe::All(probes),
+        }
+    }
+
+    /// What a text must have that meets a need. The strings of a need may have letters of any case.
+    pub fn of_need(need: &Need) -> Self {
+        match need {
+            Need::Anything => Probe::Anything,
+            Need::Odd => Hashes { block: vec![ODD], chunk: vec![ODD] }.into(),
+            Need::Literal(text) => Self::all(text.split('\n').map(Self::folded).collect()),
+            Need::All(parts) => Probe::All(parts.iter().map(Self::of_need).collect()),
+            Need::Any(parts) => Probe::Any(parts.iter().map(Self::of_need).collect()),
+        }
+    }
+
+    /// One of some probes.
+    #[must_use]
+    pub fn any(mut probes: Vec<Probe>) -> Self {
+        if probes.len() == 1 { probes.remove(0) } else { Probe::Any(probes) }
+    }
+
+    /// How many n-grams a chunk is asked for at least.
+    pub fn grams(&self) -> usize {
+        match self {
+            Probe::Anything => 0,
+            Probe::Hashes(hashes) => hashes.chunk.len(),
+            Probe::All(all) => all.iter().map(Probe::grams).sum(),
+            Probe::Any(any) => any.iter().map(Probe::grams).min().unwrap_or(0),
+        }
+    }
+
+    /// All n-grams of a piece of a line, in small letters.
+    fn folded(text: &str) -> Self {
+        let small = text.to_ascii_lowercase();
+        let hashes = |length, odd| {
+            let mut hashes = Vec::new();
+            each_run(&small, length, |gram, _| hashes.push(mix(gram, odd)));
+            hashes
+        };
+        let mut block = hashes(Kind::Block.long(), MIX);
+        if block.len() < FEW
+            && let Some(short) = Kind::Block.short()
+        {
+            block.extend(hashes(short, MIX_SHORT));
+        }
+        Hashes { block, chunk: hashes(Kind::Chunk.long(), MIX) }.into()
+    }
+
+    /// The n-grams of a piece of a line that have capitals.
+    fn exact(text: &str) -> Self {
+        let hashes = |length| {
+            let mut hashes = Vec::new();
+            each_run(text, length, |gram, at| {
+                if text.as_bytes()[at..at + length].iter().any(u8::is_ascii_uppercase) {
+                    hashes.push(mix(gram, MIX_EXACT));
+                }
+            });
+            hashes
+        };
+        Hashes { block: hashes(Kind::Block.long()), chunk: hashes(Kind::Chunk.long()) }.into()
+    }
+}
+
+impl Hashes {
+    fn of(&self, kind: Kind) -> &[u64] {
+        match kind {
+            Kind::Block | Kind::Paths => &self.block,
+            Kind::Chunk => &self.chunk,
+        }
+    }
+}
+
+impl From<Hashes> for Probe {
+    fn from(hashes: Hashes) -> Self {
+        let none = hashes.block.is_empty() && hashes.chunk.is_empty();
+        if none { Probe::Anything } else { Probe::Hashes(hashes) }
+    }
+}
+
+/// The literals that are in every match as they are, capitals and all.
+fn literals<'h>(hir: &'h Hir, found: &mut Vec<&'h str>) {
+    match hir.kind() {
+        HirKind::Literal(literal) => found.extend(std::str::from_utf8(&literal.0).ok()),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| literals(part, found)),
+        HirKind::Capture(capture) => literals(&capture.sub, found),
+        HirKind::Repetition(repetition) if repetition.min > 0 => literals(&repetition.sub, found),
+        _ => {}
+    }
+}
+
+/// Calls `seen` with the hash of each n-gram of a text.
+fn each_gram(kind: Kind, text: &str, mut seen: impl FnMut(u64)) {
+    let (long, short) = (mask(kind.long()), kind.short().map(mask));
+    let shortest = kind.short().unwrap_or(kind.long());
+    // So that eight bytes can be read everywhere.
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.extend([0; 8]);
+    let folded = bytes.to_ascii_lowercase();
+    let windows = bytes.windows(8).zip(folded.windows(8)).enumerate();
+    for (at, (raw, folded)) in windows.take((text.len() + 1).saturating_sub(shortest)) {
+        let (raw, folded) = (eight(raw), eight(folded));
+        if let Some(short) = short {
+            seen(mix(folded & short, MIX_SHORT));
+        }
+        if at + kind.long() <= text.len() {
+            seen(mix(folded & long, MIX));
+            if (raw ^ folded) & long != 0 {
+                seen(mix(raw & long, MIX_EXACT));
+            }
+        }
+    }
+}
+
+/// Calls `seen` with each run of so many bytes, as a number, and where it is.
+fn each_run(text: &str, length: usize, mut seen: impl FnMut(u64, usize)) {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.extend([0; 8]);
+    for at in 0..(text.len() + 1).saturating_sub(length) {
+        seen(eight(&bytes[at..at + 8]) & mask(length), at);
+    }
+}
+
+fn eight(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+const fn mask(length: usize) -> u64 {
+    (1 << (8 * length)) - 1
+}
+
+/// Spreads what there is over the high bits.
+fn mix(bytes: u64, odd: u64) -> u64 {
+    let once = bytes.wrapping_mul(odd);
+    (once ^ (once >> 32)).wrapping_mul(odd)
+}
+
+/// The bit of a hash in a set of so many bits.
+fn place(hash: u64, bits: usize) -> usize {
+    ((hash >> 32) as usize * bits) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Case, Pattern};
+
+    const KINDS: [Kind; 3] = [Kind::Block, Kind::Chunk, Kind::Paths];
+
+    /// A part for each text.
+    fn grams(kind: Kind, texts: &[&str]) -> Grams {
+        let set = |text: &&str| {
+            let mut set = GramSet::new(kind);
+            set.add(text);
+            set
+        };
+        Grams::new(kind, &texts.iter().map(set).collect::<Vec<_>>())
+    }
+
+    fn probe(pattern: &str) -> Probe {
+        let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
+        Probe::of(&Need::of(&pattern), &pattern)
+    }
+
+    fn check(texts: &[&str], pattern: &str, expected: &[usize]) {
+        for kind in KINDS {
+            let parts: Vec<usize> = grams(kind, texts).parts(&probe(pattern)).iter().collect();
+            assert_eq!(parts, expected, "{pattern} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_text_is_never_ruled_out() {
+        let texts = ["fn Main() {\n", "\tprintln!(\"Grüße, {}\", x.y);\n}", "a.b", "", "xyz"];
+        for kind in KINDS {
+            let grams = grams(kind, &texts);
+            for (part, text) in texts.iter().enumerate() {
+                for line in text.split('\n') {
+                    for (from, _) in line.char_indices() {
+                        for upto in (from..=line.len()).filter(|at| line.is_char_boundary(*at)) {
+                            let literal = &line[from..upto];
+                            for case in [Case::Sensitive, Case::Insensitive] {
+                                let pattern = Pattern::literal(literal, case).unwrap();
+                                let probe = Probe::of(&Need::of(&pattern), &pattern);
+                                assert!(grams.parts(&probe).contains(part), "{literal}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_ruled_out() {
+        let texts = ["bytes.Buffer b; fmt.Sprint(x)\n", "the long road", "Bytes from buffers"];
+        check(&texts, "buffers", &[2]);
+        check(&texts, r"bytes\.buffer", &[0]);
+        check(&texts, "bytes.buffer", &[0, 2]);
+        check(&texts, "bytes.Buffer", &[0]);
+        check(&texts, "(Bytes)+.*", &[2]);
+        check(&texts, "(?i)BYTES", &[0, 2]);
+        check(&texts, "bytes.*road", &[]);
+        check(&texts, r"fmt\.print", &[]);
+        check(&texts, "ac8ac5d63b66b83b90ce41a2d4061635", &[]);
+        check(&texts, "(road|sprint)", &[0, 1]);
+        check(&texts, "=>", &[0, 1, 2]);
+        check(&[], "road", &[]);
+    }
+
+    #[test]
+    fn odd_letters_count_as_what_they_fold_to() {
+        check(&["\u{212a}ernel", "ernel"], "kernel", &[0]);
+    }
+
+    #[test]
+    fn many_parts() {
+        let texts: Vec<String> = (0..200).map(|i| format!("text number_{i}_.")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        check(&texts, "number_7_", &[7]);
+        check(&texts, "number_(70|190)_", &[70, 190]);
+        for kind in KINDS {
+            assert_eq!(grams(kind, &texts).parts(&probe("text")).count(), 200);
+            assert_eq!(grams(kind, &texts).parts(&Probe::Anything).count(), 200);
+        }
+    }
+
+    #[test]
+    fn a_set_is_kept_as_bytes() {
+        for mut set in [GramSet::new(Kind::Block), GramSet::for_text(9)] {
+            set.add("some Text");
+            assert_eq!(GramSet::from_bytes(&set.to_bytes()), set);
+            assert!(set.may_hold(&probe("me Text")) && set.may_hold(&probe("x|text")));
+        }
+    }
+
+    #[test]
+    fn a_text_may_have_a_set_of_its_own() {
+        let numbers: Vec<String> = (0..5000).map(|i| (i * 7919).to_string()).collect();
+        let text = numbers.join(" ");
+        let mut set = GramSet::for_text(text.len());
+        set.add(&text);
+        assert!(set.may_hold(&probe(&text[1000..1100])));
+        assert!(!set.may_hold(&probe("some Text that is not in it")));
+        assert!(set.fill() < 0.7 && set.memory() < text.len() / 2);
+    }
+}
