@@ -18,16 +18,42 @@ comment on column state.epoch is 'The current epoch.';
 comment on column state.unfinished is 'An ingest has begun and not ended; contents without files may lie about.';
 insert into state default values;
 
+create function epoch_changed() returns trigger language plpgsql as $$
+begin
+    perform pg_notify('codesearch_epoch', new.epoch::text);
+    return null;
+end $$;
+create trigger epoch_changed after update of epoch on state
+    for each row execute function epoch_changed();
+
 create table shards (
     shard      smallint primary key,
     chunks     integer not null default 0,
     bytes      bigint not null default 0,
-    live_from  integer
+    live_from  integer,
+    changed    integer not null default 0,
+    summarised integer not null default 0
 );
 comment on table shards is 'The shards, each a partition of chunks and of files.';
 comment on column shards.chunks is 'The next free chunk number.';
 comment on column shards.bytes is 'Bytes of text in it.';
+comment on column shards.changed is 'The last epoch whose files in it are not those of the epoch before.';
+comment on column shards.summarised is 'All chunks with smaller numbers are in grams.';
 comment on column shards.live_from is 'The first epoch with files in it; null while it is filled and has no index yet.';
+
+create table grams (
+    shard  smallint not null,
+    block  integer not null,
+    chunk  integer not null,
+    bits   bytea not null,
+    primary key (shard, block, chunk)
+);
+-- They do not compress.
+alter table grams alter column bits set storage external;
+comment on table grams is 'Which n-grams each block of chunks holds, and perhaps more: what cannot hold a pattern is not looked at.';
+comment on column grams.block is 'The number of its chunks divided by how many are in a block.';
+comment on column grams.chunk is 'A chunk so large that it has a row of its own; -1 for all the others of the block.';
+comment on column grams.bits is 'A Bloom filter with one hash.';
 
 create table repos (
     id          integer generated always as identity primary key,

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use query::{Index, Lookup, Need, has_trigram, rarest};
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
-use crate::lease::Lease;
+use crate::lease::{Ask, Lease};
 use crate::{BlobId, Epoch, ShardId};
 
 /// Most characters of a literal given to the index where the server rechecks. Their trigrams say all
@@ -33,18 +33,14 @@ impl Lease {
         lookups: &[&Lookup],
     ) -> Result<Vec<Found>> {
         let statement = Statement::of(shard, lookups, self.loose());
-        let mut query = sqlx::query(AssertSqlSafe(statement.sql)).bind(epoch.0);
+        let mut ask = Ask::new(statement.sql).bind(epoch.0);
         for pattern in statement.patterns {
             // The loose operator takes the pattern as bytes, ILIKE as text.
-            query = if statement.loose {
-                query.bind(pattern.into_bytes())
-            } else {
-                query.bind(pattern)
-            };
+            ask = if statement.loose { ask.bind(pattern.into_bytes()) } else { ask.bind(pattern) };
         }
-        let row = query.fetch_one(self.conn()).await?;
-        let mut column = 0;
-        lookups.iter().map(|lookup| found(lookup, &row, &mut column)).collect()
+        let rows = self.rows(ask).await?;
+        let (row, mut column) = (&rows[0], 0);
+        lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect()
     }
 }
 

@@ -1,7 +1,9 @@
 //! The catalog: what there is to search at one epoch, and the promise that it stays.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
+use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -26,6 +28,7 @@ pub struct Catalog {
     pub repos: HashMap<RepoId, CatalogRepo>,
     pin: Mutex<PgConnection>,
     skipped: OnceCell<Vec<SkippedFile>>,
+    by_reason: OnceLock<BTreeMap<String, usize>>,
 }
 
 /// A file that was left out.
@@ -50,6 +53,10 @@ pub struct Shard {
     pub since: Epoch,
     /// All its chunks have smaller numbers.
     pub chunks: i32,
+    /// The last epoch whose files in it are not those of the epoch before.
+    pub changed: Epoch,
+    /// All chunks with smaller numbers are in its summary.
+    pub summarised: i32,
 }
 
 /// A repository, as a search needs it.
@@ -90,8 +97,9 @@ impl Store {
         // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<(i16, i64, i32, i32)> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks from shards where live_from <= $1 order by shard",
+        let shards: Vec<(i16, i64, i32, i32, i32, i32)> = sqlx::query_as(
+            "select shard, bytes, live_from, chunks, changed, summarised
+             from shards where live_from <= $1 order by shard",
         )
         .bind(epoch.0)
         .fetch_all(&mut *tx)
@@ -110,11 +118,13 @@ impl Store {
             epoch,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes, since, chunks)| Shard {
+                .map(|(id, bytes, since, chunks, changed, summarised)| Shard {
                     id: ShardId(id),
                     bytes,
                     since: Epoch(since),
                     chunks,
+                    changed: Epoch(changed),
+                    summarised,
                 })
                 .collect(),
             repos: repos
@@ -126,7 +136,35 @@ impl Store {
                 .collect(),
             pin: Mutex::new(pin),
             skipped: OnceCell::new(),
+            by_reason: OnceLock::new(),
         })
+    }
+}
+
+/// Told when the index changes.
+#[derive(Debug)]
+pub struct Changes(PgListener);
+
+impl Store {
+    /// A connection that is told of every change of the index from now on.
+    pub async fn changes(&self) -> Result<Changes> {
+        let mut listener = PgListener::connect_with(&self.control).await?;
+        listener.ignore_pool_close_event(true);
+        listener.listen("codesearch_epoch").await?;
+        Ok(Changes(listener))
+    }
+}
+
+impl Changes {
+    /// Waits for the next change.
+    ///
+    /// # Errors
+    /// The connection broke, so that changes may go untold.
+    pub async fn next(&mut self) -> Result<()> {
+        match self.0.try_recv().await? {
+            Some(_) => Ok(()),
+            None => Err(Error::Unreachable("the connection broke".to_owned())),
+        }
     }
 }
 
@@ -156,6 +194,17 @@ impl Catalog {
     /// The same, if it has been read; else nothing.
     pub fn skipped_now(&self) -> &[SkippedFile] {
         self.skipped.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// How many there are of them for each reason.
+    pub fn skipped_by_reason(&self) -> &BTreeMap<String, usize> {
+        self.by_reason.get_or_init(|| {
+            let mut reasons = BTreeMap::new();
+            for file in self.skipped_now() {
+                *reasons.entry(file.reason.clone()).or_default() += 1;
+            }
+            reasons
+        })
     }
 }
 

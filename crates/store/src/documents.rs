@@ -5,10 +5,8 @@
 
 use std::ops::Range;
 
-use sqlx::AssertSqlSafe;
-
 use crate::error::Result;
-use crate::lease::Lease;
+use crate::lease::{Ask, Lease};
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// A file of one epoch.
@@ -31,7 +29,7 @@ pub struct File {
 pub struct FileFilter {
     /// The epoch they are part of.
     pub epoch: Epoch,
-    /// Of these repositories only, if not all.
+    /// Of these repositories only, if not all; ascending.
     pub repos: Option<Vec<RepoId>>,
     /// In these languages only, if not all; in small letters.
     pub languages: Option<Vec<String>>,
@@ -73,13 +71,9 @@ impl Lease {
             shard.files(),
             shard.0
         );
-        let rows: Vec<(i32, i32, i32, String, Option<String>)> = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(blobs)
-            .bind(filter.epoch.0)
-            .bind(repos)
-            .bind(filter.languages.as_deref())
-            .fetch_all(self.conn())
-            .await?;
+        let ask = Ask::new(sql).bind(blobs).bind(filter.epoch.0).bind(repos);
+        let ask = ask.bind(filter.languages.clone());
+        let rows: Vec<(i32, i32, i32, String, Option<String>)> = self.fetch(ask).await?;
         let mut files: Vec<File> = rows
             .into_iter()
             .map(|(blob, bytes, repo, path, language)| File {
@@ -101,8 +95,7 @@ impl Lease {
             shard.chunks(),
             shard.0
         );
-        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(numbers).fetch_all(self.conn()).await?;
-        Ok(in_order(rows))
+        Ok(in_order(self.fetch(Ask::new(sql).bind(numbers)).await?))
     }
 
     /// The chunks whose numbers are in a range, in order.
@@ -112,12 +105,8 @@ impl Lease {
             shard.chunks(),
             shard.0
         );
-        let rows = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(numbers.start)
-            .bind(numbers.end)
-            .fetch_all(self.conn())
-            .await?;
-        Ok(in_order(rows))
+        let ask = Ask::new(sql).bind(numbers.start).bind(numbers.end);
+        Ok(in_order(self.fetch(ask).await?))
     }
 
     /// All chunks of these blobs, in order.
@@ -130,8 +119,7 @@ impl Lease {
             shard.chunks(),
             shard.0
         );
-        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(self.conn()).await?;
-        Ok(in_order(rows))
+        Ok(in_order(self.fetch(Ask::new(sql).bind(ids)).await?))
     }
 }
 

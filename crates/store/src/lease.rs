@@ -1,10 +1,38 @@
-//! A connection for a few statements of a search, which are cancelled when nobody waits for them.
+//! Connections for searching: kept ready, and cancelled when nobody waits for them.
 
-use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, Postgres};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
+use sqlx::{Arguments, AssertSqlSafe, Connection, Encode, FromRow, PgConnection, Postgres, Type};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connect::Store;
 use crate::error::{Error, Result};
+
+/// How long a search waits for a free connection before it is told that there is none.
+const ACQUIRE: Duration = Duration::from_secs(30);
+
+/// The connections for searching.
+///
+/// Beside what a pool does, they know the server's process that each of them talks to, so that what
+/// it does can be cancelled; and they are not asked whether they live each time they are used. That
+/// would cost as much as most statements; a statement that finds its connection dead is repeated on
+/// a new one instead.
+#[derive(Clone, Debug)]
+pub(crate) struct Leases {
+    options: PgConnectOptions,
+    free: Arc<Semaphore>,
+    /// Those in nobody's hands, the one that was used last on top.
+    idle: Arc<Mutex<Vec<Backend>>>,
+}
+
+/// A connection, and the server's process that it talks to.
+#[derive(Debug)]
+struct Backend {
+    conn: PgConnection,
+    pid: i32,
+}
 
 /// A connection for a few statements of a search.
 ///
@@ -13,43 +41,123 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Lease {
     /// None once it is done.
-    conn: Option<PoolConnection<Postgres>>,
-    /// The server's process that this connection talks to.
-    pid: i32,
+    backend: Option<Backend>,
     store: Store,
+    /// It has answered nothing yet: it may have died since it was last used.
+    fresh: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A statement with its parameters, prepared once on each connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    sql: String,
+    parameters: PgArguments,
+}
+
+impl Ask {
+    pub(crate) fn new(sql: String) -> Self {
+        Self { sql, parameters: PgArguments::default() }
+    }
+
+    /// With the next parameter.
+    #[must_use]
+    pub(crate) fn bind<'a, T: Encode<'a, Postgres> + Type<Postgres>>(mut self, value: T) -> Self {
+        self.parameters.add(value).expect("numbers, texts and arrays of them can be sent");
+        self
+    }
+
+    async fn rows(self, conn: &mut PgConnection) -> Result<Vec<PgRow>> {
+        Ok(sqlx::query_with(AssertSqlSafe(self.sql), self.parameters).fetch_all(conn).await?)
+    }
+}
+
+impl Leases {
+    /// At most `connections` at once.
+    pub(crate) fn new(options: PgConnectOptions, connections: u32) -> Self {
+        let free = Arc::new(Semaphore::new(connections as usize));
+        Self { options, free, idle: Arc::default() }
+    }
+
+    async fn connect(&self) -> Result<Backend> {
+        let mut conn = PgConnection::connect_with(&self.options).await?;
+        let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
+        Ok(Backend { conn, pid })
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes those in nobody's hands, and gives out no more.
+    pub(crate) async fn close(&self) {
+        self.free.close();
+        let idle = std::mem::take(&mut *self.idle());
+        for backend in idle {
+            let _ = backend.conn.close().await;
+        }
+    }
 }
 
 impl Store {
-    /// Takes a connection from the pool, and checks that it is alive.
+    /// Takes a connection for searching.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when none becomes free in time.
     pub async fn lease(&self) -> Result<Lease> {
-        // After a restart of the server, each connection in the pool may be dead.
-        let mut tries = self.pool.options().get_max_connections() + 1;
-        loop {
-            let mut conn = self.pool.acquire().await?;
-            // The check that a pool would make anyway, with a use.
-            match sqlx::query_as("select pg_backend_pid()").fetch_one(&mut *conn).await {
-                Ok((pid,)) => return Ok(Lease { conn: Some(conn), pid, store: self.clone() }),
-                Err(error) => {
-                    drop(conn.detach());
-                    tries -= 1;
-                    let error = Error::from(error);
-                    if tries == 0 || !matches!(error, Error::Unreachable(_)) {
-                        return Err(error);
-                    }
-                }
+        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.leases.free).acquire_owned());
+        let permit = match permit.await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => {
+                return Err(Error::Unreachable("the connections are closed".to_owned()));
             }
-        }
+            Err(_) => return Err(Error::Busy),
+        };
+        let idle = self.leases.idle().pop();
+        let fresh = idle.is_some();
+        let backend = match idle {
+            Some(backend) => backend,
+            None => self.leases.connect().await?,
+        };
+        Ok(Lease { backend: Some(backend), store: self.clone(), fresh, _permit: permit })
     }
 }
 
 impl Lease {
     /// Gives the connection back.
     pub fn done(mut self) {
-        self.conn = None;
+        if let Some(backend) = self.backend.take() {
+            self.store.leases.idle().push(backend);
+        }
     }
 
-    pub(crate) fn conn(&mut self) -> &mut PgConnection {
-        self.conn.as_mut().expect("there until it is done")
+    /// Runs a statement that only reads. When the connection turns out to have died since it was last
+    /// used, it runs on a new one.
+    pub(crate) async fn rows(&mut self, ask: Ask) -> Result<Vec<PgRow>> {
+        let backend = self.backend.as_mut().expect("there until it is done");
+        let again = self.fresh.then(|| ask.clone());
+        match (ask.rows(&mut backend.conn).await, again) {
+            (Err(Error::Unreachable(_)), Some(again)) => {
+                // The others are as old.
+                self.store.leases.idle().clear();
+                *backend = self.store.leases.connect().await?;
+                self.fresh = false;
+                again.rows(&mut backend.conn).await
+            }
+            (rows, _) => {
+                self.fresh &= rows.is_err();
+                rows
+            }
+        }
+    }
+
+    /// The same, with rows of a known shape.
+    pub(crate) async fn fetch<T: for<'r> FromRow<'r, PgRow>>(
+        &mut self,
+        ask: Ask,
+    ) -> Result<Vec<T>> {
+        let rows = self.rows(ask).await?;
+        Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
     /// Whether the server has the loose operator.
@@ -60,10 +168,9 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let Some(conn) = self.conn.take() else { return };
+        let Some(Backend { conn, pid }) = self.backend.take() else { return };
         // The connection lives until the server has been told: its process cannot be another one's.
-        let conn = conn.detach();
-        let (control, pid) = (self.store.control.clone(), self.pid);
+        let control = self.store.control.clone();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let told =

@@ -33,7 +33,7 @@ impl Store {
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"')
              from repos where indexed_at is not null order by name",
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&self.control)
         .await?;
         Ok(rows
             .into_iter()
@@ -56,7 +56,7 @@ impl Store {
              where repo = $1 and born <= epoch and died > epoch order by reason, path",
         )
         .bind(repo.0)
-        .fetch_all(&self.pool)
+        .fetch_all(&self.control)
         .await?)
     }
 
@@ -66,7 +66,7 @@ impl Store {
             "select reason, count(*) from skipped, state
              where born <= epoch and died > epoch group by reason",
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&self.control)
         .await?;
         Ok(rows.into_iter().collect())
     }

@@ -42,7 +42,7 @@ impl Store {
              from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
              where c.relname like 'chunks\\_%' and p.datname = current_database()",
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&self.control)
         .await?;
         Ok(rows
             .into_iter()
@@ -57,7 +57,7 @@ impl Store {
     pub async fn index_memory_kb(&self, builders: usize) -> Result<u64> {
         let (kb,): (i64,) =
             sqlx::query_as("select pg_size_bytes(current_setting('maintenance_work_mem')) / 1024")
-                .fetch_one(&self.pool)
+                .fetch_one(&self.control)
                 .await?;
         Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
     }
@@ -75,7 +75,7 @@ impl Store {
              from pg_class c
              where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r'",
         )
-        .fetch_one(&self.pool)
+        .fetch_one(&self.control)
         .await?)
     }
 }
@@ -90,6 +90,7 @@ pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Resul
 pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     drop_index(conn, shard).await?;
     conn.execute(AssertSqlSafe(format!("truncate chunks_{:03}", shard.0))).await?;
+    sqlx::query("delete from grams where shard = $1").bind(shard.0).execute(conn).await?;
     Ok(())
 }
 

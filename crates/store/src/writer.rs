@@ -231,7 +231,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
 /// has them in its catalog.
 async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
     let empty: Vec<(i16,)> = sqlx::query_as(
-        "update shards s set live_from = null, chunks = 0
+        "update shards s set live_from = null, chunks = 0, summarised = 0
          where live_from is not null and bytes = 0
            and not exists (select from files f where f.shard = s.shard)
            and not exists (select from blobs b where b.shard = s.shard)
@@ -271,6 +271,10 @@ impl Loader {
 }
 
 impl Writer {
+    pub(crate) fn conn(&mut self) -> &mut PgConnection {
+        &mut self.conn
+    }
+
     /// Every repository that is indexed.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
         let rows: Vec<(i32, String, String)> =
@@ -595,6 +599,11 @@ impl Writer {
         )
         .bind(&fresh)
         .execute(&mut *tx)
+        .await?;
+        tx.execute(
+            "update shards s set changed = epoch + 1 from state where exists (
+                 select from files f where f.shard = s.shard and (f.born = epoch + 1 or f.died = epoch + 1))",
+        )
         .await?;
         let (epoch,): (i32,) =
             sqlx::query_as("select epoch from state for update").fetch_one(&mut *tx).await?;

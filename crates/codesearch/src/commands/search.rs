@@ -13,8 +13,8 @@ use crate::database::Database;
 use crate::narrow::Narrow;
 use crate::print::{Explain, Json, Printer, Text};
 
-/// Files that the search may be ahead of the printing.
-const FOUND_AHEAD: usize = 8;
+/// Batches of files that the search may be ahead of the printing.
+const FOUND_AHEAD: usize = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let request = Arc::new(request(args)?);
@@ -27,9 +27,11 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
             let mut files = files;
-            while let Some(file) = files.recv().await {
-                printer.file(&mut out, &file)?;
-                // On a terminal each file is shown when it is found; a pipe wants throughput.
+            while let Some(found) = files.recv().await {
+                for file in found {
+                    printer.file(&mut out, &file)?;
+                }
+                // On a terminal files are shown when they are found; a pipe wants throughput.
                 if stdout().is_terminal() {
                     out.flush()?;
                 }

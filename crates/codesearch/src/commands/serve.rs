@@ -1,6 +1,5 @@
 //! `codesearch serve`: answer searches over HTTP until told to stop.
 
-use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use engine::search::Searcher;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_cluster};
@@ -48,7 +48,7 @@ fn cores() -> usize {
 pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeArgs) -> Result<u8> {
     let address = listener.local_addr()?;
     let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
-    let searcher = Searcher::new(database.store.clone(), cores()).with_texts(cache);
+    let searcher = Searcher::new(database.store.clone(), cores()).keeping(cache);
     let searcher = Arc::new(searcher);
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
@@ -56,14 +56,23 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
-        let reader = Arc::clone(&searcher);
-        let reading = tokio::spawn(async move {
-            let mut done = HashMap::new();
+        let changed = Arc::new(Notify::new());
+        let (told, wake) = (Arc::clone(&searcher), Arc::clone(&changed));
+        let listening = tokio::spawn(async move {
             loop {
-                if let Err(error) = reader.read_ahead(&mut done).await {
-                    tracing::debug!("texts could not be read ahead: {error}");
+                if let Err(error) = told.listen(|| wake.notify_one()).await {
+                    tracing::debug!("changes of the index are not told: {error}");
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
+            }
+        });
+        let reader = Arc::clone(&searcher);
+        let reading = tokio::spawn(async move {
+            loop {
+                if let Err(error) = reader.read_ahead().await {
+                    tracing::debug!("the index could not be read ahead: {error}");
+                }
+                let _ = tokio::time::timeout(LOOK_EVERY, changed.notified()).await;
             }
         });
         let watch = Arc::clone(&searcher);
@@ -78,13 +87,13 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
                     }
                 }
                 // Holding an old state of the index would keep its rows from being deleted.
-                let _ = watch.catalog().await;
+                let _ = watch.look().await;
             }
         });
         let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
             .with_graceful_shutdown(stop)
             .await;
-        for task in [watching, reading] {
+        for task in [watching, reading, listening] {
             task.abort();
             let _ = task.await;
         }

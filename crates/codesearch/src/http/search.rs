@@ -30,8 +30,8 @@ const MAX_PAGE_FILES: usize = 500;
 /// is sent while it is found.
 const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Files that the search may be ahead of who reads them.
-const FOUND_AHEAD: usize = 8;
+/// Batches of files that the search may be ahead of who reads them.
+const FOUND_AHEAD: usize = 2;
 
 /// A streamed answer is sent in pieces of about this many bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
@@ -185,16 +185,16 @@ async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, 
     search.spawn(async move { searcher.search(&asking, found).await });
     if page {
         let mut shown = Vec::new();
-        while let Some(file) = files.recv().await {
-            shown.push(page::view(file));
+        while let Some(found) = files.recv().await {
+            shown.extend(found.into_iter().map(page::view));
         }
         let stats = ended(&mut search).await?;
         return Ok(page::found(asked, &request, loose, shown, &stats));
     }
     let (mut gathered, mut bytes) = (Vec::new(), 0);
-    while let Some(file) = files.recv().await {
-        bytes += size(&file);
-        gathered.push(file);
+    while let Some(found) = files.recv().await {
+        bytes += found.iter().map(FileMatch::size).sum::<usize>();
+        gathered.extend(found);
         if bytes > GATHERED_BYTES {
             let rest = Rest { gathered, files, search, turn };
             return Ok(stream(asked, &request, loose, rest));
@@ -220,18 +220,12 @@ async fn ended(search: &mut Search) -> Result<Stats, Failure> {
     }
 }
 
-/// Bytes that a file takes in an answer, about.
-fn size(file: &FileMatch) -> usize {
-    let line = |line: &Line| 40 + line.text.len() + 12 * line.ranges.len();
-    100 + file.path.len() + file.lines.iter().map(line).sum::<usize>()
-}
-
 type Search = JoinSet<Result<Stats, engine::search::Error>>;
 
 /// An answer that has become too large to be gathered.
 struct Rest {
     gathered: Vec<FileMatch>,
-    files: mpsc::Receiver<FileMatch>,
+    files: mpsc::Receiver<Vec<FileMatch>>,
     search: Search,
     turn: OwnedSemaphorePermit,
 }
@@ -239,31 +233,38 @@ struct Rest {
 /// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
 /// in little memory. What goes wrong on the way is told in its `stats`.
 fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Response {
-    let (send, receive) = mpsc::channel::<String>(STREAMED_AHEAD);
+    let (send, receive) = mpsc::channel::<Vec<u8>>(STREAMED_AHEAD);
     let client = send.clone();
     let (q, explains, request) = (asked.q.clone(), asked.explains(), Arc::clone(request));
     let work = async move {
         let Rest { gathered, mut files, mut search, turn: _turn } = rest;
         let repos = request.program().select == Select::Repos;
         let mut text =
-            format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" });
-        let mut comma = "";
-        let mut gathered = gathered.into_iter();
-        loop {
-            let file = match gathered.next() {
-                Some(file) => Some(file),
-                None => files.recv().await,
-            };
-            let Some(file) = file else { break };
-            text.push_str(std::mem::replace(&mut comma, ","));
-            let item = if repos { json!(file.repo) } else { json!(FileJson::from(file)) };
-            text.push_str(&item.to_string());
-            if text.len() >= STREAMED_BYTES {
-                let piece = send.send(std::mem::take(&mut text));
-                if !matches!(tokio::time::timeout(STALLED, piece).await, Ok(Ok(()))) {
-                    return;
+            format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" })
+                .into_bytes();
+        let mut comma = false;
+        let mut found = Some(gathered);
+        while let Some(some) = found {
+            for file in some {
+                if std::mem::replace(&mut comma, true) {
+                    text.push(b',');
+                }
+                let written = if repos {
+                    serde_json::to_writer(&mut text, &file.repo)
+                } else {
+                    serde_json::to_writer(&mut text, &FileJson::from(file))
+                };
+                written.expect("texts and numbers can be written to memory");
+                if text.len() >= STREAMED_BYTES {
+                    let piece =
+                        std::mem::replace(&mut text, Vec::with_capacity(STREAMED_BYTES * 2));
+                    let piece = send.send(piece);
+                    if !matches!(tokio::time::timeout(STALLED, piece).await, Ok(Ok(()))) {
+                        return;
+                    }
                 }
             }
+            found = files.recv().await;
         }
         let stats = match ended(&mut search).await {
             Ok(stats) => json!(StatsJson::from(&stats)),
@@ -274,7 +275,8 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
         } else {
             String::new()
         };
-        let end = send.send(format!("{text}],\"stats\":{stats}{explain}}}"));
+        text.extend(format!("],\"stats\":{stats}{explain}}}").into_bytes());
+        let end = send.send(text);
         let _ = tokio::time::timeout(STALLED, end).await;
     };
     tokio::spawn(async move {

@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use store::{RepoId, RepoRow, ShardId, Store, Totals, Writer};
 
 pub use skip::SkipReason;
@@ -294,6 +295,7 @@ async fn apply(
 
         let begun = Instant::now();
         let indexed = build_indexes(store, writer, progress).await?;
+        summarise(store, writer).await?;
         report.index += begun.elapsed();
 
         let begun = Instant::now();
@@ -359,6 +361,21 @@ async fn build_indexes(
     let done = *done.lock().expect("no panics hold it");
     progress(Event::Indexed(done));
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
+}
+
+/// Brings the summaries of all shards up to date with what is stored in them, as many at a time as
+/// there are cores.
+async fn summarise(store: &Store, writer: &mut Writer) -> Result<(), Error> {
+    let shards = writer.unsummarised().await?;
+    let work = shards.into_iter().map(|shard| {
+        let store = store.clone();
+        async move { tokio::spawn(async move { store.summarise(shard).await }).await }
+    });
+    let mut work = futures_util::stream::iter(work).buffer_unordered(cores());
+    while let Some(done) = work.next().await {
+        done.expect("summarising does not panic")?;
+    }
+    Ok(())
 }
 
 fn list(paths: &[PathBuf]) -> String {

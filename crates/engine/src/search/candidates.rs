@@ -1,7 +1,12 @@
 //! Candidates: which blobs of a shard can match, and of each term the chunks in which it can.
 
-use query::{Atom, Index, Lookup, Plan};
-use store::{BlobId, Epoch, Found, Lease, ShardId};
+use query::{Atom, CompiledTerm, Index, Lookup, Plan, Program};
+use store::{BLOCK_CHUNKS, BlobId, Epoch, Found};
+
+use super::connection::Connection;
+use super::resident::Resident;
+use super::select::Target;
+use super::texts::Sieve;
 
 /// When so few blobs are left, reading all of them is cheaper than asking the index for another term,
 /// however rare.
@@ -26,17 +31,36 @@ pub(crate) struct List {
     pub(crate) chunks: Vec<(i32, BlobId)>,
 }
 
+/// Who names the candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The indexes in Postgres: few candidates.
+    Index,
+    /// The summaries in memory: more candidates, and no question to Postgres.
+    Summary,
+}
+
 impl Candidates {
-    /// Asks the indexes of a shard.
-    pub(crate) async fn ask(
-        lease: &mut Lease,
-        shard: ShardId,
+    /// Finds the candidates in a shard.
+    pub(crate) async fn find(
+        source: Source,
+        conn: &mut Connection,
+        resident: Option<&Resident>,
+        target: &Target,
         epoch: Epoch,
-        plan: &Plan,
+        program: &Program,
     ) -> Result<Self, store::Error> {
-        let mut asking = Asking { lease, shard, epoch, lists: Vec::new(), within: Vec::new() };
-        let blobs = asking.follow(plan).await?;
+        let (lists, within) = (Vec::new(), Vec::new());
+        let mut asking = Asking { source, conn, resident, target, epoch, program, lists, within };
+        let blobs = asking.follow(&target.work.plan).await?;
         Ok(Self { blobs, lists: asking.lists, within: asking.within })
+    }
+
+    /// Without the blobs up to this one.
+    pub(crate) fn drop_upto(&mut self, last: BlobId) {
+        if let Some(blobs) = &mut self.blobs {
+            blobs.drain(..blobs.partition_point(|blob| *blob <= last));
+        }
     }
 
     /// Whether an atom is known not to hold for any file with a blob.
@@ -59,9 +83,12 @@ impl Candidates {
 }
 
 struct Asking<'a> {
-    lease: &'a mut Lease,
-    shard: ShardId,
+    source: Source,
+    conn: &'a mut Connection,
+    resident: Option<&'a Resident>,
+    target: &'a Target,
     epoch: Epoch,
+    program: &'a Program,
     lists: Vec<List>,
     within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
@@ -115,9 +142,21 @@ impl Asking<'_> {
 
     /// The blobs that one of some lookups finds, ascending.
     async fn look_up(&mut self, lookups: &[&Lookup]) -> Result<Vec<BlobId>, store::Error> {
-        let found = self.lease.lookups(self.shard, self.epoch, lookups).await?;
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for lookup in lookups {
+            match self.remembered(lookup) {
+                Some(found) => here.push((*lookup, found)),
+                None => there.push(*lookup),
+            }
+        }
+        if !there.is_empty() {
+            let lease = self.conn.lease().await?;
+            let found = lease.lookups(self.target.shard.id, self.epoch, &there).await?;
+            here.extend(there.into_iter().zip(found));
+        }
         let mut blobs = Vec::new();
-        for (lookup, found) in lookups.iter().zip(found) {
+        for (lookup, mut found) in here {
+            self.rule_out(lookup, &mut found);
             match found {
                 Found::Blobs(found) => {
                     blobs.extend(&found);
@@ -134,6 +173,67 @@ impl Asking<'_> {
         blobs.sort_unstable();
         blobs.dedup();
         Ok(blobs)
+    }
+}
+
+impl Asking<'_> {
+    /// What is found without Postgres: paths are matched in memory, and chunks named by the summary if
+    /// it is asked.
+    fn remembered(&self, lookup: &Lookup) -> Option<Found> {
+        let known = &self.target.known;
+        let files = known.files.as_ref()?;
+        match lookup.index {
+            Index::Paths => {
+                let terms: Vec<&CompiledTerm> =
+                    lookup.terms.iter().map(|term| &self.program.terms[*term]).collect();
+                Some(Found::Blobs(files.matching(&terms)))
+            }
+            Index::Chunks if self.source == Source::Summary => {
+                let probe = lookup.probe(self.program);
+                let grams = known.grams.as_ref()?;
+                let blocks = grams.blocks(&probe);
+                let reader = self.resident?.texts.reader(&self.target.shard);
+                let mut sieve = Sieve::new(reader, Some(grams), &probe);
+                let mut chunks = Vec::new();
+                let mut blobs = files.blobs().peekable();
+                // What belongs to no file any longer counts as the blob's before it: which it really
+                // is shows when it is read.
+                let mut blob = None;
+                for block in blocks.iter() {
+                    let from = block as i32 * BLOCK_CHUNKS;
+                    for n in from..self.target.shard.chunks.min(from + BLOCK_CHUNKS) {
+                        if !sieve.may_hold(n) {
+                            continue;
+                        }
+                        while let Some(next) = blobs.next_if(|next| next.0 <= n) {
+                            blob = Some(next);
+                        }
+                        chunks.extend(blob.map(|blob| (n, blob)));
+                    }
+                }
+                Some(Found::Chunks(chunks))
+            }
+            Index::Chunks | Index::Texts => None,
+        }
+    }
+
+    /// Drops the chunks that the index names and the summaries rule out.
+    fn rule_out(&self, lookup: &Lookup, found: &mut Found) {
+        let Found::Chunks(chunks) = found else { return };
+        if self.source == Source::Summary {
+            return;
+        }
+        let probe = lookup.probe(self.program);
+        if let Some(grams) = &self.target.known.grams {
+            let blocks = grams.blocks(&probe);
+            chunks.retain(|(n, _)| blocks.contains((*n / BLOCK_CHUNKS) as usize));
+        }
+        if let Some(resident) = self.resident {
+            let reader = resident.texts.reader(&self.target.shard);
+            let grams = self.target.known.grams.as_deref();
+            let mut sieve = Sieve::new(reader, grams, &probe);
+            chunks.retain(|(n, _)| sieve.may_hold(*n));
+        }
     }
 }
 

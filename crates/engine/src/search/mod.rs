@@ -7,35 +7,36 @@
 //! not asked.
 
 mod candidates;
+mod connection;
 mod context;
+mod files;
+mod resident;
 mod select;
 mod shard;
 mod stats;
 mod texts;
 mod verify;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
-use store::{Catalog, Chunk, Epoch, RepoId, Shard, ShardId, Store};
+use store::{Catalog, RepoId, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
-use select::Scope;
-use shard::{ShardSearch, Told};
+use resident::Resident;
+use select::{Scope, Target};
+use shard::{AHEAD, ShardSearch, Told};
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
-use texts::{Place, Texts};
+use verify::Scratches;
 
-/// Batches of files that a shard may be ahead of who reads them.
-const AHEAD: usize = 1;
-
-/// Chunks that are read ahead at once.
-const READ_AHEAD: i32 = 1024;
+/// A pattern that is likely to be in so many of 1000 chunks is likely to reach a limit in one shard.
+const COMMON: u32 = 30;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -72,6 +73,8 @@ pub struct FileMatch {
     pub path_ranges: Vec<Range<usize>>,
     /// Its language, when that was recognised.
     pub language: Option<String>,
+    /// Bytes of its text.
+    pub bytes: usize,
     /// The lines that match, and those around them that were asked for, in order.
     pub lines: Vec<Line>,
 }
@@ -96,6 +99,12 @@ impl FileMatch {
     /// How many of its lines match.
     pub fn matches(&self) -> usize {
         self.lines.iter().filter(|line| !line.ranges.is_empty()).count()
+    }
+
+    /// Bytes that it takes in memory, and in an answer, about.
+    pub fn size(&self) -> usize {
+        let line = |line: &Line| 64 + line.text.len() + 16 * line.ranges.len();
+        128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
     }
 }
 
@@ -149,28 +158,30 @@ struct Shared {
     counters: Counters,
     /// The search is over: nobody waits for what is still being done.
     stop: AtomicBool,
-    /// The terms that are matched with paths.
-    path_terms: Vec<usize>,
     /// The repositories that are in the answer, if each is wanted once only.
     repos: Option<Mutex<HashSet<RepoId>>>,
+    /// Those that nobody uses now.
+    scratches: Mutex<Vec<Scratches>>,
 }
 
 impl Shared {
     fn of(program: &Program) -> Self {
-        let mut path_terms = Vec::new();
-        program.expr.atoms(&mut |atom| {
-            if let Atom::Path(term) = atom
-                && !path_terms.contains(&term)
-            {
-                path_terms.push(term);
-            }
-        });
         Self {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
-            path_terms,
             repos: (program.select == Select::Repos).then(Mutex::default),
+            scratches: Mutex::default(),
         }
+    }
+
+    /// Runs something with space to match in.
+    fn with_scratches<T>(&self, work: impl FnOnce(&mut Scratches) -> T) -> T {
+        let free = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = free().pop();
+        let mut scratches = taken.unwrap_or_default();
+        let done = work(&mut scratches);
+        free().push(scratches);
+        done
     }
 
     /// Whether a repository is in the answer already and need not be looked at.
@@ -202,49 +213,76 @@ pub struct Searcher {
     /// How many shards one search asks at a time.
     parallel: usize,
     catalog: RwLock<Option<Arc<Catalog>>>,
-    texts: Option<Arc<Texts>>,
+    changes: Changes,
+    resident: Option<Arc<Resident>>,
+}
+
+/// Whether the index may have changed since it was looked at.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Somebody listens, so that every change is counted.
+    told: AtomicBool,
+    count: AtomicU64,
+    /// What the count was when the kept catalog was last seen to be the newest.
+    seen: AtomicU64,
+}
+
+impl Changes {
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    fn add(&self, told: bool) {
+        self.told.store(told, Ordering::SeqCst);
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn none(&self) -> bool {
+        self.told.load(Ordering::SeqCst) && self.seen.load(Ordering::SeqCst) == self.count()
+    }
 }
 
 impl Searcher {
     /// Asks `parallel` shards at a time.
     pub fn new(store: Store, parallel: usize) -> Self {
-        Self { store, parallel, catalog: RwLock::new(None), texts: None }
+        let (catalog, changes) = (RwLock::default(), Changes::default());
+        Self { store, parallel, catalog, changes, resident: None }
     }
 
-    /// Keeps up to `bytes` of texts, compressed, in memory.
+    /// Keeps what it knows of the shards in memory, and up to `bytes` of texts, compressed. What is
+    /// kept is read by [`read_ahead`](Self::read_ahead), and texts whenever a search reads them.
     #[must_use]
-    pub fn with_texts(mut self, bytes: u64) -> Self {
-        self.texts = (bytes > 0).then(|| Arc::new(Texts::new(bytes)));
+    pub fn keeping(mut self, bytes: u64) -> Self {
+        self.resident = Some(Arc::new(Resident::new(bytes)));
         self
     }
 
-    /// Reads texts into memory that are not there yet, shard by shard, until there is no room for
-    /// more. `done` remembers up to which chunk each shard was read.
-    pub async fn read_ahead(
-        &self,
-        done: &mut HashMap<(ShardId, Epoch), i32>,
-    ) -> Result<(), store::Error> {
-        let Some(texts) = &self.texts else { return Ok(()) };
+    /// Reads into memory what is not there yet, until there is no room for more.
+    pub async fn read_ahead(&self) -> Result<(), store::Error> {
+        let Some(resident) = &self.resident else { return Ok(()) };
         let catalog = self.catalog().await?;
-        done.retain(|(id, since), _| {
-            catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, *since))
-        });
-        for shard in &catalog.shards {
-            let from = done.entry((shard.id, shard.since)).or_default();
-            while *from < shard.chunks {
-                let (used, room) = texts.fill();
-                if used > room / 10 * 9 {
-                    return Ok(());
-                }
-                let upto = shard.chunks.min(*from + READ_AHEAD);
-                let mut lease = self.store.lease().await?;
-                let chunks = lease.chunk_range(shard.id, *from..upto).await?;
-                lease.done();
-                keep(texts, shard, chunks).await;
-                *from = upto;
-            }
+        resident.read_ahead(&self.store, &catalog).await
+    }
+
+    /// Listens for changes of the index until the connection breaks, and calls `told` for each.
+    /// While it runs, a search need not ask whether what it knows is still the newest state.
+    pub async fn listen(&self, told: impl Fn()) -> Result<(), store::Error> {
+        let mut changes = self.store.changes().await?;
+        // Ended by an error, or dropped.
+        let _deaf = Deaf(&self.changes);
+        self.changes.add(true);
+        loop {
+            changes.next().await?;
+            self.changes.add(true);
+            told();
         }
-        Ok(())
+    }
+
+    /// Asks whether the kept state of the index is the newest. A server does so now and then, in case
+    /// it was not told of a change.
+    pub async fn look(&self) -> Result<(), store::Error> {
+        self.changes.count.fetch_add(1, Ordering::SeqCst);
+        self.catalog().await.map(|_| ())
     }
 
     /// The database that is searched.
@@ -255,28 +293,43 @@ impl Searcher {
     /// The newest state of the index.
     ///
     /// The state is kept between searches. Keeping one keeps its rows from being deleted, so a
-    /// server calls this now and then even when nobody searches.
+    /// server [looks](Self::look) now and then even when nobody searches.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        let count = self.changes.count();
         let kept = self.catalog.read().await.clone();
-        if let Some(kept) = kept {
-            // An error means that its connection is gone: a new one will tell more.
-            if kept.is_current().await.unwrap_or(false) {
-                return Ok(kept);
-            }
+        if let Some(kept) = kept
+            && self.is_current(&kept, count).await
+        {
+            return Ok(kept);
         }
         let mut slot = self.catalog.write().await;
+        let count = self.changes.count();
         if let Some(kept) = &*slot
-            && kept.is_current().await.unwrap_or(false)
+            && self.is_current(kept, count).await
         {
             return Ok(Arc::clone(kept));
         }
         *slot = None;
         let fresh = Arc::new(self.store.catalog().await?);
+        self.changes.seen.store(count, Ordering::SeqCst);
         *slot = Some(Arc::clone(&fresh));
         Ok(fresh)
     }
 
-    /// Searches, and sends each file as soon as it is known that it is the next one. When nobody
+    /// Whether a catalog is the newest; `count` is how many changes there were before.
+    async fn is_current(&self, catalog: &Catalog, count: u64) -> bool {
+        if self.changes.none() {
+            return true;
+        }
+        // An error means that its connection is gone: a new one will tell more.
+        let current = catalog.is_current().await.unwrap_or(false);
+        if current {
+            self.changes.seen.fetch_max(count, Ordering::SeqCst);
+        }
+        current
+    }
+
+    /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
     /// listens any longer, or when the search is dropped, it ends, and so do its statements in the
     /// database.
     ///
@@ -285,7 +338,7 @@ impl Searcher {
     pub async fn search(
         &self,
         request: &Arc<Request>,
-        found: mpsc::Sender<FileMatch>,
+        found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
         let shared = Arc::new(Shared::of(&request.program));
@@ -310,7 +363,7 @@ impl Searcher {
         shared: &Arc<Shared>,
         stats: &mut Stats,
         clock: &mut Clock,
-        found: mpsc::Sender<FileMatch>,
+        found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Option<(Arc<Catalog>, Arc<Scope>)>, Error> {
         let timeout = Stopped::Timeout(request.timeout.unwrap_or_default());
         let Some(catalog) = clock.wait(self.catalog()).await else {
@@ -318,16 +371,23 @@ impl Searcher {
             return Ok(None);
         };
         let catalog = catalog?;
-        let scope = Arc::new(Scope::of(&catalog, &request.program, request.brute));
+        let resident = self.resident.as_deref();
+        let scope = Arc::new(Scope::of(&catalog, &request.program, resident, request.brute));
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - scope.shards.len();
         let mut waiting = scope.shards.iter();
         let mut running = VecDeque::new();
+        // The first shard alone, if it is likely to be enough.
+        let likely =
+            |target: &Target| request.limit.is_some() && target.work.plan.frequency() >= COMMON;
+        // Without a limit nothing is done in vain: while some shards wait for Postgres, others match.
+        let most = if request.limit.is_some() { self.parallel } else { 2 * self.parallel };
+        let mut parallel = if scope.shards.first().is_some_and(likely) { 1 } else { most };
         // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
         'shards: loop {
-            while running.len() < self.parallel
-                && let Some((shard, plan)) = waiting.next()
+            while running.len() < parallel
+                && let Some(target) = waiting.next()
             {
                 let (send, receive) = mpsc::channel(AHEAD);
                 let search = ShardSearch {
@@ -336,9 +396,8 @@ impl Searcher {
                     scope: Arc::clone(&scope),
                     request: Arc::clone(request),
                     shared: Arc::clone(shared),
-                    texts: self.texts.clone(),
-                    shard: shard.clone(),
-                    plan: Arc::clone(plan),
+                    resident: self.resident.clone(),
+                    target: target.clone(),
                 };
                 tasks.spawn(search.run(send));
                 running.push_back(receive);
@@ -350,22 +409,30 @@ impl Searcher {
                 return Ok(Some((catalog, scope)));
             };
             match told {
-                Some(Told::Done) => drop(running.pop_front()),
-                Some(Told::Files(files)) => {
-                    for file in files {
-                        if shared.knows(file.repo_id) {
-                            continue;
+                Some(Told::Done) => {
+                    running.pop_front();
+                    parallel = most;
+                }
+                Some(Told::Files(mut files, _unread)) => {
+                    let mut over = false;
+                    files.retain(|file| {
+                        if over || shared.knows(file.repo_id) {
+                            return false;
                         }
-                        if request.limit == Some(stats.files) {
-                            stats.stopped.get_or_insert(Stopped::Limit);
-                            break 'shards;
+                        over = request.limit == Some(stats.files);
+                        if !over {
+                            shared.notes(file.repo_id);
+                            stats.files += 1;
+                            stats.matches += file.matches();
                         }
-                        shared.notes(file.repo_id);
-                        stats.files += 1;
-                        stats.matches += file.matches();
-                        if clock.pause(found.send(file)).await.is_err() {
-                            break 'shards;
-                        }
+                        !over
+                    });
+                    if over {
+                        stats.stopped.get_or_insert(Stopped::Limit);
+                    }
+                    let heard = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
+                    if over || !heard {
+                        break 'shards;
                     }
                 }
                 // One shard that fails degrades the answer; a database that is gone ends it.
@@ -394,15 +461,13 @@ impl Searcher {
     }
 }
 
-/// Compresses and keeps chunks, on a thread for such work.
-async fn keep(texts: &Arc<Texts>, shard: &Shard, chunks: Vec<Chunk>) {
-    let (texts, id, since) = (Arc::clone(texts), shard.id, shard.since);
-    let work = tokio::task::spawn_blocking(move || {
-        for chunk in &chunks {
-            texts.keep(id, since, chunk);
-        }
-    });
-    work.await.expect("compressing does not panic");
+/// Says that nobody listens for changes any longer.
+struct Deaf<'a>(&'a Changes);
+
+impl Drop for Deaf<'_> {
+    fn drop(&mut self) {
+        self.0.add(false);
+    }
 }
 
 /// When a search must end. It stands still while who asked for the search is not ready for more.
@@ -437,6 +502,12 @@ async fn skipped(
     request: Arc<Request>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
     catalog.skipped().await?;
+    // A pattern may be anywhere in what nobody has read.
+    let unread = |atom| matches!(atom, Atom::Path(_) | Atom::Repo(_)).then_some(false);
+    let expr = &request.program.expr;
+    if expr.is_monotone() && expr.eval(&unread) != Some(false) {
+        return Ok(catalog.skipped_by_reason().clone());
+    }
     // There may be very many of them.
     let count = tokio::task::spawn_blocking(move || {
         let program = &request.program;

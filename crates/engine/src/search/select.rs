@@ -6,89 +6,178 @@ use std::sync::Arc;
 use query::{Atom, Expr, Plan, Program};
 use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
 
+use super::resident::{Known, Resident};
+
 /// Where a search looks.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    /// The shards that can hold what is searched for, in order, each with its plan.
-    pub(crate) shards: Vec<(Shard, Arc<Plan>)>,
+    /// The shards that can hold what is searched for, in order.
+    pub(crate) shards: Vec<Target>,
     /// Which files of them.
     pub(crate) files: FileFilter,
-    /// The terms that are matched with names of repositories.
-    repo_terms: Vec<usize>,
-    /// For each repository, which of `repo_terms` match its name.
-    repos: HashMap<RepoId, Vec<bool>>,
+    /// For each repository, the terms that match its name.
+    repos: HashMap<RepoId, Vec<usize>>,
+}
+
+/// A shard to search.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) shard: Shard,
+    pub(crate) known: Known,
+    pub(crate) work: Arc<Work>,
+}
+
+/// What there is to do in a shard. Many shards share one.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// What its indexes are asked.
+    pub(crate) plan: Plan,
+    /// The terms that are matched with paths.
+    pub(crate) path_terms: Vec<usize>,
+    /// What is known to hold for no file.
+    pub(crate) ruled_out: Vec<Atom>,
 }
 
 impl Scope {
     /// Finds the repositories that the program does not rule out by their names, and the shards that
-    /// hold them. With `brute`, every plan is a scan.
-    pub(crate) fn of(catalog: &Catalog, program: &Program, brute: bool) -> Self {
-        let mut repo_terms = Vec::new();
+    /// hold them and are not ruled out by what is known of them. With `brute`, every plan is a scan.
+    pub(crate) fn of(
+        catalog: &Catalog,
+        program: &Program,
+        resident: Option<&Resident>,
+        brute: bool,
+    ) -> Self {
+        let mut atoms = Vec::new();
         program.expr.atoms(&mut |atom| {
-            if let Atom::Repo(term) = atom
-                && !repo_terms.contains(&term)
-            {
-                repo_terms.push(term);
+            if !atoms.contains(&atom) {
+                atoms.push(atom);
             }
         });
         let mut scope = Self {
             shards: Vec::new(),
             files: FileFilter { epoch: catalog.epoch, repos: None, languages: languages(program) },
-            repo_terms,
             repos: HashMap::new(),
         };
-        let plan = |expr: &Expr| Arc::new(if brute { Plan::Scan } else { Plan::of(expr, program) });
-        if scope.repo_terms.is_empty() {
-            if program.expr != Expr::Const(false) {
-                let plan = plan(&program.expr);
-                let all = catalog.shards.iter().map(|shard| (shard.clone(), Arc::clone(&plan)));
-                scope.shards = all.collect();
-            }
-            return scope;
+        // Of each shard with files that are wanted, what its repositories agree on.
+        let left = scope.choose_repos(catalog, program, &atoms);
+        let mut works: HashMap<Vec<Option<bool>>, Option<Arc<Work>>> = HashMap::new();
+        for shard in &catalog.shards {
+            let agreed = match &left {
+                None => &vec![None; atoms.len()],
+                Some(left) => match left.get(&shard.id) {
+                    Some(agreed) => agreed,
+                    None => continue,
+                },
+            };
+            let known = match resident {
+                Some(resident) if !brute => resident.known(shard),
+                _ => Known::default(),
+            };
+            let values: Vec<Option<bool>> = atoms
+                .iter()
+                .zip(agreed)
+                .map(|(atom, agreed)| agreed.or_else(|| known.holds(*atom, program)))
+                .collect();
+            let work = match works.get(&values) {
+                Some(work) => work.clone(),
+                None => {
+                    let work = Work::of(program, &atoms, &values, brute).map(Arc::new);
+                    works.insert(values, work.clone());
+                    work
+                }
+            };
+            scope.shards.extend(work.map(|work| Target { shard: shard.clone(), known, work }));
+        }
+        scope
+    }
+
+    /// Notes which terms match the name of each repository, and which repositories are not ruled out.
+    /// Gives the shards that hold those, each with the atoms on which they agree; none for all shards.
+    fn choose_repos(
+        &mut self,
+        catalog: &Catalog,
+        program: &Program,
+        atoms: &[Atom],
+    ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
+        if !atoms.iter().any(|atom| matches!(atom, Atom::Repo(_))) {
+            return None;
         }
         let mut chosen = Vec::new();
-        // What is left of the condition in each shard, as long as its repositories agree on it.
         let mut left: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
         for (id, repo) in &catalog.repos {
-            let matches: Vec<bool> = scope
-                .repo_terms
-                .iter()
-                .map(|term| program.terms[*term].matcher.is_match(&repo.name))
-                .collect();
-            let known = |atom| scope.repo_term(atom).map(|i| matches[i]);
-            if program.expr.eval(&known) != Some(false) {
+            let holds = |atom: Atom| match atom {
+                Atom::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
+                _ => None,
+            };
+            let values: Vec<Option<bool>> = atoms.iter().map(|atom| holds(*atom)).collect();
+            let value = |atom| values[atoms.iter().position(|a| *a == atom)?];
+            if program.expr.eval(&value) != Some(false) {
                 chosen.push(*id);
                 for shard in &repo.shards {
-                    let all = || matches.iter().map(|value| Some(*value)).collect();
-                    let agreed = left.entry(*shard).or_insert_with(all);
-                    for (agreed, value) in agreed.iter_mut().zip(&matches) {
-                        *agreed = agreed.filter(|agreed| agreed == value);
+                    let agreed = left.entry(*shard).or_insert_with(|| values.clone());
+                    for (agreed, value) in agreed.iter_mut().zip(&values) {
+                        *agreed = agreed.filter(|agreed| Some(*agreed) == *value);
                     }
                 }
             }
-            scope.repos.insert(*id, matches);
+            let matching = atoms.iter().zip(&values).filter_map(|(atom, value)| match atom {
+                Atom::Repo(term) if *value == Some(true) => Some(*term),
+                _ => None,
+            });
+            self.repos.insert(*id, matching.collect());
         }
-        let mut plans: HashMap<&Vec<Option<bool>>, Arc<Plan>> = HashMap::new();
-        for shard in &catalog.shards {
-            let Some(agreed) = left.get(&shard.id) else { continue };
-            let known = |atom| scope.repo_term(atom).and_then(|i| agreed[i]);
-            let plan = plans.entry(agreed).or_insert_with(|| plan(&program.expr.resolve(&known)));
-            scope.shards.push((shard.clone(), Arc::clone(plan)));
-        }
-        scope.files.repos = (chosen.len() < catalog.repos.len()).then_some(chosen);
-        scope
+        chosen.sort_unstable();
+        self.files.repos = (chosen.len() < catalog.repos.len()).then_some(chosen);
+        Some(left)
     }
 
     /// Whether an atom holds for a repository, if it is about its name.
     pub(crate) fn repo_holds(&self, repo: RepoId, atom: Atom) -> Option<bool> {
-        let term = self.repo_term(atom)?;
-        // A repository that is not in the catalog is not part of its epoch.
-        Some(self.repos.get(&repo).is_some_and(|matches| matches[term]))
-    }
-
-    fn repo_term(&self, atom: Atom) -> Option<usize> {
         let Atom::Repo(term) = atom else { return None };
-        self.repo_terms.iter().position(|known| *known == term)
+        // A repository that is not in the catalog is not part of its epoch.
+        Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
+    }
+}
+
+impl Work {
+    /// What there is to do where some atoms have the same value for all files; none if that leaves
+    /// nothing.
+    fn of(program: &Program, atoms: &[Atom], values: &[Option<bool>], brute: bool) -> Option<Self> {
+        let value = |atom| values[atoms.iter().position(|a| *a == atom)?];
+        let left = program.expr.resolve(&value);
+        if left == Expr::Const(false) {
+            return None;
+        }
+        let plan = if brute { Plan::Scan } else { Plan::of(&left, program) };
+        let not_at_all = |atom: &Atom| value(*atom) == Some(false);
+        let ruled_out: Vec<Atom> = atoms.iter().copied().filter(not_at_all).collect();
+        let path_terms = atoms.iter().filter(|atom| !ruled_out.contains(atom));
+        let path_terms = path_terms.filter_map(|atom| match atom {
+            Atom::Path(term) => Some(*term),
+            _ => None,
+        });
+        Some(Self { plan, path_terms: path_terms.collect(), ruled_out })
+    }
+}
+
+impl Known {
+    /// Whether an atom holds for all files of the shard, or for none.
+    fn holds(&self, atom: Atom, program: &Program) -> Option<bool> {
+        let may = match atom {
+            Atom::Content(term) => {
+                let (grams, term) = (self.grams.as_ref()?, &program.terms[term]);
+                if term.matcher.spans_lines() {
+                    grams.may_hold(&term.probe)
+                } else {
+                    !grams.blocks(&term.probe).is_empty()
+                }
+            }
+            Atom::Path(term) => {
+                !self.files.as_ref()?.grams.parts(&program.terms[term].probe).is_empty()
+            }
+            Atom::Repo(_) | Atom::Language(_) => return None,
+        };
+        (!may).then_some(false)
     }
 }
 

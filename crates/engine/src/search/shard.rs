@@ -4,19 +4,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use query::{Atom, Plan, Select};
-use store::{BlobId, Catalog, Chunk, File, Lease, RepoId, Shard, Store};
-use tokio::sync::mpsc;
+use query::{Atom, Select};
+use store::{BlobId, Catalog, File, RepoId, Store};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::candidates::{Candidates, List};
-use super::select::Scope;
+use super::candidates::{Candidates, List, Source};
+use super::connection::Connection;
+use super::resident::Resident;
+use super::select::{Scope, Target};
 use super::stats::Phase;
-use super::verify::{Hit, Unit, apart, merge, verify};
-use super::{FileMatch, Line, Place, Request, Shared, Texts as Kept, context, keep};
+use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
+use super::{FileMatch, Line, Request, Shared, context};
 
-/// Chunks that are loaded and verified first. The next batches are each four times as large, so
-/// that a search that stops at a limit loads little and one that goes on makes few round trips.
-const FIRST_BATCH: usize = 128;
+/// Chunks that are loaded and verified first, for a small limit and at most. The next batches are
+/// each four times as large, so that a search that stops at a limit loads little and one that goes
+/// on makes few round trips.
+const FIRST_BATCH: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// Chunks in a batch at most.
 const MAX_BATCH: usize = 2048;
@@ -38,11 +41,31 @@ const CHUNK_BYTES: usize = 4096;
 /// Files over this many bytes are taken to be read as a whole.
 const LARGE_FILE: usize = 64 * 1024;
 
+/// Texts up to this many bytes are verified where they are: another thread would cost more.
+const SMALL_BYTES: usize = 256 * 1024;
+
+/// Microseconds for asking the index of a shard, and for each chunk that it then names.
+const ASK_US: f64 = 400.0;
+const NAME_US: f64 = 1.0;
+
+/// Microseconds for reading a chunk from memory and matching it.
+const READ_US: f64 = 2.5;
+
+/// With a limit, the index is asked if reading all that the summaries name takes so many times as long
+/// as asking: most of it may not have to be read.
+const WORTH_ASKING: f64 = 2.0;
+
+/// Kilobytes of results that a shard may be ahead of who reads them.
+const AHEAD_KB: u32 = 8 * 1024;
+
+/// Batches of files that a shard may be ahead of who reads them.
+pub(crate) const AHEAD: usize = 64;
+
 /// What one shard tells of one search, in order.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// The next files.
-    Files(Vec<FileMatch>),
+    /// The next files. While the permit is held, they count as unread.
+    Files(Vec<FileMatch>, OwnedSemaphorePermit),
     /// It could not be searched.
     Failed(store::Error),
     /// That was all. Without it, something broke.
@@ -56,9 +79,26 @@ pub(crate) struct ShardSearch {
     pub(crate) scope: Arc<Scope>,
     pub(crate) request: Arc<Request>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) texts: Option<Arc<Kept>>,
-    pub(crate) shard: Shard,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) resident: Option<Arc<Resident>>,
+    pub(crate) target: Target,
+}
+
+/// Where a shard tells what it finds.
+struct Teller<'a> {
+    told: &'a mpsc::Sender<Told>,
+    ahead: Arc<Semaphore>,
+    results: Results,
+    limit: Option<usize>,
+}
+
+/// How going through some candidates ended.
+enum Ended {
+    /// All of them were looked at.
+    AtTheEnd,
+    /// There is no need to look further.
+    Enough,
+    /// As many chunks were read as may be; the last ones are of this blob.
+    At(BlobId),
 }
 
 /// Some blobs, and the chunks in them that were named.
@@ -80,15 +120,48 @@ struct Open {
 
 /// What was found in the texts of a batch.
 #[derive(Default)]
-struct Texts {
+struct Found {
     hits: HashMap<(BlobId, usize), Vec<Line>>,
     /// The chunks that were named have been read: what was not found in them is nowhere.
     named: bool,
     /// The blobs that were read as a whole, and the terms that were looked for in them.
-    whole: HashMap<BlobId, Vec<usize>>,
+    whole: HashMap<BlobId, Terms>,
 }
 
 impl ShardSearch {
+    /// What the summaries name, if that is to be read before the index of the shard is asked, or instead,
+    /// and how many chunks of it.
+    ///
+    /// Instead, if it is not much more than the index would name: reading it takes no longer than
+    /// asking. Before, if a pattern is so common that a few are likely to hold as much as is wanted.
+    async fn skim(
+        &self,
+        conn: &mut Connection,
+    ) -> Result<Option<(Candidates, usize)>, store::Error> {
+        let Target { shard, known, work } = &self.target;
+        let here = known.texts && known.files.is_some() && known.grams.is_some();
+        if !here || !work.plan.is_of_chunks() {
+            return Ok(None);
+        }
+        let (program, epoch) = (&self.request.program, self.catalog.epoch);
+        let resident = self.resident.as_deref();
+        let finding =
+            Candidates::find(Source::Summary, conn, resident, &self.target, epoch, program);
+        let candidates = finding.await?;
+        let frequency = f64::from(work.plan.frequency().max(1)) / 1000.0;
+        let asking = ASK_US + f64::from(shard.chunks) * frequency * NAME_US;
+        // Twice as many, since what is likely is not certain.
+        let likely = self.request.limit.map_or(f64::MAX, |limit| 2.0 * limit as f64 / frequency);
+        let worth = if self.request.limit.is_some() { WORTH_ASKING } else { 1.0 };
+        Ok(if candidates.chunks() as f64 * READ_US < worth * asking {
+            Some((candidates, usize::MAX))
+        } else if likely * READ_US < asking {
+            Some((candidates, likely as usize + 1))
+        } else {
+            None
+        })
+    }
+
     /// Searches, and sends what is found batch by batch. Ends soon after it has one result more than
     /// the limit, which tells that there is more, or when nobody listens any longer.
     pub(crate) async fn run(self, told: mpsc::Sender<Told>) {
@@ -100,84 +173,131 @@ impl ShardSearch {
     }
 
     async fn tell(&self, told: &mpsc::Sender<Told>) -> Result<(), store::Error> {
-        if self.shared.stop.load(Ordering::Relaxed) {
+        if self.stopped() {
             return Ok(());
         }
         let counters = &self.shared.counters;
-        let mut lease = self.store.lease().await?;
-        let asking = Candidates::ask(&mut lease, self.shard.id, self.catalog.epoch, &self.plan);
-        let candidates = counters.time(Phase::Lookup, asking).await?;
-        counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
-        let mut all = None;
-        if candidates.blobs.is_none() {
-            let files = lease.files(self.shard.id, None, &self.scope.files);
-            all = Some(counters.time(Phase::Files, files).await?);
-        }
-        // Given back before anything is sent, here and below: who waits to send while he holds a
-        // connection might wait for one who waits for a connection.
-        lease.done();
-        let mut batches = Batches::of(self, &candidates, all);
-        let mut size = FIRST_BATCH;
-        let mut results =
-            Results { select: self.request.program.select, files: 0, repos: HashSet::new() };
-        while let Some(mut batch) = batches.next(size) {
-            size = MAX_BATCH.min(size * 4);
-            let mut texts = Texts::default();
-            let read_first = self.reads_first(&candidates, &batch);
-            if read_first {
-                self.narrow(&mut batch, &candidates, &mut texts).await?;
-                if self.shared.stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                if batch.blobs.is_empty() {
-                    continue;
-                }
+        let select = self.request.program.select;
+        let mut teller = Teller {
+            told,
+            ahead: Arc::new(Semaphore::new(AHEAD_KB as usize)),
+            results: Results { select, files: 0, repos: HashSet::new() },
+            limit: self.request.limit,
+        };
+        let mut conn = Connection::new(&self.store);
+        let mut skimmed = None;
+        let program = &self.request.program;
+        let (target, epoch) = (&self.target, self.catalog.epoch);
+        let resident = self.resident.as_deref();
+        if let Some((candidates, reads)) =
+            counters.time(Phase::Lookup, self.skim(&mut conn)).await?
+        {
+            match self.go_through(&candidates, None, Some(reads), &mut teller).await? {
+                Ended::AtTheEnd | Ended::Enough => return Ok(()),
+                Ended::At(last) => skimmed = Some(last),
             }
-            let mut lease = Some(self.store.lease().await?);
-            let open = self.files(lease.as_mut().expect("just taken"), &mut batch).await?;
+        }
+        let finding = Candidates::find(Source::Index, &mut conn, resident, target, epoch, program);
+        let mut candidates = counters.time(Phase::Lookup, finding).await?;
+        counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
+        if let Some(last) = skimmed {
+            candidates.drop_upto(last);
+        }
+        let mut all = match candidates.blobs {
+            None => Some(self.files(&mut conn, None).await?),
+            Some(_) => None,
+        };
+        if let (Some(last), Some(all)) = (skimmed, &mut all) {
+            all.retain(|file| file.blob > last);
+        }
+        conn.done();
+        self.go_through(&candidates, all, None, &mut teller).await?;
+        Ok(())
+    }
+
+    fn stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Goes through candidates batch by batch, and tells what matches. `all` are all files, if no
+    /// blobs are named; `most` is how many chunks may be read before there must be an end.
+    async fn go_through(
+        &self,
+        candidates: &Candidates,
+        all: Option<Vec<File>>,
+        most: Option<usize>,
+        teller: &mut Teller<'_>,
+    ) -> Result<Ended, store::Error> {
+        let mut conn = Connection::new(&self.store);
+        let mut batches = Batches::of(self, candidates, all);
+        let first = self.request.limit.unwrap_or(usize::MAX);
+        let mut size = first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end());
+        let mut read = 0;
+        while let Some(mut batch) = batches.next(size) {
+            read += size;
+            size = MAX_BATCH.min(size * 4);
+            let last = batch.blobs.last().copied();
+            let mut found = Found::default();
+            let read_first = self.reads_first(candidates, &batch);
+            if read_first {
+                self.narrow(&mut conn, &mut batch, candidates, &mut found).await?;
+            }
+            if self.stopped() {
+                return Ok(Ended::Enough);
+            }
+            let open = self.open(&mut conn, &mut batch).await?;
             let mut groups =
                 Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
             while let Some(group) = groups.next() {
                 // What was read of one group says nothing of the next.
                 if !read_first {
-                    texts = Texts::default();
+                    found = Found::default();
                 }
-                let mut own = match lease.take() {
-                    Some(lease) => lease,
-                    None => self.store.lease().await?,
-                };
-                let found = self.texts(&mut own, group, &candidates, &mut texts).await?;
-                own.done();
-                results.add(&found);
-                if !found.is_empty() && told.send(Told::Files(found)).await.is_err() {
-                    return Ok(());
-                }
-                let enough = self.request.limit.is_some_and(|limit| results.count() > limit);
-                if enough || self.shared.stop.load(Ordering::Relaxed) {
-                    return Ok(());
+                let files = self.read(&mut conn, group, candidates, &mut found).await?;
+                conn.done();
+                if !teller.tell(files).await || self.stopped() {
+                    return Ok(Ended::Enough);
                 }
             }
-            if let Some(lease) = lease {
-                lease.done();
+            conn.done();
+            let over = most.is_some_and(|most| read >= most) && !batches.is_over();
+            if let (Some(last), true) = (last, over) {
+                return Ok(Ended::At(last));
             }
         }
-        Ok(())
+        Ok(Ended::AtTheEnd)
+    }
+
+    /// Files with these blobs, or all files.
+    async fn files(
+        &self,
+        conn: &mut Connection,
+        blobs: Option<&[BlobId]>,
+    ) -> Result<Vec<File>, store::Error> {
+        let filter = &self.scope.files;
+        if let Some(files) = &self.target.known.files {
+            return Ok(files.of(blobs, filter));
+        }
+        let lease = conn.lease().await?;
+        let files = lease.files(self.target.shard.id, blobs, filter);
+        self.shared.counters.time(Phase::Files, files).await
     }
 
     /// Whether to read the chunks that were named before their files: when they are in memory, that
     /// costs less than asking for files most of which do not match. Not if few of the files are wanted.
     fn reads_first(&self, candidates: &Candidates, batch: &Batch) -> bool {
         let all = self.scope.files.repos.is_none() && self.scope.files.languages.is_none();
-        self.texts.is_some() && all && batch.files.is_none() && !candidates.lists.is_empty()
+        self.resident.is_some() && all && batch.files.is_none() && !candidates.lists.is_empty()
     }
 
     /// Reads the chunks that were named, and throws out the blobs for whose files the query cannot hold,
     /// whatever their paths.
     async fn narrow(
         &self,
+        conn: &mut Connection,
         batch: &mut Batch,
         candidates: &Candidates,
-        texts: &mut Texts,
+        found: &mut Found,
     ) -> Result<(), store::Error> {
         // Part by part, since one chunk may be a line of any length; a blob is in one part, since what is
         // found in it is told at once.
@@ -185,17 +305,18 @@ impl ShardSearch {
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
-            let mut named = Named::default();
-            for (n, _, list) in part {
-                named.add(*n, candidates.lists[*list].terms.iter().copied());
+            let named = Named::of(part, candidates, |_, _| true);
+            found.add(self.read_named(conn, named).await?);
+            conn.done();
+            if self.stopped() {
+                return Ok(());
             }
-            texts.add(self.read_named(None, named).await?);
         }
-        texts.named = true;
+        found.named = true;
         let known = |blob: BlobId, atom: Atom| match atom {
-            _ if candidates.rules_out(blob, atom) => Some(false),
+            _ if self.rules_out(atom) || candidates.rules_out(blob, atom) => Some(false),
             Atom::Content(term) if candidates.lists_term(term) => {
-                Some(texts.hits.contains_key(&(blob, term)))
+                Some(found.hits.contains_key(&(blob, term)))
             }
             _ => None,
         };
@@ -206,185 +327,180 @@ impl ShardSearch {
 
     /// The files of a batch that may match as far as is known without their texts: the texts of others,
     /// and of what is no file any longer, need not be loaded.
-    async fn files(&self, lease: &mut Lease, batch: &mut Batch) -> Result<Vec<Open>, store::Error> {
-        let counters = &self.shared.counters;
+    async fn open(
+        &self,
+        conn: &mut Connection,
+        batch: &mut Batch,
+    ) -> Result<Vec<Open>, store::Error> {
         let expr = &self.request.program.expr;
         let files = match batch.files.take() {
             Some(files) => files,
-            None => {
-                let files = lease.files(self.shard.id, Some(&batch.blobs), &self.scope.files);
-                counters.time(Phase::Files, files).await?
-            }
+            None if batch.blobs.is_empty() => Vec::new(),
+            None => self.files(conn, Some(&batch.blobs)).await?,
         };
-        counters.files.fetch_add(files.len(), Ordering::Relaxed);
+        self.shared.counters.files.fetch_add(files.len(), Ordering::Relaxed);
+        let path = |file: &File| {
+            let program = &self.request.program;
+            let matches = |term: &usize| program.terms[*term].matcher.is_match(&file.path);
+            self.target.work.path_terms.iter().copied().filter(matches).collect()
+        };
         Ok(files
             .into_iter()
             .filter(|file| !self.shared.knows(file.repo))
-            .map(|file| self.open(file))
+            .map(|file| Open { path: path(&file), file })
             .filter(|open| expr.eval(&|atom| self.known(open, atom)) != Some(false))
             .collect())
     }
 
     /// Reads what has to be read of some files, and gives those for which the query holds.
-    async fn texts(
+    async fn read(
         &self,
-        lease: &mut Lease,
+        conn: &mut Connection,
         group: Group,
         candidates: &Candidates,
-        texts: &mut Texts,
+        found: &mut Found,
     ) -> Result<Vec<FileMatch>, store::Error> {
-        let counters = &self.shared.counters;
         let open = group.open;
-        let sizes_of: HashMap<BlobId, usize> =
-            open.iter().map(|open| (open.file.blob, open.file.bytes as usize)).collect();
         // First the chunks that were named, as far as they matter.
-        let wanted =
-            if texts.named { HashMap::new() } else { self.wanted(&open, texts, candidates) };
-        let mut named = Named::default();
-        for (n, blob, list) in group.chunks {
-            let Some(wanted) = wanted.get(&blob) else { continue };
-            let terms = candidates.lists[list].terms.iter().copied();
-            named.add(n, terms.filter(|term| wanted.contains(term)));
+        if !found.named {
+            let wanted = self.wanted(&open, found, candidates);
+            let named = Named::of(&group.chunks, candidates, |blob, term| {
+                wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
+            });
+            found.add(self.read_named(conn, named).await?);
+            found.named = true;
         }
-        if !named.0.is_empty() {
-            texts.add(self.read_named(Some(lease), named).await?);
-        }
-        texts.named = true;
 
         // Then whole texts, where that did not decide it, or did not find all there is to show.
-        let mut wanted = self.wanted(&open, texts, candidates);
+        let mut wanted = self.wanted(&open, found, candidates);
         wanted.retain(|_, terms| {
             terms.retain(|term| !candidates.lists_term(*term));
             !terms.is_empty()
         });
-        let mut whole = HashMap::new();
         if !wanted.is_empty() {
-            let blobs = wanted.keys().copied();
-            let load = self.blobs(lease, sizes(blobs, &sizes_of));
-            let mut units = whole_blobs(counters.time(Phase::Load, load).await?);
-            for unit in &mut units {
-                unit.terms.clone_from(&wanted[&unit.blob]);
-            }
-            let (units, hits) = self.verify(units).await;
-            texts.add(hits);
-            texts.whole.extend(wanted);
-            whole = units.into_iter().map(|unit| (unit.blob, unit.text)).collect();
+            self.read_whole(conn, &open, wanted, found).await?;
         }
-        if self.shared.stop.load(Ordering::Relaxed) {
+        if self.stopped() {
             return Ok(Vec::new());
         }
-        let mut found: Vec<(BlobId, FileMatch)> = open
-            .into_iter()
-            .filter_map(|open| Some((open.file.blob, self.decide(open, texts, candidates)?)))
-            .collect();
-        if self.request.context != (0, 0) {
-            let missing: HashSet<BlobId> = found
-                .iter()
-                .filter(|(blob, file)| !file.lines.is_empty() && !whole.contains_key(blob))
-                .map(|(blob, _)| *blob)
-                .collect();
-            if !missing.is_empty() {
-                let load = self.blobs(lease, sizes(missing.into_iter(), &sizes_of));
-                let chunks = counters.time(Phase::Load, load).await?;
-                whole.extend(whole_blobs(chunks).into_iter().map(|unit| (unit.blob, unit.text)));
-            }
-            context::add(&mut found, &whole, self.request.context);
+        let mut files: Vec<(BlobId, FileMatch)> = Vec::new();
+        let mut open = open.into_iter().peekable();
+        while let Some(file) = open.next() {
+            let blob = file.file.blob;
+            let last = open.peek().is_none_or(|next| next.file.blob != blob);
+            files.extend(self.decide(file, last, found, candidates).map(|file| (blob, file)));
         }
-        Ok(found.into_iter().map(|(_, file)| file).collect())
+        if self.request.context != (0, 0) {
+            self.add_context(conn, &mut files).await?;
+        }
+        Ok(files.into_iter().map(|(_, file)| file).collect())
     }
 
     /// Reads the chunks that were named, and looks in each for the terms that it was named for.
     async fn read_named(
         &self,
-        lease: Option<&mut Lease>,
-        mut named: Named,
+        conn: &mut Connection,
+        named: Named,
     ) -> Result<Vec<Hit>, store::Error> {
-        let numbers = named.0.keys().copied().collect();
-        let load = self.chunks(lease, numbers);
-        let chunks = self.shared.counters.time(Phase::Load, load).await?;
-        let units = chunks
-            .into_iter()
-            .map(|chunk| {
-                let terms = named.0.remove(&chunk.n).unwrap_or_default();
-                unit(chunk, terms)
-            })
-            .collect();
-        Ok(self.verify(units).await.1)
+        let (mut units, mut missing) = (Vec::with_capacity(named.0.len()), Named::default());
+        let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
+        for (n, terms) in named.0 {
+            match reader.as_mut().and_then(|reader| reader.chunk(n)) {
+                Some(chunk) => units.push(Unit::packed(chunk, terms)),
+                None => missing.0.push((n, terms)),
+            }
+        }
+        if !missing.0.is_empty() {
+            let numbers: Vec<i32> = missing.0.iter().map(|(n, _)| *n).collect();
+            let lease = conn.lease().await?;
+            let load = lease.chunks(self.target.shard.id, &numbers);
+            let chunks = self.shared.counters.time(Phase::Load, load).await?;
+            if let Some(resident) = &self.resident {
+                resident.missed(&self.store, &self.target.shard, &numbers);
+            }
+            let place = |n| missing.0.binary_search_by_key(&n, |(n, _)| *n).ok();
+            units.extend(chunks.into_iter().filter_map(|chunk| {
+                let (_, terms) = &missing.0[place(chunk.n)?];
+                Some(Unit::plain(chunk, Arc::clone(terms)))
+            }));
+            units.sort_by_key(|unit| (unit.blob, unit.start));
+        }
+        Ok(self.verify(units).await)
     }
 
-    /// Chunks by their numbers, in order: from memory, and what is not there from the database.
-    /// With a lease of its own, if it needs one and is given none.
-    async fn chunks(
+    /// Reads whole texts, and looks in each for the terms that are wanted of it.
+    async fn read_whole(
         &self,
-        lease: Option<&mut Lease>,
-        numbers: Vec<i32>,
-    ) -> Result<Vec<Chunk>, store::Error> {
-        let read = async |numbers: &[i32]| match lease {
-            Some(lease) => lease.chunks(self.shard.id, numbers).await,
-            None => {
-                let mut lease = self.store.lease().await?;
-                let chunks = lease.chunks(self.shard.id, numbers).await?;
-                lease.done();
-                Ok(chunks)
-            }
-        };
-        let Some(texts) = &self.texts else { return read(&numbers).await };
-        let (mut chunks, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
-        for n in numbers {
-            match texts.get(self.place(n)) {
-                Some(chunk) => chunks.push(chunk),
-                None => missing.push(n),
-            }
+        conn: &mut Connection,
+        open: &[Open],
+        wanted: HashMap<BlobId, Vec<usize>>,
+        found: &mut Found,
+    ) -> Result<(), store::Error> {
+        let program = &self.request.program;
+        let spans =
+            wanted.values().flatten().any(|term| program.terms[*term].matcher.spans_lines());
+        let mut sharing = Sharing::default();
+        let wanted: HashMap<BlobId, Terms> =
+            wanted.into_iter().map(|(blob, terms)| (blob, sharing.share(terms))).collect();
+        let mut blobs: Vec<(BlobId, usize)> = open
+            .iter()
+            .filter(|open| wanted.contains_key(&open.file.blob))
+            .map(|open| (open.file.blob, open.file.bytes as usize))
+            .collect();
+        blobs.dedup();
+        let mut units = self.blobs(conn, &blobs).await?;
+        if spans {
+            units = join(units);
         }
-        if !missing.is_empty() {
-            let read = read(&missing).await?;
-            chunks.extend(read.iter().cloned());
-            keep(texts, &self.shard, read).await;
+        for unit in &mut units {
+            unit.terms = Arc::clone(&wanted[&unit.blob]);
         }
-        chunks.sort_unstable_by_key(|chunk| chunk.n);
-        Ok(chunks)
+        found.add(self.verify(units).await);
+        found.whole.extend(wanted);
+        Ok(())
     }
 
     /// All chunks of some blobs, each with its size in bytes, in order: from memory, and what is not
     /// there from the database.
     async fn blobs(
         &self,
-        lease: &mut Lease,
-        blobs: Vec<(BlobId, usize)>,
-    ) -> Result<Vec<Chunk>, store::Error> {
-        let (mut chunks, mut missing) = (Vec::new(), Vec::new());
+        conn: &mut Connection,
+        blobs: &[(BlobId, usize)],
+    ) -> Result<Vec<Unit>, store::Error> {
+        let none: Terms = Arc::new([]);
+        let (mut units, mut missing) = (Vec::new(), Vec::new());
+        let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
         for (blob, bytes) in blobs {
-            match self.texts.as_ref().and_then(|texts| texts.blob(self.place(blob.0), bytes)) {
-                Some(whole) => chunks.extend(whole),
-                None => missing.push(blob),
+            match reader.as_mut().and_then(|reader| reader.blob(*blob, *bytes)) {
+                Some(all) => {
+                    units.extend(all.into_iter().map(|c| Unit::packed(c, Arc::clone(&none))));
+                }
+                None => missing.push(*blob),
             }
         }
         if !missing.is_empty() {
-            let read = lease.blobs(self.shard.id, &missing).await?;
-            chunks.extend(read.iter().cloned());
-            if let Some(texts) = &self.texts {
-                keep(texts, &self.shard, read).await;
+            let lease = conn.lease().await?;
+            let load = lease.blobs(self.target.shard.id, &missing);
+            let chunks = self.shared.counters.time(Phase::Load, load).await?;
+            if let Some(resident) = &self.resident {
+                let numbers: Vec<i32> = chunks.iter().map(|chunk| chunk.n).collect();
+                resident.missed(&self.store, &self.target.shard, &numbers);
             }
+            units.extend(chunks.into_iter().map(|chunk| Unit::plain(chunk, Arc::clone(&none))));
+            units.sort_by_key(|unit| (unit.blob, unit.start));
         }
-        chunks.sort_unstable_by_key(|chunk| chunk.n);
-        Ok(chunks)
+        Ok(units)
     }
 
-    fn place(&self, n: i32) -> Place {
-        Place { shard: self.shard.id, since: self.shard.since, n }
-    }
-
-    fn open(&self, file: File) -> Open {
-        let program = &self.request.program;
-        let matches = |term: &usize| program.terms[*term].matcher.is_match(&file.path);
-        let path = self.shared.path_terms.iter().copied().filter(matches).collect();
-        Open { file, path }
+    /// Whether an atom is known to hold for no file of the shard.
+    fn rules_out(&self, atom: Atom) -> bool {
+        self.target.work.ruled_out.contains(&atom)
     }
 
     /// What is known of a file without its text.
     fn known(&self, open: &Open, atom: Atom) -> Option<bool> {
         match atom {
-            Atom::Content(_) => None,
+            Atom::Content(_) => self.rules_out(atom).then_some(false),
             Atom::Path(term) => Some(open.path.contains(&term)),
             Atom::Repo(_) => self.scope.repo_holds(open.file.repo, atom),
             Atom::Language(index) => {
@@ -399,18 +515,21 @@ impl ShardSearch {
     fn known_with(
         &self,
         open: &Open,
-        texts: &Texts,
+        found: &Found,
         candidates: &Candidates,
         atom: Atom,
     ) -> Option<bool> {
         let Atom::Content(term) = atom else { return self.known(open, atom) };
+        if self.rules_out(atom) {
+            return Some(false);
+        }
         let blob = open.file.blob;
-        if texts.hits.contains_key(&(blob, term)) {
+        if found.hits.contains_key(&(blob, term)) {
             return Some(true);
         }
-        let looked = texts.named
+        let looked = found.named
             && (candidates.lists_term(term)
-                || texts.whole.get(&blob).is_some_and(|terms| terms.contains(&term)));
+                || found.whole.get(&blob).is_some_and(|terms| terms.contains(&term)));
         looked.then_some(false)
     }
 
@@ -419,13 +538,13 @@ impl ShardSearch {
     fn wanted(
         &self,
         open: &[Open],
-        texts: &Texts,
+        found: &Found,
         candidates: &Candidates,
     ) -> HashMap<BlobId, Vec<usize>> {
-        let program = &self.request.program;
+        let expr = &self.request.program.expr;
         let mut wanted: HashMap<BlobId, Vec<usize>> = HashMap::new();
         for open in open {
-            let known = |atom| self.known_with(open, texts, candidates, atom);
+            let known = |atom| self.known_with(open, found, candidates, atom);
             let mut want = |atom| {
                 if let Atom::Content(term) = atom
                     && known(atom).is_none()
@@ -436,51 +555,79 @@ impl ShardSearch {
                     }
                 }
             };
-            if program.select == Select::Lines {
-                program.expr.involved(&known, &mut want);
+            if self.request.program.select == Select::Lines {
+                expr.involved(&known, &mut want);
             } else {
-                program.expr.resolve(&known).atoms(&mut want);
+                expr.resolve(&known).atoms(&mut want);
             }
         }
         wanted
     }
 
-    /// Looks for the terms of some texts, on a thread for such work, and gives the texts back.
-    async fn verify(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Hit>) {
+    /// Looks for the terms of some texts; on a thread for such work, if they are not few.
+    async fn verify(&self, units: Vec<Unit>) -> Vec<Hit> {
         let counters = &self.shared.counters;
+        let bytes = units.iter().map(|unit| unit.text.bytes()).sum();
         counters.rechecks.fetch_add(units.len(), Ordering::Relaxed);
-        let bytes = units.iter().map(|unit| unit.text.len()).sum();
         counters.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
-        let first_only = request.program.select != Select::Lines;
-        let work = tokio::task::spawn_blocking(move || {
-            let hits = verify(&request.program, &units, first_only, &shared.stop);
-            (units, hits)
-        });
-        counters.time(Phase::Verify, work).await.expect("verifying does not panic")
+        let first_only = self.request.program.select != Select::Lines;
+        let work = async {
+            if bytes <= SMALL_BYTES {
+                return self.shared.with_scratches(|scratches| {
+                    let (program, stop) = (&self.request.program, &self.shared.stop);
+                    verify(program, &units, first_only, scratches, stop)
+                });
+            }
+            let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
+            let work = tokio::task::spawn_blocking(move || {
+                shared.with_scratches(|scratches| {
+                    verify(&request.program, &units, first_only, scratches, &shared.stop)
+                })
+            });
+            work.await.expect("verifying does not panic")
+        };
+        counters.time(Phase::Verify, work).await
     }
 
-    /// The file as a result, if the query holds for it.
-    fn decide(&self, open: Open, texts: &Texts, candidates: &Candidates) -> Option<FileMatch> {
+    /// The file as a result, if the query holds for it. `last` is whether no other file with its
+    /// contents comes after it.
+    fn decide(
+        &self,
+        open: Open,
+        last: bool,
+        found: &mut Found,
+        candidates: &Candidates,
+    ) -> Option<FileMatch> {
         let program = &self.request.program;
-        let known = |atom| self.known_with(&open, texts, candidates, atom);
-        if program.expr.eval(&known) != Some(true) {
+        let expr = &self.request.program.expr;
+        let known = |atom| self.known_with(&open, found, candidates, atom);
+        if expr.eval(&known) != Some(true) {
             return None;
         }
-        let mut parts = Vec::new();
-        let mut path_ranges = Vec::new();
-        let mut seen = HashSet::new();
+        let mut shown = Vec::new();
         if program.select != Select::Repos {
-            program.expr.shown(&known, &mut |atom| match atom {
-                _ if !seen.insert(atom) => {}
+            expr.shown(&known, &mut |atom| {
+                if !shown.contains(&atom) {
+                    shown.push(atom);
+                }
+            });
+        }
+        let (mut parts, mut path_ranges) = (Vec::new(), Vec::new());
+        for atom in shown {
+            match atom {
                 Atom::Content(term) if program.select == Select::Lines => {
-                    parts.extend(texts.hits.get(&(open.file.blob, term)).cloned());
+                    let hit = (open.file.blob, term);
+                    parts.extend(if last {
+                        found.hits.remove(&hit)
+                    } else {
+                        found.hits.get(&hit).cloned()
+                    });
                 }
                 Atom::Path(term) => {
                     path_ranges.extend(program.terms[term].matcher.ranges(&open.file.path));
                 }
                 _ => {}
-            });
+            }
         }
         let repo = self.catalog.repos.get(&open.file.repo);
         Some(FileMatch {
@@ -489,27 +636,95 @@ impl ShardSearch {
             path: open.file.path,
             path_ranges: apart(path_ranges),
             language: open.file.language,
+            bytes: open.file.bytes as usize,
             lines: merge(parts),
         })
     }
+
+    /// Adds the lines around those that match.
+    async fn add_context(
+        &self,
+        conn: &mut Connection,
+        files: &mut [(BlobId, FileMatch)],
+    ) -> Result<(), store::Error> {
+        let mut blobs: Vec<(BlobId, usize)> = files
+            .iter()
+            .filter(|(_, file)| !file.lines.is_empty())
+            .map(|(blob, file)| (*blob, file.bytes))
+            .collect();
+        blobs.dedup();
+        let units = join(self.blobs(conn, &blobs).await?);
+        let texts = units.into_iter().filter_map(|unit| match unit.text {
+            Text::Plain(text) => Some((unit.blob, text)),
+            Text::Packed(_) => None,
+        });
+        context::add(files, &texts.collect(), self.request.context);
+        Ok(())
+    }
 }
 
-/// Chunks to read, by their numbers, each with the terms to look for in it.
+impl Teller<'_> {
+    /// Tells some files; false if there is no need for more.
+    async fn tell(&mut self, files: Vec<FileMatch>) -> bool {
+        if files.is_empty() {
+            return true;
+        }
+        self.results.add(&files);
+        let kb = files.iter().map(FileMatch::size).sum::<usize>() / 1024 + 1;
+        let kb = u32::try_from(kb).unwrap_or(AHEAD_KB).min(AHEAD_KB);
+        let permit = Arc::clone(&self.ahead).acquire_many_owned(kb).await;
+        let permit = permit.expect("it is never closed");
+        let heard = self.told.send(Told::Files(files, permit)).await.is_ok();
+        heard && self.limit.is_none_or(|limit| self.results.count() <= limit)
+    }
+}
+
+/// Chunks to read, by their numbers in order, each with the terms to look for in it.
 #[derive(Default)]
-struct Named(HashMap<i32, Vec<usize>>);
+struct Named(Vec<(i32, Terms)>);
 
 impl Named {
-    fn add(&mut self, n: i32, terms: impl Iterator<Item = usize>) {
-        for term in terms {
-            let all = self.0.entry(n).or_default();
-            if !all.contains(&term) {
-                all.push(term);
-            }
+    /// Of each chunk the terms for which it was named, if they are wanted.
+    fn of(
+        chunks: &[(i32, BlobId, usize)],
+        candidates: &Candidates,
+        wanted: impl Fn(BlobId, usize) -> bool,
+    ) -> Self {
+        let mut chunks = chunks.to_vec();
+        chunks.sort_unstable();
+        let mut sharing = Sharing::default();
+        let same = chunks.chunk_by(|(n, ..), (next, ..)| n == next);
+        Self(
+            same.filter_map(|same| {
+                let mut terms = Vec::new();
+                for (_, blob, list) in same {
+                    for term in &candidates.lists[*list].terms {
+                        if !terms.contains(term) && wanted(*blob, *term) {
+                            terms.push(*term);
+                        }
+                    }
+                }
+                (!terms.is_empty()).then(|| (same[0].0, sharing.share(terms)))
+            })
+            .collect(),
+        )
+    }
+}
+
+/// Nearly all chunks of a search have the same terms to look for.
+#[derive(Default)]
+struct Sharing(Option<Terms>);
+
+impl Sharing {
+    fn share(&mut self, terms: Vec<usize>) -> Terms {
+        match &self.0 {
+            Some(last) if **last == *terms => Arc::clone(last),
+            _ => Arc::clone(self.0.insert(terms.into())),
         }
     }
 }
 
-impl Texts {
+impl Found {
     fn add(&mut self, hits: Vec<Hit>) {
         for hit in hits {
             self.hits.insert((hit.blob, hit.term), hit.lines);
@@ -592,7 +807,8 @@ impl<'a> Batches<'a> {
     fn of(search: &ShardSearch, candidates: &'a Candidates, files: Option<Vec<File>>) -> Self {
         let mut whole = false;
         search.request.program.expr.atoms(&mut |atom| {
-            whole |= matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
+            let read = matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
+            whole |= read && !search.rules_out(atom);
         });
         let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
             (Some(blobs), _) => blobs.clone(),
@@ -610,9 +826,14 @@ impl<'a> Batches<'a> {
         }
     }
 
+    /// Whether there are no more.
+    fn is_over(&self) -> bool {
+        self.at == self.blobs.len()
+    }
+
     /// The next blobs, with about `size` chunks to read.
     fn next(&mut self, size: usize) -> Option<Batch> {
-        if self.at == self.blobs.len() {
+        if self.is_over() {
             return None;
         }
         let mut batch = Batch::default();
@@ -639,33 +860,4 @@ impl<'a> Batches<'a> {
         }
         Some(batch)
     }
-}
-
-fn sizes(
-    blobs: impl Iterator<Item = BlobId>,
-    sizes: &HashMap<BlobId, usize>,
-) -> Vec<(BlobId, usize)> {
-    blobs.map(|blob| (blob, sizes.get(&blob).copied().unwrap_or_default())).collect()
-}
-
-fn unit(chunk: Chunk, terms: Vec<usize>) -> Unit {
-    Unit {
-        blob: chunk.blob,
-        line: chunk.line as u64,
-        start: chunk.start as u64,
-        text: chunk.contents,
-        terms,
-    }
-}
-
-/// Puts chunks, which are in order and complete, together again.
-fn whole_blobs(chunks: Vec<Chunk>) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
-    for chunk in chunks {
-        match units.last_mut() {
-            Some(unit) if unit.blob == chunk.blob => unit.text.push_str(&chunk.contents),
-            _ => units.push(unit(chunk, Vec::new())),
-        }
-    }
-    units
 }

@@ -1,91 +1,106 @@
 //! The texts that a server keeps in memory, so that Postgres only names candidates.
 //!
-//! They are a copy, never the truth: what is not here is read from Postgres. A chunk is kept by its
-//! shard, the epoch with which that shard went live, and its number in it; under these three its text
-//! never changes, since numbers are not used again until the shard is emptied and filled anew.
+//! They are a copy, never the truth: what is not here is read from Postgres. They are kept in segments
+//! of neighbouring chunks, each chunk compressed on its own, with a summary of the n-grams of each, so
+//! that most of those that do not match need not be unpacked.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use lz4_flex::block::{compress, decompress_into};
+use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{BlobId, Chunk, Epoch, ShardId};
+use store::{BlobId, Chunk, Epoch, Shard, ShardGrams, ShardId};
 
-/// What a chunk takes beside its text: the key, the numbers, the cache's own book-keeping.
-const OVERHEAD_BYTES: u64 = 112;
+/// Chunks in a segment.
+pub(crate) const SEGMENT_CHUNKS: i32 = 512;
 
-/// Chunks by their place, compressed, up to a number of bytes.
+/// Segments by their place, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    cache: Cache<Place, Arc<Packed>, Weight>,
+    cache: Cache<Place, Arc<Segment>, Weight>,
 }
 
-/// Where a chunk stands.
+/// Where a segment stands. Under these three its texts never change, since numbers of chunks are not
+/// used again until the shard is emptied and filled anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) shard: ShardId,
     /// The epoch with which the shard went live.
-    pub(crate) since: Epoch,
-    pub(crate) n: i32,
+    since: Epoch,
+    /// The number of its first chunk, divided by [`SEGMENT_CHUNKS`].
+    number: i32,
 }
 
-/// A chunk with its text compressed (LZ4, with its length in front).
+/// Neighbouring chunks.
 #[derive(Debug)]
-struct Packed {
+pub(crate) struct Segment {
+    /// In order of their numbers.
+    chunks: Vec<Entry>,
+    /// All their texts, compressed (LZ4).
+    data: Box<[u8]>,
+    grams: Grams,
+    /// Chunks from this number on were not there yet.
+    upto: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    n: i32,
     blob: BlobId,
     line: i32,
     start: i32,
-    text: Box<[u8]>,
+    /// Bytes of its text.
+    bytes: u32,
+    /// Where its compressed text ends.
+    end: u32,
+}
+
+/// A chunk in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    segment: Arc<Segment>,
+    at: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Weight;
 
-impl Weighter<Place, Arc<Packed>> for Weight {
-    fn weight(&self, _: &Place, packed: &Arc<Packed>) -> u64 {
-        packed.text.len() as u64 + OVERHEAD_BYTES
+impl Weighter<Place, Arc<Segment>> for Weight {
+    fn weight(&self, _: &Place, segment: &Arc<Segment>) -> u64 {
+        segment.memory()
+    }
+}
+
+impl Place {
+    /// The segment that a chunk of a shard is in.
+    pub(crate) fn of(shard: &Shard, n: i32) -> Self {
+        Self { shard: shard.id, since: shard.since, number: n / SEGMENT_CHUNKS }
     }
 }
 
 impl Texts {
     /// Keeps up to so many bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        // How many there will be, about: a chunk takes half of its 4 KB.
-        let items = (bytes / 2048).clamp(64, 1 << 24) as usize;
+        // How many there will be, about.
+        let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
         Self { cache: Cache::with_weighter(items, bytes, Weight) }
     }
 
-    /// A chunk, if it is here.
-    pub(crate) fn get(&self, place: Place) -> Option<Chunk> {
-        let packed = self.cache.get(&place)?;
-        let text = lz4_flex::decompress_size_prepended(&packed.text).ok()?;
-        Some(Chunk {
-            n: place.n,
-            blob: packed.blob,
-            line: packed.line,
-            start: packed.start,
-            contents: String::from_utf8(text).ok()?,
-        })
+    /// Keeps a segment, perhaps in place of others.
+    pub(crate) fn keep(&self, place: Place, segment: Segment) {
+        self.cache.insert(place, Arc::new(segment));
     }
 
-    /// All chunks of a blob of so many bytes, if they are here.
-    pub(crate) fn blob(&self, place: Place, bytes: usize) -> Option<Vec<Chunk>> {
-        let mut chunks = Vec::new();
-        for n in place.n.. {
-            let chunk = self.get(Place { n, ..place })?;
-            let end = chunk.start as usize + chunk.contents.len();
-            chunks.push(chunk);
-            if end >= bytes {
-                break;
-            }
-        }
-        Some(chunks)
+    /// Whether a segment is here.
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.cache.peek(&place).is_some()
     }
 
-    /// Keeps a chunk, perhaps in place of others.
-    pub(crate) fn keep(&self, shard: ShardId, since: Epoch, chunk: &Chunk) {
-        let text = lz4_flex::compress_prepend_size(chunk.contents.as_bytes()).into_boxed_slice();
-        let packed = Packed { blob: chunk.blob, line: chunk.line, start: chunk.start, text };
-        self.cache.insert(Place { shard, since, n: chunk.n }, Arc::new(packed));
+    /// Reads in one shard.
+    pub(crate) fn reader<'a>(&'a self, shard: &'a Shard) -> Reader<'a> {
+        Reader { texts: self, shard, last: None }
     }
 
     /// Bytes that are in use, and that may be.
@@ -94,30 +109,222 @@ impl Texts {
     }
 }
 
+/// Reads chunks of one shard, best in the order of their numbers.
+pub(crate) struct Reader<'a> {
+    texts: &'a Texts,
+    shard: &'a Shard,
+    /// The segment that was looked for last.
+    last: Option<(i32, Option<Arc<Segment>>)>,
+}
+
+impl Reader<'_> {
+    /// The segment that a chunk is in, if it is here.
+    pub(crate) fn segment(&mut self, n: i32) -> Option<&Arc<Segment>> {
+        let number = n / SEGMENT_CHUNKS;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            self.last = Some((number, self.texts.cache.get(&Place::of(self.shard, n))));
+        }
+        self.last.as_ref().and_then(|(_, segment)| segment.as_ref())
+    }
+
+    /// A chunk, if it is here.
+    pub(crate) fn chunk(&mut self, n: i32) -> Option<Packed> {
+        let segment = self.segment(n)?;
+        let at = segment.find(n)?;
+        Some(Packed { segment: Arc::clone(segment), at })
+    }
+
+    /// All chunks of a blob of so many bytes, if they are here.
+    pub(crate) fn blob(&mut self, blob: BlobId, bytes: usize) -> Option<Vec<Packed>> {
+        let mut chunks = Vec::new();
+        for n in blob.0.. {
+            let chunk = self.chunk(n)?;
+            if chunk.blob() != blob {
+                return None;
+            }
+            let end = chunk.start() as usize + chunk.bytes();
+            chunks.push(chunk);
+            if end >= bytes {
+                break;
+            }
+        }
+        Some(chunks)
+    }
+}
+
+/// Which chunks may hold what is asked for, as far as the texts in memory tell.
+pub(crate) struct Sieve<'a> {
+    reader: Reader<'a>,
+    grams: Option<&'a ShardGrams>,
+    probe: &'a Probe,
+    passed: HashMap<i32, Parts>,
+}
+
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(reader: Reader<'a>, grams: Option<&'a ShardGrams>, probe: &'a Probe) -> Self {
+        Self { reader, grams, probe, passed: HashMap::new() }
+    }
+
+    /// Whether a chunk may hold it.
+    pub(crate) fn may_hold(&mut self, n: i32) -> bool {
+        let probe = self.probe;
+        let Some(segment) = self.reader.segment(n) else { return true };
+        if n >= segment.upto {
+            return true;
+        }
+        // What is not there any longer is no file's.
+        let Some(at) = segment.find(n) else { return false };
+        let number = n / SEGMENT_CHUNKS;
+        let passed = self.passed.entry(number).or_insert_with(|| segment.grams.parts(probe));
+        passed.contains(at)
+            && self.grams.and_then(|grams| grams.large_may_hold(n, probe)).unwrap_or(true)
+    }
+}
+
+impl Segment {
+    /// Compresses chunks, which are in order; there are no others with numbers under `upto`.
+    pub(crate) fn new(chunks: &[Chunk], upto: i32) -> Self {
+        let mut entries = Vec::with_capacity(chunks.len());
+        let mut sets = Vec::with_capacity(chunks.len());
+        let packed: Vec<Vec<u8>> =
+            chunks.iter().map(|chunk| compress(chunk.contents.as_bytes())).collect();
+        // Of just the size it takes: an allocator does not give back what it had too much.
+        let mut data = Vec::with_capacity(packed.iter().map(Vec::len).sum());
+        for (chunk, packed) in chunks.iter().zip(packed) {
+            data.extend(packed);
+            let mut set = GramSet::new(Kind::Chunk);
+            set.add(&chunk.contents);
+            sets.push(set);
+            entries.push(Entry {
+                n: chunk.n,
+                blob: chunk.blob,
+                line: chunk.line,
+                start: chunk.start,
+                bytes: chunk.contents.len() as u32,
+                end: data.len() as u32,
+            });
+        }
+        let (data, grams) = (data.into_boxed_slice(), Grams::new(Kind::Chunk, &sets));
+        Self { chunks: entries, data, grams, upto }
+    }
+
+    fn memory(&self) -> u64 {
+        let entries = self.chunks.len() * size_of::<Entry>();
+        (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
+    }
+
+    /// The place of a chunk among those that are here.
+    fn find(&self, n: i32) -> Option<usize> {
+        // Nearly always none is missing.
+        let first = self.chunks.first()?.n;
+        let guess = usize::try_from(n - first).ok()?;
+        match self.chunks.get(guess) {
+            Some(entry) if entry.n == n => Some(guess),
+            _ => self.chunks.binary_search_by_key(&n, |entry| entry.n).ok(),
+        }
+    }
+}
+
+impl Packed {
+    fn entry(&self) -> &Entry {
+        &self.segment.chunks[self.at]
+    }
+
+    /// The blob it is part of.
+    pub(crate) fn blob(&self) -> BlobId {
+        self.entry().blob
+    }
+
+    /// The number of its first line in the blob, from 1.
+    pub(crate) fn line(&self) -> i32 {
+        self.entry().line
+    }
+
+    /// Where it begins in the blob, in bytes.
+    pub(crate) fn start(&self) -> i32 {
+        self.entry().start
+    }
+
+    /// Bytes of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entry().bytes as usize
+    }
+
+    /// Its text. What `buffer` held is gone.
+    pub(crate) fn unpack<'b>(&self, buffer: &'b mut Vec<u8>) -> &'b str {
+        // Only ever grown, so that it is filled with zeros once.
+        if buffer.len() < self.bytes() {
+            buffer.resize(self.bytes(), 0);
+        }
+        let begin = match self.at {
+            0 => 0,
+            at => self.segment.chunks[at - 1].end,
+        };
+        let packed = &self.segment.data[begin as usize..self.entry().end as usize];
+        let text = &mut buffer[..self.bytes()];
+        decompress_into(packed, text).expect("it was compressed here");
+        std::str::from_utf8(text).expect("it was a text")
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use query::{Case, Need, Pattern};
+
     use super::*;
 
+    fn shard(since: i32) -> Shard {
+        let epoch = Epoch(since);
+        let id = ShardId(3);
+        Shard { id, bytes: 0, since: epoch, chunks: 1000, changed: epoch, summarised: 0 }
+    }
+
+    fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {
+        Chunk { n, blob: BlobId(blob), line: 1, start, contents: text.to_owned() }
+    }
+
     #[test]
-    fn chunks_come_back_as_they_were_until_there_is_no_room() {
+    fn chunks_come_back_as_they_were() {
         let texts = Texts::new(1 << 20);
-        let place = |n| Place { shard: ShardId(3), since: Epoch(7), n };
-        let chunk = |n: i32, start: i32| Chunk {
-            n,
-            blob: BlobId(10),
-            line: 1,
-            start,
-            contents: "é line\n".repeat(100),
-        };
-        texts.keep(ShardId(3), Epoch(7), &chunk(10, 0));
-        assert_eq!(texts.get(place(10)).unwrap().contents, "é line\n".repeat(100));
-        assert!(texts.get(Place { since: Epoch(8), ..place(10) }).is_none());
+        let text = "é line\n".repeat(100);
+        let chunks = [chunk(10, 10, 0, &text), chunk(11, 10, 800, &text), chunk(14, 14, 0, "")];
+        texts.keep(Place::of(&shard(7), 10), Segment::new(&chunks, 20));
+        let (here, other) = (shard(7), shard(8));
+        let mut reader = texts.reader(&here);
+        let mut buffer = Vec::new();
+        assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text);
+        assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
+        assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
         // A blob is whole or not there.
-        assert!(texts.blob(place(10), 1600).is_none());
-        texts.keep(ShardId(3), Epoch(7), &chunk(11, 800));
-        assert_eq!(texts.blob(place(10), 1600).unwrap().len(), 2);
-        for n in 0..100_000 {
-            texts.keep(ShardId(4), Epoch(7), &chunk(n, 0));
+        assert_eq!(reader.blob(BlobId(10), 1600).unwrap().len(), 2);
+        assert!(reader.blob(BlobId(10), 1700).is_none());
+        assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
+        assert!(texts.reader(&other).chunk(10).is_none());
+    }
+
+    #[test]
+    fn what_cannot_match_is_sieved_out() {
+        let texts = Texts::new(1 << 20);
+        let chunks = [chunk(3, 3, 0, "the Long road\n"), chunk(5, 5, 0, "a long way\n")];
+        texts.keep(Place::of(&shard(7), 3), Segment::new(&chunks, 8));
+        let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
+        let probe = Probe::of(&Need::of(&pattern), &pattern);
+        let here = shard(7);
+        let mut sieve = Sieve::new(texts.reader(&here), None, &probe);
+        let passed: Vec<i32> = (0..12).filter(|n| sieve.may_hold(*n)).collect();
+        // Of those from 8 on nothing is known.
+        assert_eq!(passed, [3, 8, 9, 10, 11]);
+        assert!(sieve.may_hold(1000));
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let texts = Texts::new(1 << 20);
+        let numbers: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+        let text = numbers.join(" ");
+        for n in 0..1000 {
+            let one = chunk(n * SEGMENT_CHUNKS, 0, 0, &text);
+            texts.keep(Place::of(&shard(7), one.n), Segment::new(&[one], 0));
         }
         let (used, room) = texts.fill();
         assert!(used <= room && used > room / 2, "{used} of {room}");

@@ -1,12 +1,14 @@
 //! Verifying: which lines of some texts really match.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use query::Program;
-use store::BlobId;
+use query::{Program, Scratch};
+use store::{BlobId, Chunk};
 
 use super::Line;
+use super::texts::Packed;
 
 /// A run of whole lines of a blob.
 #[derive(Debug)]
@@ -16,9 +18,82 @@ pub(crate) struct Unit {
     pub(crate) line: u64,
     /// Where it begins in the blob, in bytes.
     pub(crate) start: u64,
-    pub(crate) text: String,
+    pub(crate) text: Text,
     /// The terms to look for in it.
-    pub(crate) terms: Vec<usize>,
+    pub(crate) terms: Terms,
+}
+
+/// Terms by their numbers. The units of a search have few different ones.
+pub(crate) type Terms = Arc<[usize]>;
+
+/// A text as it came.
+#[derive(Debug)]
+pub(crate) enum Text {
+    /// From Postgres.
+    Plain(String),
+    /// From memory.
+    Packed(Packed),
+}
+
+impl Unit {
+    /// A chunk from Postgres.
+    pub(crate) fn plain(chunk: Chunk, terms: Terms) -> Self {
+        let Chunk { blob, line, start, contents, .. } = chunk;
+        Self { blob, line: line as u64, start: start as u64, text: Text::Plain(contents), terms }
+    }
+
+    /// A chunk from memory.
+    pub(crate) fn packed(chunk: Packed, terms: Terms) -> Self {
+        let (blob, line, start) = (chunk.blob(), chunk.line() as u64, chunk.start() as u64);
+        Self { blob, line, start, text: Text::Packed(chunk), terms }
+    }
+}
+
+impl Text {
+    /// Bytes of it.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Text::Plain(text) => text.len(),
+            Text::Packed(packed) => packed.bytes(),
+        }
+    }
+
+    /// The text itself, perhaps in `buffer`.
+    pub(crate) fn read<'t>(&'t self, buffer: &'t mut Vec<u8>) -> &'t str {
+        match self {
+            Text::Plain(text) => text,
+            Text::Packed(packed) => packed.unpack(buffer),
+        }
+    }
+}
+
+/// For each term of a search, the space to run it in.
+#[derive(Debug, Default)]
+pub(crate) struct Scratches(Vec<Option<Scratch>>);
+
+impl Scratches {
+    fn of(&mut self, program: &Program, term: usize) -> &mut Scratch {
+        self.0.resize_with(program.terms.len(), || None);
+        self.0[term].get_or_insert_with(|| program.terms[term].matcher.scratch())
+    }
+}
+
+/// Puts units of the same blob, which are in order and complete, together to one each.
+pub(crate) fn join(units: Vec<Unit>) -> Vec<Unit> {
+    let mut joined: Vec<Unit> = Vec::new();
+    let mut buffer = Vec::new();
+    for unit in units {
+        match joined.last_mut() {
+            Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
+                whole.push_str(unit.text.read(&mut buffer));
+            }
+            _ => {
+                let text = Text::Plain(unit.text.read(&mut buffer).to_owned());
+                joined.push(Unit { text, ..unit });
+            }
+        }
+    }
+    joined
 }
 
 /// What was found of one term in one blob.
@@ -36,28 +111,32 @@ pub(crate) fn verify(
     program: &Program,
     units: &[Unit],
     first_only: bool,
+    scratches: &mut Scratches,
     stop: &AtomicBool,
 ) -> Vec<Hit> {
     let go_on = || !stop.load(Ordering::Relaxed);
     let mut hits: Vec<Hit> = Vec::new();
     // The hits of the current blob begin here.
     let mut current = 0;
+    let mut buffer = Vec::new();
     for unit in units {
         if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
             current = hits.len();
         }
-        for term in &unit.terms {
+        let text = unit.text.read(&mut buffer);
+        for term in &*unit.terms {
             let known = hits[current..].iter().position(|hit| hit.term == *term);
             if first_only && known.is_some() {
                 continue;
             }
             let mut lines = Vec::new();
-            program.terms[*term].matcher.lines(&unit.text, &go_on, &mut |found| {
+            let matcher = &program.terms[*term].matcher;
+            matcher.lines(scratches.of(program, *term), text, &go_on, &mut |found| {
                 lines.push(Line {
                     number: unit.line + found.line as u64,
                     offset: unit.start + found.span.start as u64,
-                    ended: found.span.end < unit.text.len(),
-                    text: unit.text[found.span].to_owned(),
+                    ended: found.span.end < text.len(),
+                    text: text[found.span].to_owned(),
                     ranges: found.ranges,
                 });
                 !first_only && go_on()

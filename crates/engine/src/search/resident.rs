@@ -1,0 +1,202 @@
+//! What a server keeps in memory of each shard, so that Postgres is asked for little but candidates:
+//! which n-grams it holds, its files, and its texts.
+//!
+//! All of it is a copy, never the truth. What is not here, or not for the state of the index that a
+//! search reads, is read from Postgres.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use store::{Catalog, Epoch, FileFilter, Shard, ShardGrams, ShardId, Store};
+use tokio::sync::Semaphore;
+
+use super::files::ShardFiles;
+use super::texts::{Place, SEGMENT_CHUNKS, Segment, Texts};
+
+/// Chunks of a segment that a search has to ask Postgres for, before the segment is read into memory.
+const MISSES: usize = 16;
+
+/// What is kept of all shards.
+#[derive(Debug)]
+pub(crate) struct Resident {
+    shards: RwLock<HashMap<ShardId, Kept>>,
+    pub(crate) texts: Arc<Texts>,
+    /// Segments that searches want are read one at a time.
+    loading: Arc<Semaphore>,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    /// Since when the shard is live.
+    since: Epoch,
+    /// The state of its files that this is.
+    changed: Epoch,
+    files: Arc<ShardFiles>,
+    /// Chunks with smaller numbers are in the summary.
+    summarised: i32,
+    grams: Option<Arc<ShardGrams>>,
+    /// Its texts were read up to here.
+    read: i32,
+}
+
+/// What is known of a shard without asking Postgres.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) files: Option<Arc<ShardFiles>>,
+    pub(crate) grams: Option<Arc<ShardGrams>>,
+    /// Its texts are in memory, all or nearly.
+    pub(crate) texts: bool,
+}
+
+impl Resident {
+    /// Keeps up to so many bytes of texts.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
+        Self { shards: RwLock::default(), texts, loading }
+    }
+
+    /// What is known of a shard in one state of the index.
+    pub(crate) fn known(&self, shard: &Shard) -> Known {
+        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = shards.get(&shard.id).filter(|kept| kept.since == shard.since);
+        kept.map_or_else(Known::default, |kept| Known {
+            files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
+            // More may be in it than there was then.
+            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.summarised),
+            texts: kept.read >= shard.chunks,
+        })
+    }
+
+    /// Brings what is kept up to date with a state of the index: first the summaries and files of
+    /// all shards, then texts, as long as there is room.
+    pub(crate) async fn read_ahead(
+        &self,
+        store: &Store,
+        catalog: &Catalog,
+    ) -> Result<(), store::Error> {
+        self.change(|shards| {
+            shards.retain(|id, kept| {
+                catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, kept.since))
+            });
+        });
+        for shard in &catalog.shards {
+            self.read_files(store, catalog, shard).await?;
+        }
+        for shard in &catalog.shards {
+            self.read_texts(store, shard).await?;
+        }
+        let (texts, _) = self.texts.fill();
+        let grams: usize = self.change(|shards| {
+            shards.values().filter_map(|kept| kept.grams.as_ref()).map(|grams| grams.memory()).sum()
+        });
+        tracing::debug!("in memory: {texts} bytes of texts, {grams} bytes of summaries");
+        Ok(())
+    }
+
+    async fn read_files(
+        &self,
+        store: &Store,
+        catalog: &Catalog,
+        shard: &Shard,
+    ) -> Result<(), store::Error> {
+        let kept = self.kept(shard);
+        let old_files = kept.as_ref().filter(|kept| kept.changed == shard.changed);
+        let old_grams = kept.as_ref().filter(|kept| kept.summarised == shard.summarised);
+        if old_files.is_some() && old_grams.is_some() {
+            return Ok(());
+        }
+        let mut lease = store.lease().await?;
+        let grams = match old_grams {
+            Some(kept) => kept.grams.clone(),
+            None => lease.grams(shard).await?.map(Arc::new),
+        };
+        let files = match old_files {
+            Some(kept) => Arc::clone(&kept.files),
+            None => {
+                let all = FileFilter { epoch: catalog.epoch, repos: None, languages: None };
+                let files = lease.files(shard.id, None, &all).await?;
+                let work = tokio::task::spawn_blocking(|| Arc::new(ShardFiles::new(files)));
+                work.await.expect("putting files together does not panic")
+            }
+        };
+        lease.done();
+        let new = Kept {
+            since: shard.since,
+            changed: shard.changed,
+            files,
+            summarised: shard.summarised,
+            grams,
+            read: kept.map_or(0, |kept| kept.read),
+        };
+        self.change(|shards| shards.insert(shard.id, new));
+        Ok(())
+    }
+
+    async fn read_texts(&self, store: &Store, shard: &Shard) -> Result<(), store::Error> {
+        let from = self.kept(shard).map_or(0, |kept| kept.read);
+        if from >= shard.chunks {
+            return Ok(());
+        }
+        // The one that was not full is read again.
+        for number in from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS {
+            let (used, room) = self.texts.fill();
+            if used >= room / 10 * 9 {
+                break;
+            }
+            self.read_segment(store, shard, number).await?;
+            self.change(|shards| {
+                if let Some(kept) = shards.get_mut(&shard.id) {
+                    kept.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    async fn read_segment(
+        &self,
+        store: &Store,
+        shard: &Shard,
+        number: i32,
+    ) -> Result<(), store::Error> {
+        let first = number * SEGMENT_CHUNKS;
+        let upto = shard.chunks.min(first + SEGMENT_CHUNKS);
+        let mut lease = store.lease().await?;
+        let chunks = lease.chunk_range(shard.id, first..upto).await?;
+        lease.done();
+        let (texts, place) = (Arc::clone(&self.texts), Place::of(shard, first));
+        let work = tokio::task::spawn_blocking(move || {
+            texts.keep(place, Segment::new(&chunks, upto));
+        });
+        work.await.expect("compressing does not panic");
+        Ok(())
+    }
+
+    /// Notes that chunks had to be read from Postgres. Segments of which many had are read into memory,
+    /// one at a time and beside the search.
+    pub(crate) fn missed(self: &Arc<Self>, store: &Store, shard: &Shard, numbers: &[i32]) {
+        for same in numbers.chunk_by(|n, next| n / SEGMENT_CHUNKS == next / SEGMENT_CHUNKS) {
+            let number = same[0] / SEGMENT_CHUNKS;
+            let wanted = same.len() >= MISSES && !self.texts.has(Place::of(shard, same[0]));
+            let Ok(turn) = Arc::clone(&self.loading).try_acquire_owned() else { return };
+            if wanted {
+                let (this, store, shard) = (Arc::clone(self), store.clone(), shard.clone());
+                tokio::spawn(async move {
+                    if let Err(error) = this.read_segment(&store, &shard, number).await {
+                        tracing::debug!("texts could not be read into memory: {error}");
+                    }
+                    drop(turn);
+                });
+            }
+        }
+    }
+
+    fn kept(&self, shard: &Shard) -> Option<Kept> {
+        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        shards.get(&shard.id).filter(|kept| kept.since == shard.since).cloned()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut HashMap<ShardId, Kept>) -> T) -> T {
+        change(&mut self.shards.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}

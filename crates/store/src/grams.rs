@@ -1,0 +1,164 @@
+//! The summaries of shards: which n-grams their blocks of chunks hold.
+
+use std::collections::BTreeMap;
+
+use futures_util::TryStreamExt;
+use query::{GramSet, Grams, Kind, Parts, Probe};
+use sqlx::{AssertSqlSafe, Connection};
+
+use crate::ShardId;
+use crate::catalog::Shard;
+use crate::connect::Store;
+use crate::error::Result;
+use crate::lease::{Ask, Lease};
+use crate::writer::Writer;
+
+/// Chunks in a block. Smaller blocks are ruled out more often and take more memory, since each new
+/// one repeats what is common.
+pub const BLOCK_CHUNKS: i32 = 512;
+
+/// Chunks over this many bytes, which are long lines, have sets of their own: they would fill that of
+/// their block.
+const LARGE_CHUNK_BYTES: usize = 8192;
+
+/// Stands for all chunks of a block without sets of their own.
+const ALL_OTHERS: i32 = -1;
+
+impl Writer {
+    /// The shards with chunks that are not in their summaries, whoever stored them.
+    pub async fn unsummarised(&mut self) -> Result<Vec<ShardId>> {
+        let shards: Vec<(i16,)> =
+            sqlx::query_as("select shard from shards where chunks > summarised order by shard")
+                .fetch_all(self.conn())
+                .await?;
+        Ok(shards.into_iter().map(|(shard,)| ShardId(shard)).collect())
+    }
+}
+
+impl Store {
+    /// Adds to the summary of a shard the chunks that are not in it.
+    ///
+    /// This must come before files refer to those chunks. It reads what is stored and not what is
+    /// being stored, so that chunks which a killed ingest left are in it, too.
+    pub async fn summarise(&self, shard: ShardId) -> Result<()> {
+        let mut reader = self.helper().await?;
+        let mut conn = self.helper().await?;
+        let mut tx = conn.begin().await?;
+        let (upto, summarised): (i32, i32) =
+            sqlx::query_as("select chunks, summarised from shards where shard = $1")
+                .bind(shard.0)
+                .fetch_one(&mut *tx)
+                .await?;
+        // The block that is not full is made anew.
+        let from = summarised - summarised % BLOCK_CHUNKS;
+        let sql = format!(
+            "select n, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
+            shard.chunks(),
+            shard.0
+        );
+        let mut texts = sqlx::query_as::<_, (i32, String)>(AssertSqlSafe(sql))
+            .bind(from)
+            .bind(upto)
+            .fetch(&mut reader);
+        let mut next = texts.try_next().await?;
+        sqlx::query("delete from grams where shard = $1 and block >= $2")
+            .bind(shard.0)
+            .bind(from / BLOCK_CHUNKS)
+            .execute(&mut *tx)
+            .await?;
+        for block in from / BLOCK_CHUNKS..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
+            let mut sets = vec![(ALL_OTHERS, GramSet::new(Kind::Block))];
+            while let Some((n, text)) = next.take_if(|(n, _)| *n / BLOCK_CHUNKS == block) {
+                if text.len() > LARGE_CHUNK_BYTES {
+                    let mut set = GramSet::for_text(text.len());
+                    set.add(&text);
+                    sets.push((n, set));
+                } else {
+                    sets[0].1.add(&text);
+                }
+                next = texts.try_next().await?;
+            }
+            for (chunk, set) in sets {
+                sqlx::query(
+                    "insert into grams (shard, block, chunk, bits) values ($1, $2, $3, $4)",
+                )
+                .bind(shard.0)
+                .bind(block)
+                .bind(chunk)
+                .bind(set.to_bytes())
+                .execute(&mut *tx)
+                .await?;
+            }
+        }
+        drop(texts);
+        sqlx::query("update shards set summarised = $2 where shard = $1")
+            .bind(shard.0)
+            .bind(upto)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        conn.close().await?;
+        Ok(reader.close().await?)
+    }
+}
+
+/// The summary of a shard.
+#[derive(Debug)]
+pub struct ShardGrams {
+    blocks: Grams,
+    /// The sets of the chunks that have one of their own, by their numbers.
+    large: BTreeMap<i32, GramSet>,
+}
+
+impl ShardGrams {
+    /// The blocks that may hold what is asked for, all of it in one.
+    pub fn blocks(&self, probe: &Probe) -> Parts {
+        let mut blocks = self.blocks.parts(probe);
+        for (n, set) in &self.large {
+            let block = (n / BLOCK_CHUNKS) as usize;
+            if !blocks.contains(block) && set.may_hold(probe) {
+                blocks.add(block);
+            }
+        }
+        blocks
+    }
+
+    /// Whether the shard may hold what is asked for, each literal of it in some block.
+    pub fn may_hold(&self, probe: &Probe) -> bool {
+        match probe {
+            Probe::Anything => true,
+            Probe::Hashes(_) => !self.blocks(probe).is_empty(),
+            Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
+            Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
+        }
+    }
+
+    /// Whether a chunk may hold what is asked for, if it is one of those with a set of their own.
+    pub fn large_may_hold(&self, n: i32, probe: &Probe) -> Option<bool> {
+        self.large.get(&n).map(|set| set.may_hold(probe))
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.blocks.memory() + self.large.values().map(GramSet::memory).sum::<usize>()
+    }
+}
+
+impl Lease {
+    /// The summary of a shard, if it is as far as the shard is said to be.
+    pub async fn grams(&mut self, shard: &Shard) -> Result<Option<ShardGrams>> {
+        let sql = "select chunk, bits from grams where shard = $1 order by block, chunk".to_owned();
+        let rows: Vec<(i32, Vec<u8>)> = self.fetch(Ask::new(sql).bind(shard.id.0)).await?;
+        let (mut sets, mut large) = (Vec::new(), BTreeMap::new());
+        for (chunk, bits) in rows {
+            let set = GramSet::from_bytes(&bits);
+            if chunk == ALL_OTHERS {
+                sets.push(set);
+            } else {
+                large.insert(chunk, set);
+            }
+        }
+        let whole = sets.len() as i32 * BLOCK_CHUNKS >= shard.summarised && shard.summarised > 0;
+        Ok(whole.then(|| ShardGrams { blocks: Grams::new(Kind::Block, &sets), large }))
+    }
+}
