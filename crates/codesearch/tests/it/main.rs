@@ -9,6 +9,7 @@ mod harness;
 mod http;
 mod ingest;
 mod language;
+mod memory;
 mod property;
 mod search;
 mod trigrams;

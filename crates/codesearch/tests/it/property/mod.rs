@@ -44,10 +44,13 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
             fixture.write(&format!("{}/{}", file.repo, file.path), &file.text);
         }
         fixture.ingest();
-        let server = fixture.serve();
+        // One verifies texts that are in memory, the other asks Postgres for candidates and texts.
+        let (server, without) = (fixture.serve(), fixture.serve_with(&["--cache", "0"]));
         for n in 0..QUERIES_PER_CORPUS.min(count - asked) {
             let query = query(&mut rng);
-            let results = check(&server, &files, &query, &format!("seed {corpus_seed}, query {n}"));
+            let place = format!("seed {corpus_seed}, query {n}");
+            let results = check(&server, &files, &query, &place);
+            check(&without, &files, &query, &format!("{place}, without texts in memory"));
             asked += 1;
             found += results;
             empty += usize::from(results == 0);

@@ -1,0 +1,50 @@
+//! What the benchmarks share: the queries, a server of their own, time, and how it is told.
+
+#![allow(dead_code, reason = "each benchmark uses its part")]
+
+pub mod queries;
+pub mod server;
+pub mod summary;
+pub mod watch;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the project.
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders down").to_owned()
+}
+
+/// A path as it was typed: cargo runs benchmarks in the folder of their package, not where it was called.
+pub fn path(typed: &str) -> PathBuf {
+    let called = std::env::var_os("PWD").map_or_else(project, PathBuf::from);
+    called.join(typed)
+}
+
+/// Writes a record to `benches/runs/`, and says so.
+pub fn record(name: &str, contents: &str) -> std::io::Result<()> {
+    let folder = project().join("benches/runs");
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join(name);
+    std::fs::write(&file, contents)?;
+    println!("written: {}", file.display());
+    Ok(())
+}
+
+/// The cores and the memory of this machine, and the system.
+pub fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let memory = meminfo("MemTotal:").unwrap_or(0) >> 20;
+    format!("{cores} cores, {memory} GB, {} {}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// A line of `/proc/meminfo`, in kB.
+fn meminfo(key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    text.lines().find(|line| line.starts_with(key))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Today, as `2026-01-31`.
+pub fn today() -> String {
+    let out = std::process::Command::new("date").args(["-u", "+%F"]).output();
+    out.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()
+}

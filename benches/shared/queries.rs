@@ -1,0 +1,122 @@
+//! The queries of the benchmarks.
+
+/// A query, as the different engines are asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Its regular expression.
+    pub regex: &'static str,
+    /// What comes beside it, in the language of codesearch.
+    pub more: &'static str,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of the nine of the reference experiment.
+    Reference,
+    /// A pattern that an index of trigrams can answer.
+    Indexable,
+    /// A pattern that holds no trigram.
+    Scan,
+    /// A query that only codesearch is asked.
+    Ours,
+}
+
+const fn of(regex: &'static str, kind: Kind) -> Query {
+    Query { regex, more: "", kind }
+}
+
+const fn ours(regex: &'static str, more: &'static str) -> Query {
+    Query { regex, more, kind: Kind::Ours }
+}
+
+/// Every query. The first nine are those of the reference experiment, in its order.
+pub const QUERIES: &[Query] = &[
+    of("var", Kind::Reference),
+    of("error", Kind::Reference),
+    of("123456789", Kind::Reference),
+    of(r"fmt\.Error", Kind::Reference),
+    of(r"fmt\.Println", Kind::Reference),
+    of("bytes.Buffer", Kind::Reference),
+    of(r"fmt\.Print.*", Kind::Reference),
+    of("ac8ac5d63b66b83b90ce41a2d4061635", Kind::Reference),
+    of("d97f1d3ff91543[e-f]49.8b07517548877", Kind::Reference),
+    // Rare and common literals.
+    of("deadlock", Kind::Indexable),
+    of("getElementById", Kind::Indexable),
+    of("TODO", Kind::Indexable),
+    of("static int", Kind::Indexable),
+    of("public class", Kind::Indexable),
+    // Anchored.
+    of("^package main", Kind::Indexable),
+    of(r"^#include <linux/module\.h>$", Kind::Indexable),
+    // Alternation.
+    of("TODO|FIXME|XXX", Kind::Indexable),
+    of("(read|write)_lock_irqsave", Kind::Indexable),
+    // Any case.
+    of("(?i)deadlock", Kind::Indexable),
+    of("(?i)http2?server", Kind::Indexable),
+    // Punctuation.
+    of(r"\.unwrap\(\)\?;", Kind::Indexable),
+    of("std::unique_ptr<", Kind::Indexable),
+    of(r"if err != nil \{", Kind::Indexable),
+    // Long.
+    of("Licensed under the Apache License, Version 2.0", Kind::Indexable),
+    of("THE SOFTWARE IS PROVIDED .AS IS., WITHOUT WARRANTY OF ANY KIND", Kind::Indexable),
+    // Regular expressions.
+    of(r"func \w+\(ctx context\.Context", Kind::Indexable),
+    of(r"[a-z]+_alloc\(", Kind::Indexable),
+    of(r"\bxyz\d+", Kind::Indexable),
+    // No match.
+    of("zqxjkvbw", Kind::Indexable),
+    of("frobnicate_the_[a-z]+_widget", Kind::Indexable),
+    // No trigram.
+    of("=>", Kind::Scan),
+    of(r"\d\d:\d\d:\d\d", Kind::Scan),
+    // Several terms.
+    ours("mutex", "deadlock"),
+    ours("func", "-file:test lang:go"),
+    ours("parse", "(json or yaml) -vendor"),
+    // One repository, one kind of path.
+    ours("error", "repo:kubernetes"),
+    ours("main", r"file:\.rs$"),
+    ours("TODO", r"file:test lang:python"),
+    ours("", r"file:(README|readme)\.md$"),
+    // Over several lines.
+    ours(r"return nil\n\}\n\nfunc", ""),
+    ours(r"(?s)struct \w+ \{.{0,40}mutex", ""),
+];
+
+impl Query {
+    /// As codesearch is asked.
+    pub fn codesearch(&self) -> String {
+        let regex = if self.regex.is_empty() { String::new() } else { quoted(self.regex, 1) };
+        format!("{regex} {} case:yes", self.more).trim().to_owned()
+    }
+
+    /// As Zoekt is asked; within quotes it takes a backslash for an escape.
+    pub fn zoekt(&self) -> String {
+        format!("{} case:yes", quoted(self.regex, 2))
+    }
+
+    /// Whether every engine can be asked.
+    pub fn is_for_all(&self) -> bool {
+        self.kind != Kind::Ours
+    }
+
+    /// A name for it in a table.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.regex.replace('\n', r"\n"), self.more).trim().to_owned()
+    }
+}
+
+/// A regular expression as one term, in quotes where it must be; there, each backslash is written so
+/// many times.
+fn quoted(regex: &str, backslashes: usize) -> String {
+    let plain = !regex.contains([' ', '"', '(', ')', '|', ':', '-', '#']);
+    if plain {
+        return regex.to_owned();
+    }
+    let regex = regex.replace('\\', &"\\".repeat(backslashes)).replace('"', "\\\"");
+    format!("\"{regex}\"")
+}

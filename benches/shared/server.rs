@@ -1,0 +1,151 @@
+//! A codesearch server under measurement, and how it is asked.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use ureq::Agent;
+
+use super::queries::Query;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
+
+/// A running server. Ends when dropped.
+pub struct Server {
+    child: Child,
+    url: String,
+    agent: Agent,
+}
+
+/// An answer, and how long it took until all of it was read.
+pub struct Answer {
+    pub ms: f64,
+    pub files: usize,
+    /// As the server tells them.
+    pub stats: Value,
+}
+
+/// The program on an index; with no home, the one that its environment names.
+pub fn codesearch(home: Option<&Path>, index: Option<&str>) -> Command {
+    let mut command = Command::new(BINARY);
+    if let Some(home) = home {
+        command.env_remove("DATABASE_URL").arg("--home").arg(home);
+    }
+    if let Some(index) = index {
+        command.args(["--index", index]);
+    }
+    command
+}
+
+/// Runs the program until it ends, and gives what it printed.
+pub fn run(mut command: Command) -> std::io::Result<String> {
+    let out = command.stderr(Stdio::inherit()).output()?;
+    if !out.status.success() {
+        return Err(std::io::Error::other(format!("{command:?} ended with {}", out.status)));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+/// An agent that reads answers of any size and any status.
+pub fn agent() -> Agent {
+    Agent::config_builder().http_status_as_error(false).build().new_agent()
+}
+
+impl Server {
+    /// Starts a server, and returns when it listens.
+    pub fn start(home: Option<&Path>, index: Option<&str>, more: &[&str]) -> std::io::Result<Self> {
+        let mut command = codesearch(home, index);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(more).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line)?;
+        let url = line
+            .trim()
+            .strip_prefix("serving on ")
+            .map(str::to_owned)
+            .ok_or_else(|| std::io::Error::other("the server does not start"))?;
+        Ok(Self { child, url, agent: agent() })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The address to ask.
+    pub fn address(&self, query: &Query, limit: usize) -> String {
+        let q = query.codesearch();
+        let q = utf8_percent_encode(&q, NON_ALPHANUMERIC);
+        format!("{}search?limit={limit}&timeout=2m&q={q}", self.url)
+    }
+
+    /// Asks; 0 is no limit.
+    pub fn ask(&self, query: &Query, limit: usize) -> std::io::Result<Answer> {
+        let address = self.address(query, limit);
+        let begun = Instant::now();
+        let answer = get(&self.agent, &address)?;
+        let ms = begun.elapsed().as_secs_f64() * 1000.0;
+        let answer: Value = serde_json::from_slice(&answer)?;
+        let stats = answer["stats"].clone();
+        match stats["files"].as_u64() {
+            Some(files) => Ok(Answer { ms, files: files as usize, stats }),
+            None => Err(std::io::Error::other(format!("{}: {answer}", query.name()))),
+        }
+    }
+
+    /// Waits until the server has read ahead what it keeps: its memory no longer grows.
+    pub fn settle(&self) {
+        let mut last = 0;
+        loop {
+            std::thread::sleep(Duration::from_secs(2));
+            let now = memory_kb(self.pid());
+            if now <= last + last / 200 {
+                return;
+            }
+            last = now;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // As Ctrl-C would, so that its Postgres ends well.
+        let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// The whole answer of an address.
+pub fn get(agent: &Agent, address: &str) -> std::io::Result<Vec<u8>> {
+    let mut answer = agent.get(address).call().map_err(std::io::Error::other)?;
+    let body = answer.body_mut().with_config().limit(u64::MAX);
+    body.read_to_vec().map_err(std::io::Error::other)
+}
+
+/// Memory of a process that is in no other one, and its part of what is shared, in kB.
+pub fn memory_kb(pid: u32) -> u64 {
+    let read = |file: &str, key: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+        text.lines().find(|line| line.starts_with(key))?.split_whitespace().nth(1)?.parse().ok()
+    };
+    read("smaps_rollup", "Pss:").or_else(|| read("status", "VmRSS:")).unwrap_or(0)
+}
+
+/// The processes below a home's Postgres, itself included.
+pub fn postgres_pids(home: &Path) -> Vec<u32> {
+    let pidfile: PathBuf = home.join("data/postmaster.pid");
+    let Some(first) = std::fs::read_to_string(pidfile)
+        .ok()
+        .and_then(|text| text.lines().next()?.trim().parse::<u32>().ok())
+    else {
+        return Vec::new();
+    };
+    let mut pids = vec![first];
+    let children = format!("/proc/{first}/task/{first}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    pids
+}

@@ -1,0 +1,68 @@
+//! What a run costs: time, processor time, memory.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::server::{memory_kb, postgres_pids};
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    pub seconds: f64,
+    pub cpu_seconds: f64,
+    pub peak_mb: u64,
+}
+
+/// Runs a program until it ends. With a home, what its Postgres does counts, too; it must run already.
+pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> {
+    let postgres = || home.map(postgres_pids).unwrap_or_default();
+    let before: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid, true));
+    let begun = Instant::now();
+    let mut child: Child = command.spawn()?;
+    let (mut peak, mut own) = (0, 0.0);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        own = cpu_seconds(child.id(), true);
+        let pids = std::iter::once(child.id()).chain(postgres());
+        peak = peak.max(pids.map(memory_kb).sum::<u64>());
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    if !status.success() {
+        return Err(std::io::Error::other(format!("{command:?} ended with {status}")));
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let after: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid, true));
+    Ok(Cost { seconds, cpu_seconds: own + after - before, peak_mb: peak / 1024 })
+}
+
+/// Processor time of a process so far, and of its children that have ended.
+fn cpu_seconds(pid: u32, children: bool) -> f64 {
+    // A tick is a hundredth of a second on every Linux there is.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in brackets may hold anything.
+    let fields: Vec<f64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0.0))
+        .collect();
+    let upto = if children { 15 } else { 13 };
+    fields.get(11..upto).map_or(0.0, |ticks| ticks.iter().sum::<f64>() / TICKS)
+}
+
+/// Bytes of all files in a folder.
+pub fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => bytes_in(&entry.path()),
+            _ => entry.metadata().map_or(0, |data| data.len()),
+        })
+        .sum()
+}

@@ -1,0 +1,118 @@
+//! What a server keeps in memory changes how a search is done, never what it finds.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::harness::{Fixture, Server, eventually};
+
+/// Five files of 700 KB each, over more than one segment of chunks, some with long lines.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    for file in 0..5 {
+        let mut text = String::new();
+        for line in 0..9000 {
+            let number = (line * 7919 + file * 104_729) % 65_536;
+            let _ = writeln!(text, "line {line}: call_{number:04x}(Value{number}, x{file}.y);");
+            if line % 3000 == 1500 {
+                let long: Vec<String> = (0..3000).map(|i| format!("w{}", i * line * 31)).collect();
+                let _ = writeln!(text, "{} LongLine{file}_{line}", long.join(","));
+            }
+        }
+        fixture.write(&format!("one/src/file_{file}.c"), text);
+    }
+    fixture.ingest();
+    fixture
+}
+
+/// Files, with the numbers of their lines, as a server answers.
+fn asked(server: &Server, query: &str) -> Vec<(String, Vec<u64>)> {
+    let (status, answer) = server.json(&format!("/search?limit=0&q={query}"));
+    assert_eq!(status, 200, "{answer}");
+    let mut files: Vec<(String, Vec<u64>)> = answer["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| {
+            let lines = file["matches"].as_array().unwrap().iter();
+            let lines = lines.map(|line| line["line"].as_u64().unwrap()).collect();
+            (file["path"].as_str().unwrap().to_owned(), lines)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// The same, from every byte that is stored.
+fn scanned(fixture: &Fixture, query: &str) -> Vec<(String, Vec<u64>)> {
+    let ran = fixture.run(&["search", "--brute", "--limit", "0", "--json", query]);
+    let mut files: Vec<(String, Vec<u64>)> = Vec::new();
+    for message in ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let path = || message["data"]["path"]["text"].as_str().unwrap();
+        match message["type"].as_str() {
+            Some("begin") => {
+                let path = path().split_once('/').map_or(path(), |(_, path)| path);
+                files.push((path.to_owned(), Vec::new()));
+            }
+            Some("match") => {
+                let number = message["data"]["line_number"].as_u64().unwrap();
+                files.last_mut().unwrap().1.push(number);
+            }
+            _ => {}
+        }
+    }
+    files.sort();
+    files
+}
+
+fn encoded(query: &str) -> String {
+    query.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn answers_are_the_same_with_texts_in_memory_and_without() {
+    let fixture = fixture();
+    let (with, without) = (fixture.serve(), fixture.serve_with(&["--cache", "0"]));
+    // Only now does the server with texts have all of them.
+    eventually("texts are in memory", || {
+        with.json("/search?q=LongLine3_4500&limit=0").1["stats"]["candidates"] == 0
+    });
+    for query in [
+        "Value7919",
+        "value7919 case:no",
+        "call_00f0",
+        "LongLine2_1500",
+        "longline[0-4]_4500",
+        "(?i)LONGLINE4",
+        r"Value\d+7, x3\.y",
+        "call_00ff or call_0f0f",
+        "call_00ff -file:file_1",
+        r"x1\.y\);\nline 77",
+        "file_3",
+        "line 8999:",
+        "y);",
+        "nowhere_at_all",
+    ] {
+        let expected = scanned(&fixture, query);
+        assert_eq!(expected.is_empty(), query == "nowhere_at_all", "{query}");
+        let query = encoded(query);
+        assert!(asked(&with, &query) == expected, "{query}");
+        assert!(asked(&without, &query) == expected, "{query}, without texts in memory");
+    }
+}
+
+#[test]
+fn a_server_knows_of_a_change_at_once() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.txt", "the first text\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    for n in 0..5 {
+        assert_eq!(asked(&server, &format!("addition{n}")), []);
+        fixture.write(&format!("one/{n}.txt"), format!("addition{n}\n"));
+        fixture.ingest();
+        let found = asked(&server, &format!("addition{n}"));
+        assert_eq!(found, [(format!("{n}.txt"), vec![1])]);
+    }
+    assert_eq!(asked(&server, "addition").len(), 5);
+}
