@@ -11,10 +11,12 @@
 create table state (
     one         boolean primary key default true check (one),
     epoch       integer not null default 0,
-    unfinished  boolean not null default false
+    unfinished  boolean not null default false,
+    identity    bigint not null default (random() * 9e18)::bigint
 );
 comment on table state is 'One row: where the index stands.';
 comment on column state.epoch is 'The current epoch.';
+comment on column state.identity is 'Tells this index from one that was here before, whose epochs had the same numbers.';
 comment on column state.unfinished is 'An ingest has begun and not ended; contents without files may lie about.';
 insert into state default values;
 

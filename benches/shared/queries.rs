@@ -96,7 +96,11 @@ impl Query {
 
     /// As Zoekt is asked; within quotes it takes a backslash for an escape.
     pub fn zoekt(&self) -> String {
-        format!("{} case:yes", quoted(self.regex, 2))
+        // There, the field overrules the flag.
+        match self.regex.strip_prefix("(?i)") {
+            Some(regex) => format!("{} case:no", quoted(regex, 2)),
+            None => format!("{} case:yes", quoted(self.regex, 2)),
+        }
     }
 
     /// Whether every engine can be asked.

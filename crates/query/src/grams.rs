@@ -68,7 +68,7 @@ impl Kind {
 const BITS_PER_BYTE: usize = 2;
 
 /// With fewer n-grams, a literal is asked for by its short ones, too.
-const FEW: usize = 4;
+const FEW: usize = 12;
 
 /// The n-grams of one part, and a few more.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,8 @@ pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
 /// advisory lock on the epoch, which ends with the connection, however this program ends.
 #[derive(Debug)]
 pub struct Catalog {
+    /// Which index this is: another one has another number.
+    pub identity: i64,
     /// The epoch that all of this belongs to.
     pub epoch: Epoch,
     /// The shards that hold files, in order.
@@ -75,7 +77,7 @@ impl Store {
     /// [`Error::Empty`] when nothing was ever indexed.
     pub async fn catalog(&self) -> Result<Catalog> {
         let mut pin = self.connection().await?;
-        let mut epoch = current_epoch(&mut pin).await?;
+        let (mut identity, mut epoch) = current_epoch(&mut pin).await?;
         loop {
             sqlx::query("select pg_advisory_lock_shared($1, $2)")
                 .bind(PIN_LOCKS)
@@ -84,7 +86,7 @@ impl Store {
                 .await?;
             // An ingest may have gone on between the reading and the locking, and cleared up.
             let now = current_epoch(&mut pin).await?;
-            if now == epoch {
+            if now == (identity, epoch) {
                 break;
             }
             sqlx::query("select pg_advisory_unlock_shared($1, $2)")
@@ -92,7 +94,7 @@ impl Store {
                 .bind(epoch.0)
                 .execute(&mut pin)
                 .await?;
-            epoch = now;
+            (identity, epoch) = now;
         }
         // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
@@ -110,11 +112,12 @@ impl Store {
                 .await?;
         let now = current_epoch(&mut tx).await?;
         tx.commit().await?;
-        if now != epoch {
+        if now != (identity, epoch) {
             drop(pin);
             return Box::pin(self.catalog()).await;
         }
         Ok(Catalog {
+            identity,
             epoch,
             shards: shards
                 .into_iter()
@@ -150,6 +153,8 @@ impl Store {
     pub async fn changes(&self) -> Result<Changes> {
         let mut listener = PgListener::connect_with(&self.control).await?;
         listener.ignore_pool_close_event(true);
+        // A connection that broke is to be told at once.
+        listener.eager_reconnect(false);
         listener.listen("codesearch_epoch").await?;
         Ok(Changes(listener))
     }
@@ -172,7 +177,7 @@ impl Catalog {
     /// Whether this is still the newest state of the index.
     pub async fn is_current(&self) -> Result<bool> {
         let mut pin = self.pin.lock().await;
-        Ok(current_epoch(&mut pin).await? == self.epoch)
+        Ok(current_epoch(&mut pin).await? == (self.identity, self.epoch))
     }
 
     /// Every file that was left out. Read when first asked for, and kept.
@@ -208,7 +213,8 @@ impl Catalog {
     }
 }
 
-async fn current_epoch(conn: &mut PgConnection) -> Result<Epoch> {
-    let (epoch,): (i32,) = sqlx::query_as("select epoch from state").fetch_one(conn).await?;
-    if epoch == 0 { Err(Error::Empty) } else { Ok(Epoch(epoch)) }
+async fn current_epoch(conn: &mut PgConnection) -> Result<(i64, Epoch)> {
+    let (identity, epoch): (i64, i32) =
+        sqlx::query_as("select identity, epoch from state").fetch_one(conn).await?;
+    if epoch == 0 { Err(Error::Empty) } else { Ok((identity, Epoch(epoch))) }
 }

@@ -1,7 +1,7 @@
 //! Connections for searching: kept ready, and cancelled when nobody waits for them.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, Connection, Encode, FromRow, PgConnection, Postgres, Type};
@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 
 /// How long a search waits for a free connection before it is told that there is none.
 const ACQUIRE: Duration = Duration::from_secs(30);
+
+/// How long a connection is kept that nobody uses.
+const MAX_IDLE: Duration = Duration::from_mins(5);
 
 /// The connections for searching.
 ///
@@ -32,6 +35,8 @@ pub(crate) struct Leases {
 struct Backend {
     conn: PgConnection,
     pid: i32,
+    /// When it was given back last.
+    used: Instant,
 }
 
 /// A connection for a few statements of a search.
@@ -82,7 +87,7 @@ impl Leases {
     async fn connect(&self) -> Result<Backend> {
         let mut conn = PgConnection::connect_with(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
-        Ok(Backend { conn, pid })
+        Ok(Backend { conn, pid, used: Instant::now() })
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
@@ -100,6 +105,12 @@ impl Leases {
 }
 
 impl Store {
+    /// Closes the connections for searching that nobody has used for some minutes: each keeps memory of
+    /// the server for the statements it knows.
+    pub fn trim(&self) {
+        self.leases.idle().retain(|backend| backend.used.elapsed() < MAX_IDLE);
+    }
+
     /// Takes a connection for searching.
     ///
     /// # Errors
@@ -126,7 +137,8 @@ impl Store {
 impl Lease {
     /// Gives the connection back.
     pub fn done(mut self) {
-        if let Some(backend) = self.backend.take() {
+        if let Some(mut backend) = self.backend.take() {
+            backend.used = Instant::now();
             self.store.leases.idle().push(backend);
         }
     }
@@ -168,7 +180,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let Some(Backend { conn, pid }) = self.backend.take() else { return };
+        let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection lives until the server has been told: its process cannot be another one's.
         let control = self.store.control.clone();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

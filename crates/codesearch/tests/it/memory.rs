@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::harness::{Fixture, Server, eventually};
@@ -66,7 +67,7 @@ fn scanned(fixture: &Fixture, query: &str) -> Vec<(String, Vec<u64>)> {
 }
 
 fn encoded(query: &str) -> String {
-    query.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    utf8_percent_encode(query, NON_ALPHANUMERIC).to_string()
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn answers_are_the_same_with_texts_in_memory_and_without() {
         r"x1\.y\);\nline 77",
         "file_3",
         "line 8999:",
-        "y);",
+        r"y\);$",
         "nowhere_at_all",
     ] {
         let expected = scanned(&fixture, query);

@@ -37,6 +37,9 @@ const SMALL_INGEST_BYTES: i64 = 16 << 20;
 /// first ingest becomes searchable bit by bit and a killed one has not everything to repeat.
 const GROUP_BYTES: i64 = 4 << 30;
 
+/// Shards that are summarised at once, each on two connections.
+const MAX_SUMMARISERS: usize = 8;
+
 /// What to ingest, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -371,7 +374,7 @@ async fn summarise(store: &Store, writer: &mut Writer) -> Result<(), Error> {
         let store = store.clone();
         async move { tokio::spawn(async move { store.summarise(shard).await }).await }
     });
-    let mut work = futures_util::stream::iter(work).buffer_unordered(cores());
+    let mut work = futures_util::stream::iter(work).buffer_unordered(cores().min(MAX_SUMMARISERS));
     while let Some(done) = work.next().await {
         done.expect("summarising does not panic")?;
     }

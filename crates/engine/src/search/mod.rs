@@ -36,7 +36,7 @@ pub use stats::{Phases, Stats, Stopped};
 use verify::Scratches;
 
 /// A pattern that is likely to be in so many of 1000 chunks is likely to reach a limit in one shard.
-const COMMON: u32 = 30;
+const COMMON: u32 = 200;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -261,7 +261,12 @@ impl Searcher {
     pub async fn read_ahead(&self) -> Result<(), store::Error> {
         let Some(resident) = &self.resident else { return Ok(()) };
         let catalog = self.catalog().await?;
-        resident.read_ahead(&self.store, &catalog).await
+        // An old state is not held on to longer than it takes to read one more piece.
+        let is_old = || {
+            let kept = self.catalog.try_read();
+            kept.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(kept, &catalog)))
+        };
+        resident.read_ahead(&self.store, &catalog, &is_old).await
     }
 
     /// Listens for changes of the index until the connection breaks, and calls `told` for each.
@@ -281,6 +286,7 @@ impl Searcher {
     /// Asks whether the kept state of the index is the newest. A server does so now and then, in case
     /// it was not told of a change.
     pub async fn look(&self) -> Result<(), store::Error> {
+        self.store.trim();
         self.changes.count.fetch_add(1, Ordering::SeqCst);
         self.catalog().await.map(|_| ())
     }
@@ -296,7 +302,14 @@ impl Searcher {
     /// server [looks](Self::look) now and then even when nobody searches.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let count = self.changes.count();
-        let kept = self.catalog.read().await.clone();
+        let kept = {
+            let kept = self.catalog.read().await;
+            // What was seen to be current is what is kept.
+            match &*kept {
+                Some(kept) if self.changes.none() => return Ok(Arc::clone(kept)),
+                kept => kept.clone(),
+            }
+        };
         if let Some(kept) = kept
             && self.is_current(&kept, count).await
         {
@@ -311,6 +324,9 @@ impl Searcher {
         }
         *slot = None;
         let fresh = Arc::new(self.store.catalog().await?);
+        if let Some(resident) = &self.resident {
+            resident.meet(&fresh);
+        }
         self.changes.seen.store(count, Ordering::SeqCst);
         *slot = Some(Arc::clone(&fresh));
         Ok(fresh)
@@ -372,7 +388,11 @@ impl Searcher {
         };
         let catalog = catalog?;
         let resident = self.resident.as_deref();
-        let scope = Arc::new(Scope::of(&catalog, &request.program, resident, request.brute));
+        let mut scope = Scope::of(&catalog, &request.program, resident, request.brute);
+        if request.limit.is_some() {
+            scope.most_promising_first(&request.program);
+        }
+        let scope = Arc::new(scope);
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - scope.shards.len();
         let mut waiting = scope.shards.iter();
@@ -398,6 +418,8 @@ impl Searcher {
                     shared: Arc::clone(shared),
                     resident: self.resident.clone(),
                     target: target.clone(),
+                    cores: self.parallel,
+                    beside: most,
                 };
                 tasks.spawn(search.run(send));
                 running.push_back(receive);

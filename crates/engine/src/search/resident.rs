@@ -5,7 +5,7 @@
 //! search reads, is read from Postgres.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use store::{Catalog, Epoch, FileFilter, Shard, ShardGrams, ShardId, Store};
 use tokio::sync::Semaphore;
@@ -23,6 +23,8 @@ pub(crate) struct Resident {
     pub(crate) texts: Arc<Texts>,
     /// Segments that searches want are read one at a time.
     loading: Arc<Semaphore>,
+    /// Which index all this is of, and the newest state of it that was met.
+    of: Mutex<(i64, Epoch)>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +54,20 @@ impl Resident {
     /// Keeps up to so many bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
-        Self { shards: RwLock::default(), texts, loading }
+        let of = Mutex::new((0, Epoch(0)));
+        Self { shards: RwLock::default(), texts, loading, of }
+    }
+
+    /// Forgets everything when this is a state of another index, or an older one than was met before: a
+    /// database was made anew, or lost its last commits. Numbers then mean something else.
+    pub(crate) fn meet(&self, catalog: &Catalog) {
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let (identity, newest) = *of;
+        if identity != catalog.identity || newest > catalog.epoch {
+            self.change(HashMap::clear);
+            self.texts.clear();
+        }
+        *of = (catalog.identity, catalog.epoch);
     }
 
     /// What is known of a shard in one state of the index.
@@ -73,17 +88,27 @@ impl Resident {
         &self,
         store: &Store,
         catalog: &Catalog,
+        is_old: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), store::Error> {
         self.change(|shards| {
             shards.retain(|id, kept| {
                 catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, kept.since))
             });
         });
+        // What cannot be read is left to the searches, which say so.
+        let pass = |done: Result<(), store::Error>| match done {
+            Err(error @ store::Error::Unreachable(_)) => Err(error),
+            Err(error) => {
+                tracing::warn!("a shard could not be read into memory: {error}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        };
         for shard in &catalog.shards {
-            self.read_files(store, catalog, shard).await?;
+            pass(self.read_files(store, catalog, shard).await)?;
         }
         for shard in &catalog.shards {
-            self.read_texts(store, shard).await?;
+            pass(self.read_texts(store, shard, is_old).await)?;
         }
         let (texts, _) = self.texts.fill();
         let grams: usize = self.change(|shards| {
@@ -132,7 +157,12 @@ impl Resident {
         Ok(())
     }
 
-    async fn read_texts(&self, store: &Store, shard: &Shard) -> Result<(), store::Error> {
+    async fn read_texts(
+        &self,
+        store: &Store,
+        shard: &Shard,
+        is_old: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), store::Error> {
         let from = self.kept(shard).map_or(0, |kept| kept.read);
         if from >= shard.chunks {
             return Ok(());
@@ -140,7 +170,7 @@ impl Resident {
         // The one that was not full is read again.
         for number in from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS {
             let (used, room) = self.texts.fill();
-            if used >= room / 10 * 9 {
+            if used >= room / 10 * 9 || is_old() {
                 break;
             }
             self.read_segment(store, shard, number).await?;
@@ -177,7 +207,9 @@ impl Resident {
     pub(crate) fn missed(self: &Arc<Self>, store: &Store, shard: &Shard, numbers: &[i32]) {
         for same in numbers.chunk_by(|n, next| n / SEGMENT_CHUNKS == next / SEGMENT_CHUNKS) {
             let number = same[0] / SEGMENT_CHUNKS;
-            let wanted = same.len() >= MISSES && !self.texts.has(Place::of(shard, same[0]));
+            let last = same[same.len() - 1];
+            let has = self.texts.upto(Place::of(shard, last)).is_some_and(|upto| last < upto);
+            let wanted = same.len() >= MISSES && !has && self.texts.fill().1 > 0;
             let Ok(turn) = Arc::clone(&self.loading).try_acquire_owned() else { return };
             if wanted {
                 let (this, store, shard) = (Arc::clone(self), store.clone(), shard.clone());

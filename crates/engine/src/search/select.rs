@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use query::{Atom, Expr, Plan, Program};
+use query::{Atom, Expr, Index, Plan, Program};
 use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
 
 use super::resident::{Known, Resident};
@@ -11,7 +11,7 @@ use super::resident::{Known, Resident};
 /// Where a search looks.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    /// The shards that can hold what is searched for, in order.
+    /// The shards that can hold what is searched for, in the order in which they are searched.
     pub(crate) shards: Vec<Target>,
     /// Which files of them.
     pub(crate) files: FileFilter,
@@ -91,6 +91,19 @@ impl Scope {
         scope
     }
 
+    /// Puts those shards first that hold the most blocks in which something may be found, if that is
+    /// known of all: with a limit, the others are then not looked at.
+    pub(crate) fn most_promising_first(&mut self, program: &Program) {
+        let promise = |target: &Target| target.promise(&target.work.plan, program);
+        let promises: Option<Vec<usize>> = self.shards.iter().map(promise).collect();
+        if let Some(promises) = promises {
+            let mut both: Vec<_> =
+                promises.into_iter().zip(std::mem::take(&mut self.shards)).collect();
+            both.sort_by_key(|(promise, _)| std::cmp::Reverse(*promise));
+            self.shards = both.into_iter().map(|(_, target)| target).collect();
+        }
+    }
+
     /// Notes which terms match the name of each repository, and which repositories are not ruled out.
     /// Gives the shards that hold those, each with the atoms on which they agree; none for all shards.
     fn choose_repos(
@@ -136,6 +149,22 @@ impl Scope {
         let Atom::Repo(term) = atom else { return None };
         // A repository that is not in the catalog is not part of its epoch.
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
+    }
+}
+
+impl Target {
+    /// How many blocks of the shard may hold what its plan asks for, for comparison only; none if that
+    /// is not known.
+    fn promise(&self, plan: &Plan, program: &Program) -> Option<usize> {
+        match plan {
+            Plan::Scan => None,
+            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Lookup(lookup) => {
+                Some(self.known.grams.as_ref()?.blocks(&lookup.probe(program)).count())
+            }
+            Plan::All(parts) => parts.iter().filter_map(|part| self.promise(part, program)).min(),
+            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program)).sum(),
+        }
     }
 }
 

@@ -17,9 +17,12 @@ use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
 use super::{FileMatch, Line, Request, Shared, context};
 
 /// Chunks that are loaded and verified first, for a small limit and at most. The next batches are
-/// each four times as large, so that a search that stops at a limit loads little and one that goes
-/// on makes few round trips.
+/// each larger, so that a search that stops at a limit loads little and one that goes on makes few
+/// round trips: [`GROWTH`] times.
 const FIRST_BATCH: std::ops::RangeInclusive<usize> = 16..=128;
+
+/// With texts in memory, where there are no round trips, and without.
+const GROWTH: (usize, usize) = (2, 4);
 
 /// Chunks in a batch at most.
 const MAX_BATCH: usize = 2048;
@@ -55,8 +58,8 @@ const READ_US: f64 = 2.5;
 /// as asking: most of it may not have to be read.
 const WORTH_ASKING: f64 = 2.0;
 
-/// Kilobytes of results that a shard may be ahead of who reads them.
-const AHEAD_KB: u32 = 8 * 1024;
+/// Kilobytes of results that the shards of a search may be ahead of who reads them, together.
+const AHEAD_KB: u32 = 32 * 1024;
 
 /// Batches of files that a shard may be ahead of who reads them.
 pub(crate) const AHEAD: usize = 64;
@@ -81,11 +84,17 @@ pub(crate) struct ShardSearch {
     pub(crate) shared: Arc<Shared>,
     pub(crate) resident: Option<Arc<Resident>>,
     pub(crate) target: Target,
+    /// How many threads may work on it at once.
+    pub(crate) cores: usize,
+    /// How many shards are searched at once.
+    pub(crate) beside: usize,
 }
 
 /// Where a shard tells what it finds.
 struct Teller<'a> {
     told: &'a mpsc::Sender<Told>,
+    /// Kilobytes that may be unread, and as many permits.
+    most_kb: u32,
     ahead: Arc<Semaphore>,
     results: Results,
     limit: Option<usize>,
@@ -178,9 +187,11 @@ impl ShardSearch {
         }
         let counters = &self.shared.counters;
         let select = self.request.program.select;
+        let most_kb = (AHEAD_KB / self.beside.max(1) as u32).max(1);
         let mut teller = Teller {
             told,
-            ahead: Arc::new(Semaphore::new(AHEAD_KB as usize)),
+            ahead: Arc::new(Semaphore::new(most_kb as usize)),
+            most_kb,
             results: Results { select, files: 0, repos: HashSet::new() },
             limit: self.request.limit,
         };
@@ -235,7 +246,8 @@ impl ShardSearch {
         let mut read = 0;
         while let Some(mut batch) = batches.next(size) {
             read += size;
-            size = MAX_BATCH.min(size * 4);
+            let (with, without) = GROWTH;
+            size = MAX_BATCH.min(size * if self.target.known.texts { with } else { without });
             let last = batch.blobs.last().copied();
             let mut found = Found::default();
             let read_first = self.reads_first(candidates, &batch);
@@ -578,13 +590,27 @@ impl ShardSearch {
                     verify(program, &units, first_only, scratches, stop)
                 });
             }
-            let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
-            let work = tokio::task::spawn_blocking(move || {
-                shared.with_scratches(|scratches| {
-                    verify(&request.program, &units, first_only, scratches, &shared.stop)
+            let parts = match self.request.limit {
+                // What one shard finds first may be enough: it gets all cores.
+                Some(_) => split(units, self.cores),
+                None => vec![units],
+            };
+            let work: Vec<_> = parts
+                .into_iter()
+                .map(|units| {
+                    let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
+                    tokio::task::spawn_blocking(move || {
+                        shared.with_scratches(|scratches| {
+                            verify(&request.program, &units, first_only, scratches, &shared.stop)
+                        })
+                    })
                 })
-            });
-            work.await.expect("verifying does not panic")
+                .collect();
+            let mut hits = Vec::new();
+            for part in work {
+                hits.extend(part.await.expect("verifying does not panic"));
+            }
+            hits
         };
         counters.time(Phase::Verify, work).await
     }
@@ -671,7 +697,7 @@ impl Teller<'_> {
         }
         self.results.add(&files);
         let kb = files.iter().map(FileMatch::size).sum::<usize>() / 1024 + 1;
-        let kb = u32::try_from(kb).unwrap_or(AHEAD_KB).min(AHEAD_KB);
+        let kb = u32::try_from(kb).unwrap_or(self.most_kb).min(self.most_kb);
         let permit = Arc::clone(&self.ahead).acquire_many_owned(kb).await;
         let permit = permit.expect("it is never closed");
         let heard = self.told.send(Told::Files(files, permit)).await.is_ok();
@@ -709,6 +735,24 @@ impl Named {
             .collect(),
         )
     }
+}
+
+/// Cuts units, which are in order, into parts of about as many, all of a blob in one.
+fn split(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
+    let each = units.len().div_ceil(parts);
+    let mut all = Vec::with_capacity(parts);
+    while units.len() > each {
+        let blob = units[each].blob;
+        let rest = units.split_off(units.partition_point(|unit| unit.blob < blob));
+        all.push(std::mem::replace(&mut units, rest));
+        if all.last().is_some_and(Vec::is_empty) {
+            // One blob is larger than a part.
+            all.pop();
+            break;
+        }
+    }
+    all.push(units);
+    all
 }
 
 /// Nearly all chunks of a search have the same terms to look for.

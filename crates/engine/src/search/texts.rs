@@ -93,9 +93,14 @@ impl Texts {
         self.cache.insert(place, Arc::new(segment));
     }
 
-    /// Whether a segment is here.
-    pub(crate) fn has(&self, place: Place) -> bool {
-        self.cache.peek(&place).is_some()
+    /// Up to which chunk a segment was read, if it is here.
+    pub(crate) fn upto(&self, place: Place) -> Option<i32> {
+        self.cache.peek(&place).map(|segment| segment.upto)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.cache.clear();
     }
 
     /// Reads in one shard.
