@@ -46,6 +46,9 @@ const REFERENCE: [(usize, f64, f64); 12] = [
     (0, 5e2, f64::NAN),
 ];
 
+/// Times of each query that stand for all of its times.
+const PER_QUERY: usize = 10;
+
 /// What the command line says.
 struct Args {
     home: Option<PathBuf>,
@@ -126,7 +129,7 @@ fn main() -> std::io::Result<()> {
     drop(server);
     let corpus = match &args.home {
         None => "the sample".to_owned(),
-        Some(_) => args.index.clone().unwrap_or_else(|| "the index named".to_owned()),
+        Some(_) => args.index.clone().unwrap_or_else(|| args.name.clone()),
     };
     let text = report(&rows, &args, &corpus);
     println!("\n{text}");
@@ -173,8 +176,18 @@ fn times(rows: &[Row], limit: usize, cold: bool, reference_only: bool) -> Vec<f6
     rows.iter()
         .filter(|row| row.limit == limit)
         .filter(|row| !reference_only || row.query.kind == Kind::Reference)
-        .flat_map(|row| if cold { vec![row.cold_ms] } else { row.warm_ms.clone() })
+        .flat_map(|row| if cold { vec![row.cold_ms] } else { row.quantiles() })
         .collect()
+}
+
+impl Row {
+    /// As many times of the warm server for each query, however often it was asked: fast ones are asked
+    /// more often, and are not to count for more.
+    fn quantiles(&self) -> Vec<f64> {
+        (0..PER_QUERY)
+            .map(|i| quantile(&self.warm_ms, (i as f64 + 0.5) / PER_QUERY as f64))
+            .collect()
+    }
 }
 
 fn report(rows: &[Row], args: &Args, corpus: &str) -> String {
@@ -269,7 +282,8 @@ fn record(rows: &[Row]) -> String {
             "query": row.query.codesearch(),
             "limit": row.limit,
             "cold_ms": row.cold_ms,
-            "warm_ms": row.warm_ms,
+            "warm_ms_quantiles": row.quantiles(),
+            "warm_requests": row.warm_ms.len(),
             "stats": row.stats,
         })
     };
