@@ -56,7 +56,7 @@ impl Printer for Explain {
         }
         writeln!(
             out,
-            "shards      {}, {} ruled out by the names of their repositories, {} searched",
+            "shards      {}, {} ruled out by the names of their repositories or by summaries, {} searched",
             stats.shards, stats.shards_pruned, stats.shards_searched
         )?;
         writeln!(out, "candidates  {} chunks named by the index", stats.candidates)?;

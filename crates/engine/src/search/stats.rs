@@ -15,7 +15,7 @@ pub struct Stats {
     pub matches: usize,
     /// Shards that hold files.
     pub shards: usize,
-    /// Shards that cannot hold a match, because of the names of their repositories.
+    /// Shards that cannot hold a match, because of the names of their repositories or by their summaries.
     pub shards_pruned: usize,
     /// Shards that were asked.
     pub shards_searched: usize,
