@@ -73,7 +73,11 @@ struct Row {
     tables: Option<Times>,
 }
 
-fn main() -> Result<()> {
+fn main() {
+    shared::end("side_by_side", bench());
+}
+
+fn bench() -> Result<()> {
     let args = args();
     let mut notes = String::new();
     std::fs::create_dir_all(&args.work)?;
@@ -197,7 +201,12 @@ fn args() -> Args {
             "--depth" => args.depth = value(),
             "--work" => args.work = shared::path(&value()),
             "--zoekt-index" => args.zoekt_index = Some(shared::path(&value())),
-            "--runs" => args.runs = value().parse().unwrap_or(5),
+            "--runs" => {
+                args.runs = value().parse().ok().filter(|runs| *runs > 0).unwrap_or_else(|| {
+                    eprintln!("side_by_side: --runs wants a number from 1 on");
+                    std::process::exit(2);
+                });
+            }
             "--without" => args.without = value(),
             "--only" => args.only = Some(value()),
             "--name" => args.name = value(),

@@ -20,6 +20,14 @@ pub fn path(typed: &str) -> PathBuf {
     called.join(typed)
 }
 
+/// Ends a benchmark: what went wrong in a sentence, and a status that says so.
+pub fn end(name: &str, done: std::io::Result<()>) {
+    if let Err(error) = done {
+        eprintln!("{name}: {error}");
+        std::process::exit(1);
+    }
+}
+
 /// Writes a record to `benches/runs/`, and says so.
 pub fn record(name: &str, contents: &str) -> std::io::Result<()> {
     let folder = project().join("benches/runs");

@@ -17,7 +17,7 @@ pub struct Cost {
 /// Runs a program until it ends. With a home, what its Postgres does counts, too; it must run already.
 pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> {
     let postgres = || home.map(postgres_pids).unwrap_or_default();
-    let before: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid, true));
+    let before: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid));
     let begun = Instant::now();
     let mut child: Child = command.spawn()?;
     let (mut peak, mut own) = (0, 0.0);
@@ -25,7 +25,7 @@ pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> 
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        own = cpu_seconds(child.id(), true);
+        own = cpu_seconds(child.id());
         let pids = std::iter::once(child.id()).chain(postgres());
         peak = peak.max(pids.map(memory_kb).sum::<u64>());
         std::thread::sleep(Duration::from_millis(200));
@@ -34,12 +34,12 @@ pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> 
         return Err(std::io::Error::other(format!("{command:?} ended with {status}")));
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let after: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid, true));
+    let after: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid));
     Ok(Cost { seconds, cpu_seconds: own + after - before, peak_mb: peak / 1024 })
 }
 
 /// Processor time of a process so far, and of its children that have ended.
-fn cpu_seconds(pid: u32, children: bool) -> f64 {
+fn cpu_seconds(pid: u32) -> f64 {
     // A tick is a hundredth of a second on every Linux there is.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -51,8 +51,7 @@ fn cpu_seconds(pid: u32, children: bool) -> f64 {
         .split_whitespace()
         .map(|field| field.parse().unwrap_or(0.0))
         .collect();
-    let upto = if children { 15 } else { 13 };
-    fields.get(11..upto).map_or(0.0, |ticks| ticks.iter().sum::<f64>() / TICKS)
+    fields.get(11..15).map_or(0.0, |ticks| ticks.iter().sum::<f64>() / TICKS)
 }
 
 /// Bytes of all files in a folder.
