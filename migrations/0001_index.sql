@@ -54,13 +54,14 @@ create table grams (
 alter table grams alter column bits set storage external;
 comment on table grams is 'Which n-grams each block of chunks holds, and perhaps more: what cannot hold a pattern is not looked at.';
 comment on column grams.block is 'The number of its chunks divided by how many are in a block.';
-comment on column grams.chunk is 'A chunk so large that it has a row of its own; -1 for all the others of the block.';
+comment on column grams.chunk is 'A chunk so large or so dense that it has a row of its own; -1 for all the others of the block.';
 comment on column grams.bits is 'A Bloom filter with one hash.';
 
 create table repos (
     id          integer generated always as identity primary key,
     name        text not null unique,
     source      text not null,
+    web         text,
     files       bigint not null default 0,
     bytes       bigint not null default 0,
     skipped     bigint not null default 0,
@@ -70,6 +71,7 @@ create table repos (
 comment on table repos is 'The repositories.';
 comment on column repos.name is 'The origin''s host and path, or else the path below the folder given to ingest.';
 comment on column repos.source is 'The folder it was read from, absolute.';
+comment on column repos.web is 'Where its files can be read on the web, as of the commit that was read: the address before their paths.';
 comment on column repos.bytes is 'Bytes of text in its files, each file counted.';
 comment on column repos.skipped is 'Files left out; the rows are in skipped.';
 comment on column repos.shards is 'The shards that hold its files.';

@@ -1,7 +1,8 @@
-//! The two verbs of codesearch: [`ingest`] and [`search`].
+//! What codesearch does: [`ingest`], [`search`], and [`browse`] for what is beside a search.
 //!
-//! Both are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
+//! All are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
 //! of a query is in `query`, and what is printed is in the binary.
 
+pub mod browse;
 pub mod ingest;
 pub mod search;

@@ -16,8 +16,20 @@ use regex_syntax::hir::{Hir, HirKind};
 use crate::need::Need;
 use crate::pattern::Pattern;
 
-/// Stands for the characters that fold to ASCII letters: see [`Need::Odd`].
-const ODD: u64 = 0x9e6c_63d0_876a_3f35;
+/// Hashes that stand for the characters that fold to ASCII letters: see [`Need::Odd`]. Every pattern with
+/// an s or a k in any case asks for them, and hardly any text has them, so they are many: one would be
+/// set by chance in half of all parts.
+const ODD: [u64; 16] = odd_hashes();
+
+const fn odd_hashes() -> [u64; 16] {
+    let mut hashes = [0; 16];
+    let mut i = 0;
+    while i < hashes.len() {
+        hashes[i] = mix(i as u64 + 1, 0x9e6c_63d0_876a_3f35);
+        i += 1;
+    }
+    hashes
+}
 
 /// Odd numbers that mix the bytes of an n-gram up into the high bits of the product: for folded
 /// n-grams, for those with capitals, and for short ones.
@@ -32,6 +44,9 @@ pub enum Kind {
     Block,
     /// Chunks. Code sets a little more than half of the bits of one of 4 KB.
     Chunk,
+    /// Chunks of a few kilobytes that hold so many different n-grams that they would fill the set of
+    /// their block: tables of numbers, encoded data.
+    Dense,
     /// Paths, some dozens at a time.
     Paths,
 }
@@ -42,7 +57,7 @@ impl Kind {
         match self {
             Kind::Block => 1 << 18,
             Kind::Chunk => 1536,
-            Kind::Paths => 1 << 13,
+            Kind::Dense | Kind::Paths => 1 << 13,
         }
     }
 
@@ -50,7 +65,7 @@ impl Kind {
     const fn long(self) -> usize {
         match self {
             Kind::Chunk => 4,
-            Kind::Block | Kind::Paths => 5,
+            Kind::Block | Kind::Dense | Kind::Paths => 5,
         }
     }
 
@@ -59,13 +74,16 @@ impl Kind {
     const fn short(self) -> Option<usize> {
         match self {
             Kind::Chunk => None,
-            Kind::Block | Kind::Paths => Some(3),
+            Kind::Block | Kind::Dense | Kind::Paths => Some(3),
         }
     }
 }
 
 /// Bits for each byte of a text that has a set of its own.
 const BITS_PER_BYTE: usize = 2;
+
+/// A chunk is dense if it sets more bits of a set of its own. It is so for 3 of 100 chunks of code.
+const DENSE: u32 = 3200;
 
 /// With fewer n-grams, a literal is asked for by its short ones, too.
 const FEW: usize = 12;
@@ -123,11 +141,18 @@ impl GramSet {
         Self { kind: Kind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
     }
 
-    /// A set of a block or of a text as [`to_bytes`](Self::to_bytes) gave it.
+    /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks();
-        let bits = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        Self { kind: Kind::Block, bits }
+        let bits: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        // A text with a set of its own is larger than a dense chunk.
+        let kind = if bits.len() * 64 == Kind::Dense.bits() { Kind::Dense } else { Kind::Block };
+        Self { kind, bits }
+    }
+
+    /// What the set is of.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The set as bytes, to be kept.
@@ -138,9 +163,25 @@ impl GramSet {
     /// Adds all n-grams of a text.
     pub fn add(&mut self, text: &str) {
         if text.contains(['\u{17f}', '\u{212a}']) {
-            self.set(ODD);
+            ODD.iter().for_each(|hash| self.set(*hash));
         }
         each_gram(self.kind, text, |hash| self.set(hash));
+    }
+
+    /// Adds all n-grams of a chunk to the set of its block, unless it is dense: then gives a set of its
+    /// own instead.
+    pub fn add_chunk(&mut self, text: &str) -> Option<GramSet> {
+        let (mut own, mut hashes) = (GramSet::new(Kind::Dense), Vec::with_capacity(3 * text.len()));
+        each_gram(Kind::Dense, text, |hash| hashes.push(hash));
+        if text.contains(['\u{17f}', '\u{212a}']) {
+            hashes.extend(ODD);
+        }
+        hashes.iter().for_each(|hash| own.set(*hash));
+        if own.bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
+            return Some(own);
+        }
+        hashes.iter().for_each(|hash| self.set(*hash));
+        None
     }
 
     /// Whether a text with these n-grams may hold what is asked for.
@@ -253,7 +294,21 @@ impl Parts {
 
     /// Each of them, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
-        (0..self.0.len() * 8).filter(|part| self.contains(*part))
+        self.0.iter().enumerate().flat_map(|(at, byte)| {
+            let mut rest = *byte;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(at * 8 + bit)
+            })
+        })
+    }
+
+    /// Without a part.
+    pub fn remove(&mut self, part: usize) {
+        if let Some(byte) = self.0.get_mut(part / 8) {
+            *byte &= !(1 << (part % 8));
+        }
     }
 
     /// With one more part.
@@ -291,7 +346,7 @@ impl Probe {
     pub fn of_need(need: &Need) -> Self {
         match need {
             Need::Anything => Probe::Anything,
-            Need::Odd => Hashes { block: vec![ODD], chunk: vec![ODD] }.into(),
+            Need::Odd => Hashes { block: ODD.to_vec(), chunk: ODD.to_vec() }.into(),
             Need::Literal(text) => Self::all(text.split('\n').map(Self::folded).collect()),
             Need::All(parts) => Probe::All(parts.iter().map(Self::of_need).collect()),
             Need::Any(parts) => Probe::Any(parts.iter().map(Self::of_need).collect()),
@@ -349,7 +404,7 @@ impl Probe {
 impl Hashes {
     fn of(&self, kind: Kind) -> &[u64] {
         match kind {
-            Kind::Block | Kind::Paths => &self.block,
+            Kind::Block | Kind::Dense | Kind::Paths => &self.block,
             Kind::Chunk => &self.chunk,
         }
     }
@@ -414,7 +469,7 @@ const fn mask(length: usize) -> u64 {
 }
 
 /// Spreads what there is over the high bits.
-fn mix(bytes: u64, odd: u64) -> u64 {
+const fn mix(bytes: u64, odd: u64) -> u64 {
     let once = bytes.wrapping_mul(odd);
     (once ^ (once >> 32)).wrapping_mul(odd)
 }
@@ -429,7 +484,7 @@ mod tests {
     use super::*;
     use crate::{Case, Pattern};
 
-    const KINDS: [Kind; 3] = [Kind::Block, Kind::Chunk, Kind::Paths];
+    const KINDS: [Kind; 4] = [Kind::Block, Kind::Chunk, Kind::Dense, Kind::Paths];
 
     /// A part for each text.
     fn grams(kind: Kind, texts: &[&str]) -> Grams {
@@ -516,6 +571,25 @@ mod tests {
             assert_eq!(GramSet::from_bytes(&set.to_bytes()), set);
             assert!(set.may_hold(&probe("me Text")) && set.may_hold(&probe("x|text")));
         }
+    }
+
+    #[test]
+    fn a_dense_chunk_has_a_set_of_its_own() {
+        let mut block = GramSet::new(Kind::Block);
+        assert_eq!(block.add_chunk("fn main() {}\n"), None);
+        assert!(block.may_hold(&probe("main")));
+        let before = block.clone();
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(MIX).wrapping_add(1);
+            char::from(b'!' + (random >> 60) as u8 * 5 + (random >> 57) as u8 % 5)
+        };
+        let data: String = (0..4096).map(|_| next()).collect();
+        let own = block.add_chunk(&data).unwrap();
+        assert_eq!(block, before);
+        assert!(own.may_hold(&probe(&regex_syntax::escape(&data[100..120]))));
+        assert!(!own.may_hold(&probe("not in this data")));
+        assert_eq!(GramSet::from_bytes(&own.to_bytes()), own);
     }
 
     #[test]

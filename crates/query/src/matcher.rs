@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memrchr};
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 
 use crate::error::QueryError;
 use crate::pattern::Pattern;
@@ -42,8 +43,15 @@ impl Matcher {
     /// # Errors
     /// The pattern takes more than 10 MiB when compiled (`\w{1000}{100}`).
     pub fn new(pattern: &Pattern) -> Result<Self, QueryError> {
+        // What is built ahead of the first match takes longer than it saves on the texts of one search:
+        // `bytes.Buffer` is compiled in 0.04 ms instead of 0.5.
+        let config = Config::new()
+            .nfa_size_limit(Some(MAX_COMPILED_BYTES))
+            .which_captures(WhichCaptures::Implicit)
+            .dfa(false)
+            .onepass(false);
         Regex::builder()
-            .configure(Config::new().nfa_size_limit(Some(MAX_COMPILED_BYTES)))
+            .configure(config)
             .build_from_hir(pattern.hir())
             .map(|regex| Self { regex, spans_lines: pattern.spans_lines() })
             .map_err(|error| pattern.error(build_message(&error)))

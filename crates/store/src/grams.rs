@@ -17,8 +17,8 @@ use crate::writer::Writer;
 /// one repeats what is common.
 pub const BLOCK_CHUNKS: i32 = 512;
 
-/// Chunks over this many bytes, which are long lines, have sets of their own: they would fill that of
-/// their block.
+/// Chunks over this many bytes, which are long lines, have sets of their own, as dense ones have: they
+/// would fill that of their block.
 const LARGE_CHUNK_BYTES: usize = 8192;
 
 /// Stands for all chunks of a block without sets of their own.
@@ -73,8 +73,8 @@ impl Store {
                     let mut set = GramSet::for_text(text.len());
                     set.add(&text);
                     sets.push((n, set));
-                } else {
-                    sets[0].1.add(&text);
+                } else if let Some(own) = sets[0].1.add_chunk(&text) {
+                    sets.push((n, own));
                 }
                 next = texts.try_next().await?;
             }
@@ -106,14 +106,38 @@ impl Store {
 #[derive(Debug)]
 pub struct ShardGrams {
     blocks: Grams,
-    /// The sets of the chunks that have one of their own, by their numbers.
+    /// The sets of dense chunks, and their numbers, ascending.
+    dense: Grams,
+    dense_chunks: Vec<i32>,
+    /// The sets of large chunks, by their numbers.
     large: BTreeMap<i32, GramSet>,
 }
 
 impl ShardGrams {
+    fn new(rows: Vec<(i32, Vec<u8>)>) -> Self {
+        let (mut blocks, mut dense, mut dense_chunks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut large = BTreeMap::new();
+        for (chunk, bits) in rows {
+            let set = GramSet::from_bytes(&bits);
+            if chunk == ALL_OTHERS {
+                blocks.push(set);
+            } else if set.kind() == Kind::Dense {
+                dense_chunks.push(chunk);
+                dense.push(set);
+            } else {
+                large.insert(chunk, set);
+            }
+        }
+        let (blocks, dense) = (Grams::new(Kind::Block, &blocks), Grams::new(Kind::Dense, &dense));
+        Self { blocks, dense, dense_chunks, large }
+    }
+
     /// The blocks that may hold what is asked for, all of it in one.
     pub fn blocks(&self, probe: &Probe) -> Parts {
         let mut blocks = self.blocks.parts(probe);
+        for at in self.dense.parts(probe).iter() {
+            blocks.add((self.dense_chunks[at] / BLOCK_CHUNKS) as usize);
+        }
         for (n, set) in &self.large {
             let block = (n / BLOCK_CHUNKS) as usize;
             if !blocks.contains(block) && set.may_hold(probe) {
@@ -133,14 +157,22 @@ impl ShardGrams {
         }
     }
 
-    /// Whether a chunk may hold what is asked for, if it is one of those with a set of their own.
-    pub fn large_may_hold(&self, n: i32, probe: &Probe) -> Option<bool> {
-        self.large.get(&n).map(|set| set.may_hold(probe))
+    /// The chunks that have a set of their own and do not hold what is asked for, ascending.
+    pub fn chunks_without(&self, probe: &Probe) -> Vec<i32> {
+        let passed = self.dense.parts(probe);
+        let dense = self.dense_chunks.iter().enumerate();
+        let dense = dense.filter(|(at, _)| !passed.contains(*at)).map(|(_, n)| *n);
+        let large = self.large.iter().filter(|(_, set)| !set.may_hold(probe)).map(|(n, _)| *n);
+        let mut without: Vec<i32> = dense.chain(large).collect();
+        without.sort_unstable();
+        without
     }
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
-        self.blocks.memory() + self.large.values().map(GramSet::memory).sum::<usize>()
+        self.blocks.memory()
+            + self.dense.memory()
+            + self.large.values().map(GramSet::memory).sum::<usize>()
     }
 }
 
@@ -149,16 +181,8 @@ impl Lease {
     pub async fn grams(&mut self, shard: &Shard) -> Result<Option<ShardGrams>> {
         let sql = "select chunk, bits from grams where shard = $1 order by block, chunk".to_owned();
         let rows: Vec<(i32, Vec<u8>)> = self.fetch(Ask::new(sql).bind(shard.id.0)).await?;
-        let (mut sets, mut large) = (Vec::new(), BTreeMap::new());
-        for (chunk, bits) in rows {
-            let set = GramSet::from_bytes(&bits);
-            if chunk == ALL_OTHERS {
-                sets.push(set);
-            } else {
-                large.insert(chunk, set);
-            }
-        }
-        let whole = sets.len() as i32 * BLOCK_CHUNKS >= shard.summarised && shard.summarised > 0;
-        Ok(whole.then(|| ShardGrams { blocks: Grams::new(Kind::Block, &sets), large }))
+        let blocks = rows.iter().filter(|(chunk, _)| *chunk == ALL_OTHERS).count() as i32;
+        let whole = blocks * BLOCK_CHUNKS >= shard.summarised && shard.summarised > 0;
+        Ok(whole.then(|| ShardGrams::new(rows)))
     }
 }

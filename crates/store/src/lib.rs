@@ -52,7 +52,7 @@ pub struct BlobId(pub i32);
 pub struct RepoId(pub i32);
 
 /// A state of the index; each switch makes the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i32);
 
 /// Git's hash of a file's contents (SHA-1 over a header and the bytes).

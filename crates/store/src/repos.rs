@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::RepoId;
 use crate::connect::Store;
 use crate::error::Result;
+use crate::{BlobId, RepoId, ShardId};
 
 /// A repository that is indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Repo {
     pub name: String,
     /// The folder it was read from.
     pub source: String,
+    /// Where its files can be read on the web, before their paths.
+    pub web: Option<String>,
     /// How many files of it are indexed.
     pub files: i64,
     /// Bytes of their text.
@@ -28,25 +30,38 @@ pub struct Repo {
 impl Store {
     /// Everything that is indexed, by name.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
-        let rows: Vec<(i32, String, String, i64, i64, i64, String)> = sqlx::query_as(
-            "select id, name, source, files, bytes, skipped,
+        let rows: Vec<(i32, String, String, Option<String>, i64, i64, i64, String)> =
+            sqlx::query_as(
+                "select id, name, source, web, files, bytes, skipped,
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"')
              from repos where indexed_at is not null order by name",
-        )
-        .fetch_all(&self.control)
-        .await?;
+            )
+            .fetch_all(&self.control)
+            .await?;
         Ok(rows
             .into_iter()
-            .map(|(id, name, source, files, bytes, skipped, indexed_at)| Repo {
+            .map(|(id, name, source, web, files, bytes, skipped, indexed_at)| Repo {
                 id: RepoId(id),
                 name,
                 source,
+                web,
                 files,
                 bytes,
                 skipped,
                 indexed_at,
             })
             .collect())
+    }
+
+    /// Git's hash of a blob, in hex; empty if there is no such blob.
+    pub async fn hash(&self, shard: ShardId, blob: BlobId) -> Result<String> {
+        let row: Option<(String,)> =
+            sqlx::query_as("select encode(oid, 'hex') from blobs where shard = $1 and id = $2")
+                .bind(shard.0)
+                .bind(blob.0)
+                .fetch_optional(&self.control)
+                .await?;
+        Ok(row.map_or_else(String::new, |(hash,)| hash))
     }
 
     /// The files of a repository that were left out: path, bytes, reason.

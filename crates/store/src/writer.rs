@@ -32,6 +32,8 @@ pub struct RepoRow {
     pub name: String,
     /// The folder it is read from.
     pub source: String,
+    /// Where its files can be read on the web, before their paths.
+    pub web: Option<String>,
 }
 
 /// A file that the walk has seen.
@@ -277,13 +279,13 @@ impl Writer {
 
     /// Every repository that is indexed.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        let rows: Vec<(i32, String, String)> =
-            sqlx::query_as("select id, name, source from repos where indexed_at is not null")
+        let rows: Vec<(i32, String, String, Option<String>)> =
+            sqlx::query_as("select id, name, source, web from repos where indexed_at is not null")
                 .fetch_all(&mut self.conn)
                 .await?;
         Ok(rows
             .into_iter()
-            .map(|(id, name, source)| RepoRow { id: RepoId(id), name, source })
+            .map(|(id, name, source, web)| RepoRow { id: RepoId(id), name, source, web })
             .collect())
     }
 
@@ -474,6 +476,7 @@ impl Writer {
         let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
         let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
         let sources: Vec<&str> = repos.iter().map(|repo| repo.source.as_str()).collect();
+        let webs: Vec<Option<&str>> = repos.iter().map(|repo| repo.web.as_deref()).collect();
         let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
         let fresh: Vec<i16> = indexed.iter().map(|shard| shard.0).collect();
 
@@ -574,10 +577,10 @@ impl Writer {
         .execute(&mut *tx)
         .await?;
         sqlx::query(
-            "update repos r set name = given.name, source = given.source, indexed_at = now(),
+            "update repos r set name = given.name, source = given.source, web = given.web, indexed_at = now(),
                  files = coalesce(f.files, 0), bytes = coalesce(f.bytes, 0),
                  shards = coalesce(f.shards, '{}'), skipped = coalesce(k.skipped, 0)
-             from unnest($1::int[], $2::text[], $3::text[]) given (id, source, name)
+             from unnest($1::int[], $2::text[], $3::text[], $4::text[]) given (id, source, name, web)
              left join (select repo, count(*) files, sum(bytes)::bigint bytes,
                                array_agg(distinct shard) shards
                         from files where died = 2147483647 and repo = any($1) group by repo) f
@@ -590,6 +593,7 @@ impl Writer {
         .bind(&ids)
         .bind(&sources)
         .bind(&names)
+        .bind(&webs)
         .execute(&mut *tx)
         .await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use axum::serve::ListenerExt;
 use engine::search::Searcher;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -53,7 +54,10 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
     let done = database.runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+        // An answer is not held back until the one before it was acknowledged.
+        let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
         let changed = Arc::new(Notify::new());

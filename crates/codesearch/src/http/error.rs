@@ -103,6 +103,9 @@ impl From<engine::search::Error> for Failure {
         match error {
             engine::search::Error::Query(error) => error.into(),
             engine::search::Error::Store(error) => error.into(),
+            engine::search::Error::Gone => {
+                Self::new(StatusCode::GONE, "gone", engine::search::Error::Gone.to_string())
+            }
         }
     }
 }

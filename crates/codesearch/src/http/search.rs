@@ -1,6 +1,8 @@
 //! `/search`: JSON for programs, a page for browsers.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +14,11 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Stats, Stopped};
+use futures_util::FutureExt;
 use query::{Case, Count, Query as Parsed, Select};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::task::JoinSet;
 
 use super::error::Failure;
 use super::{Server, page};
@@ -32,6 +34,9 @@ const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Batches of files that the search may be ahead of who reads them.
 const FOUND_AHEAD: usize = 2;
+
+/// Bytes of a query that is compiled where it is.
+const MAX_SHORT: usize = 256;
 
 /// A streamed answer is sent in pieces of about this many bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
@@ -166,10 +171,7 @@ pub(crate) async fn search(
 
 async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, Failure> {
     let turn = server.turn().await?;
-    // A large pattern takes its time to compile, and would keep others waiting here.
-    let asking = asked.clone();
-    let compiled = tokio::task::spawn_blocking(move || request(&asking)).await;
-    let mut request = compiled.expect("compiling does not panic")?;
+    let mut request = compiled(asked).await?;
     if page {
         request.limit =
             Some(request.limit.map_or(MAX_PAGE_FILES, |limit| limit.min(MAX_PAGE_FILES)));
@@ -178,29 +180,26 @@ async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, 
     }
     let request = Arc::new(request);
     let loose = server.searcher.store().is_loose();
-    let (found, mut files) = mpsc::channel(FOUND_AHEAD);
     // When the client leaves, this is dropped, and the search with it.
-    let mut search = JoinSet::new();
-    let (searcher, asking) = (Arc::clone(&server.searcher), Arc::clone(&request));
-    search.spawn(async move { searcher.search(&asking, found).await });
+    let mut search = Running::start(server, &request);
     if page {
         let mut shown = Vec::new();
-        while let Some(found) = files.recv().await {
+        while let Some(found) = search.next().await {
             shown.extend(found.into_iter().map(page::view));
         }
-        let stats = ended(&mut search).await?;
+        let stats = search.end()?;
         return Ok(page::found(asked, &request, loose, shown, &stats));
     }
     let (mut gathered, mut bytes) = (Vec::new(), 0);
-    while let Some(found) = files.recv().await {
+    while let Some(found) = search.next().await {
         bytes += found.iter().map(FileMatch::size).sum::<usize>();
         gathered.extend(found);
         if bytes > GATHERED_BYTES {
-            let rest = Rest { gathered, files, search, turn };
+            let rest = Rest { gathered, search, turn };
             return Ok(stream(asked, &request, loose, rest));
         }
     }
-    let stats = ended(&mut search).await?;
+    let stats = search.end()?;
     gathered.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
     let found = if request.program().select == Select::Repos {
         FoundJson::Repos(gathered.into_iter().map(|file| file.repo).collect())
@@ -212,21 +211,62 @@ async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, 
     Ok(Json(Answer { query: &asked.q, found, stats, explain }).into_response())
 }
 
-/// What a search ended with.
-async fn ended(search: &mut Search) -> Result<Stats, Failure> {
-    match search.join_next().await {
-        Some(Ok(stats)) => Ok(stats?),
-        _ => Err(Failure::broke_off()),
+/// The request, compiled.
+async fn compiled(asked: &Asked) -> Result<Request, Failure> {
+    // What is short is compiled in less time than it takes to wake another thread. A large pattern would
+    // keep others waiting here, and a short one is large when it repeats something many times.
+    let short = asked.q.len() <= MAX_SHORT && !asked.q.contains('{');
+    if short && [&asked.repo, &asked.file].iter().all(|pattern| pattern.is_none()) {
+        return request(asked);
     }
+    let asking = asked.clone();
+    let compiled = tokio::task::spawn_blocking(move || request(&asking)).await;
+    compiled.expect("compiling does not panic")
 }
 
-type Search = JoinSet<Result<Stats, engine::search::Error>>;
+/// A search whose results are taken one batch after another. It goes on only while they are waited for,
+/// and ends when this is dropped.
+struct Running {
+    search: Pin<Box<dyn Future<Output = Ended> + Send>>,
+    files: mpsc::Receiver<Vec<FileMatch>>,
+    ended: Option<Ended>,
+}
+
+type Ended = Result<Stats, Failure>;
+
+impl Running {
+    fn start(server: &Server, request: &Arc<Request>) -> Self {
+        let (found, files) = mpsc::channel(FOUND_AHEAD);
+        let (searcher, request) = (Arc::clone(&server.searcher), Arc::clone(request));
+        let search = async move {
+            let search = AssertUnwindSafe(searcher.search(&request, found)).catch_unwind();
+            search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
+        };
+        Self { search: Box::pin(search), files, ended: None }
+    }
+
+    /// The next files; none at the end.
+    async fn next(&mut self) -> Option<Vec<FileMatch>> {
+        while self.ended.is_none() {
+            tokio::select! {
+                biased;
+                ended = &mut self.search => self.ended = Some(ended),
+                Some(files) = self.files.recv() => return Some(files),
+            }
+        }
+        self.files.recv().await
+    }
+
+    /// What the search ended with, when there is no more to come.
+    fn end(self) -> Ended {
+        self.ended.unwrap_or_else(|| Err(Failure::broke_off()))
+    }
+}
 
 /// An answer that has become too large to be gathered.
 struct Rest {
     gathered: Vec<FileMatch>,
-    files: mpsc::Receiver<Vec<FileMatch>>,
-    search: Search,
+    search: Running,
     turn: OwnedSemaphorePermit,
 }
 
@@ -237,7 +277,7 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
     let client = send.clone();
     let (q, explains, request) = (asked.q.clone(), asked.explains(), Arc::clone(request));
     let work = async move {
-        let Rest { gathered, mut files, mut search, turn: _turn } = rest;
+        let Rest { gathered, mut search, turn: _turn } = rest;
         let repos = request.program().select == Select::Repos;
         let mut text =
             format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" })
@@ -264,9 +304,9 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
                     }
                 }
             }
-            found = files.recv().await;
+            found = search.next().await;
         }
-        let stats = match ended(&mut search).await {
+        let stats = match search.end() {
             Ok(stats) => json!(StatsJson::from(&stats)),
             Err(failure) => json!({ "complete": false, "stopped_because": failure.body.code }),
         };

@@ -16,6 +16,8 @@ pub(crate) struct Found {
     pub(crate) origin: Option<String>,
     /// Its path below the folder that was named, or that folder's own name.
     pub(crate) below: String,
+    /// Where its files can be read on the web, as of its commit: the address before their paths.
+    pub(crate) web: Option<String>,
 }
 
 /// What lies below a folder.
@@ -121,7 +123,44 @@ fn named(root: &Path, folder: PathBuf) -> Found {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
     let own =
         root.file_name().map_or_else(|| "root".to_owned(), |n| n.to_string_lossy().into_owned());
-    Found { origin: origin(&folder), folder, below: if below.is_empty() { own } else { below } }
+    let origin = origin(&folder);
+    let web = origin.as_deref().and_then(|origin| web(origin, &commit(&folder)?));
+    Found { origin, web, folder, below: if below.is_empty() { own } else { below } }
+}
+
+/// Where the files of an origin can be read on the web, if it lies at a forge of a known kind.
+fn web(origin: &str, commit: &str) -> Option<String> {
+    let (host, _) = origin.split_once('/')?;
+    let is = |kinds: &[&str]| kinds.iter().any(|kind| host.contains(kind));
+    if is(&["github"]) {
+        Some(format!("https://{origin}/blob/{commit}/"))
+    } else if is(&["gitlab"]) {
+        Some(format!("https://{origin}/-/blob/{commit}/"))
+    } else if is(&["gitea", "forgejo", "codeberg"]) {
+        Some(format!("https://{origin}/src/commit/{commit}/"))
+    } else {
+        None
+    }
+}
+
+/// The commit that is checked out (<https://git-scm.com/docs/gitrepository-layout>).
+fn commit(folder: &Path) -> Option<String> {
+    let common = git_folder(folder)?;
+    let own = own_git_folder(folder).unwrap_or_else(|| common.clone());
+    let head = fs::read_to_string(own.join("HEAD")).ok()?;
+    let commit = match head.trim().strip_prefix("ref: ") {
+        None => head.trim().to_owned(),
+        Some(name) => match fs::read_to_string(common.join(name)) {
+            Ok(commit) => commit.trim().to_owned(),
+            Err(_) => {
+                let packed = fs::read_to_string(common.join("packed-refs")).ok()?;
+                let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+                line.split(' ').next()?.to_owned()
+            }
+        },
+    };
+    let is_hash = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(commit)
 }
 
 /// The host and path of the remote `origin`: `github.com/golang/go`.
@@ -137,15 +176,20 @@ fn origin(folder: &Path) -> Option<String> {
     (!path.is_empty()).then(|| format!("{host}/{path}"))
 }
 
-/// Where git keeps a repository's configuration: `.git`, or for a submodule or a worktree where the
-/// file `.git` says (<https://git-scm.com/docs/gitrepository-layout>).
-fn git_folder(folder: &Path) -> Option<PathBuf> {
+/// Where git keeps what belongs to a checkout: `.git`, or for a submodule or a worktree where the file
+/// `.git` says (<https://git-scm.com/docs/gitrepository-layout>).
+fn own_git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
         return Some(git);
     }
     let text = fs::read_to_string(git).ok()?;
-    let named = folder.join(text.strip_prefix("gitdir:")?.trim());
+    Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Where git keeps what all checkouts of a repository share, its configuration among it.
+fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let named = own_git_folder(folder)?;
     match fs::read_to_string(named.join("commondir")) {
         Ok(common) => Some(named.join(common.trim())),
         Err(_) => Some(named),
@@ -219,6 +263,28 @@ mod tests {
         make(root.path(), &[("x/one", "https://example.org/o/ne")], &["x/two", "y/three/deep"]);
         assert_eq!(names(root.path(), Some(2)), ["example.org/o/ne", "x/two", "y/three"]);
         assert!(matches!(repositories(root.path(), Some(7)), Err(Error::NoFolders { .. })));
+    }
+
+    #[test]
+    fn a_forge_has_an_address_for_each_file() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        let root = tempfile::tempdir().unwrap();
+        let origins =
+            ["https://github.com/a/b", "https://gitlab.example.org/a/b", "https://x.org/a"];
+        let folders = ["one", "two", "three"];
+        let all: Vec<(&str, &str)> = folders.into_iter().zip(origins).collect();
+        make(root.path(), &all, &["one/.git/refs/heads"]);
+        let write = |path: &str, text: &str| fs::write(root.path().join(path), text).unwrap();
+        write("one/.git/HEAD", "ref: refs/heads/main\n");
+        write("one/.git/refs/heads/main", &format!("{hash}\n"));
+        write("two/.git/HEAD", "ref: refs/heads/x\n");
+        write("two/.git/packed-refs", &format!("# pack-refs\n{hash} refs/heads/x\n"));
+        write("three/.git/HEAD", hash);
+        let below = repositories(root.path(), None).unwrap();
+        let webs: Vec<Option<String>> = below.repos.into_iter().map(|repo| repo.web).collect();
+        let github = format!("https://github.com/a/b/blob/{hash}/");
+        let gitlab = format!("https://gitlab.example.org/a/b/-/blob/{hash}/");
+        assert_eq!(webs, [Some(github), None, Some(gitlab)]);
     }
 
     #[test]

@@ -207,7 +207,7 @@ pub async fn run(
             walk::walk(&mut writer, id, &repo.folder, options, report.seen, progress).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
-        repos.push(RepoRow { id, name: repo.name, source });
+        repos.push(RepoRow { id, name: repo.name, source, web: repo.web });
     }
     let mut gone = Vec::new();
     for row in known {

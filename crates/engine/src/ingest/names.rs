@@ -17,6 +17,8 @@ pub(crate) struct Settled {
     pub(crate) name: String,
     /// Which of the indexed repositories it is.
     pub(crate) known: Option<RepoRow>,
+    /// Where its files can be read on the web.
+    pub(crate) web: Option<String>,
 }
 
 /// Names the repositories that were found. `known` are those that are indexed.
@@ -41,7 +43,8 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
             _ => row.name.clone(),
         };
         names.insert(name.clone());
-        settled.push(Settled { folder: repo.folder, name, known: Some(row.clone()) });
+        let known = Some(row.clone());
+        settled.push(Settled { folder: repo.folder, name, known, web: repo.web });
     }
     let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
@@ -58,7 +61,7 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
         used.extend(known.as_ref().map(|row| row.id));
         names.insert(name.clone());
-        settled.push(Settled { folder: repo.folder, name, known });
+        settled.push(Settled { folder: repo.folder, name, known, web: repo.web });
     }
     settled
 }
@@ -81,6 +84,7 @@ mod tests {
                 id: RepoId(*id),
                 name: (*name).to_owned(),
                 source: (*source).to_owned(),
+                web: None,
             })
             .collect();
         let found = found
@@ -89,6 +93,7 @@ mod tests {
                 folder: PathBuf::from(folder),
                 origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
                 below: (*below).to_owned(),
+                web: None,
             })
             .collect();
         let settled: Vec<String> = settle(found, &known)

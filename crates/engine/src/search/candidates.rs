@@ -1,6 +1,8 @@
 //! Candidates: which blobs of a shard can match, and of each term the chunks in which it can.
 
-use query::{Atom, CompiledTerm, Index, Lookup, Plan, Program};
+use std::ops::Range;
+
+use query::{Atom, CompiledTerm, Index, Lookup, Plan, Probe, Program};
 use store::{BLOCK_CHUNKS, BlobId, Epoch, Found};
 
 use super::connection::Connection;
@@ -32,12 +34,22 @@ pub(crate) struct List {
 }
 
 /// Who names the candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The indexes in Postgres: few candidates.
     Index,
-    /// The summaries in memory: more candidates, and no question to Postgres.
-    Summary,
+    /// The summaries in memory: more candidates, and no question to Postgres. Of the blobs with these
+    /// numbers only, no blob cut in two.
+    Summary(Range<i32>),
+}
+
+/// Where candidates are looked for, and what for.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) resident: Option<&'a Resident>,
+    pub(crate) target: &'a Target,
+    pub(crate) epoch: Epoch,
+    pub(crate) program: &'a Program,
 }
 
 impl Candidates {
@@ -45,21 +57,18 @@ impl Candidates {
     pub(crate) async fn find(
         source: Source,
         conn: &mut Connection,
-        resident: Option<&Resident>,
-        target: &Target,
-        epoch: Epoch,
-        program: &Program,
+        place: Place<'_>,
     ) -> Result<Self, store::Error> {
         let (lists, within) = (Vec::new(), Vec::new());
-        let mut asking = Asking { source, conn, resident, target, epoch, program, lists, within };
-        let blobs = asking.follow(&target.work.plan).await?;
+        let mut asking = Asking { source, conn, place, lists, within };
+        let blobs = asking.follow(&place.target.work.plan).await?;
         Ok(Self { blobs, lists: asking.lists, within: asking.within })
     }
 
-    /// Without the blobs up to this one.
-    pub(crate) fn drop_upto(&mut self, last: BlobId) {
+    /// Without the blobs before this one.
+    pub(crate) fn drop_before(&mut self, first: BlobId) {
         if let Some(blobs) = &mut self.blobs {
-            blobs.drain(..blobs.partition_point(|blob| *blob <= last));
+            blobs.drain(..blobs.partition_point(|blob| *blob < first));
         }
     }
 
@@ -85,10 +94,7 @@ impl Candidates {
 struct Asking<'a> {
     source: Source,
     conn: &'a mut Connection,
-    resident: Option<&'a Resident>,
-    target: &'a Target,
-    epoch: Epoch,
-    program: &'a Program,
+    place: Place<'a>,
     lists: Vec<List>,
     within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
@@ -151,7 +157,7 @@ impl Asking<'_> {
         }
         if !there.is_empty() {
             let lease = self.conn.lease().await?;
-            let found = lease.lookups(self.target.shard.id, self.epoch, &there).await?;
+            let found = lease.lookups(self.place.target.shard.id, self.place.epoch, &there).await?;
             here.extend(there.into_iter().zip(found));
         }
         let mut blobs = Vec::new();
@@ -180,60 +186,104 @@ impl Asking<'_> {
     /// What is found without Postgres: paths are matched in memory, and chunks named by the summary if
     /// it is asked.
     fn remembered(&self, lookup: &Lookup) -> Option<Found> {
-        let known = &self.target.known;
-        let files = known.files.as_ref()?;
-        match lookup.index {
-            Index::Paths => {
+        let Place { target, program, .. } = self.place;
+        let files = target.known.files.as_ref()?;
+        match (lookup.index, &self.source) {
+            (Index::Paths, source) => {
                 let terms: Vec<&CompiledTerm> =
-                    lookup.terms.iter().map(|term| &self.program.terms[*term]).collect();
-                Some(Found::Blobs(files.matching(&terms)))
+                    lookup.terms.iter().map(|term| &program.terms[*term]).collect();
+                let all = 0..i32::MAX;
+                let blobs = if let Source::Summary(blobs) = source { blobs } else { &all };
+                Some(Found::Blobs(files.matching(&terms, blobs)))
             }
-            Index::Chunks if self.source == Source::Summary => {
-                let probe = lookup.probe(self.program);
-                let grams = known.grams.as_ref()?;
-                let blocks = grams.blocks(&probe);
-                let reader = self.resident?.texts.reader(&self.target.shard);
-                let mut sieve = Sieve::new(reader, Some(grams), &probe);
-                let mut chunks = Vec::new();
-                let mut blobs = files.blobs().peekable();
-                // What belongs to no file any longer counts as the blob's before it: which it really
-                // is shows when it is read.
-                let mut blob = None;
-                for block in blocks.iter() {
-                    let from = block as i32 * BLOCK_CHUNKS;
-                    for n in from..self.target.shard.chunks.min(from + BLOCK_CHUNKS) {
-                        if !sieve.may_hold(n) {
-                            continue;
-                        }
-                        while let Some(next) = blobs.next_if(|next| next.0 <= n) {
-                            blob = Some(next);
-                        }
-                        chunks.extend(blob.map(|blob| (n, blob)));
-                    }
-                }
-                Some(Found::Chunks(chunks))
+            (Index::Chunks, Source::Summary(numbers)) => {
+                self.place.named_by_summary(lookup, numbers).map(Found::Chunks)
             }
-            Index::Chunks | Index::Texts => None,
+            (Index::Chunks | Index::Texts, _) => None,
         }
     }
 
     /// Drops the chunks that the index names and the summaries rule out.
     fn rule_out(&self, lookup: &Lookup, found: &mut Found) {
+        let Place { target, program, .. } = self.place;
         let Found::Chunks(chunks) = found else { return };
-        if self.source == Source::Summary {
+        if self.source != Source::Index {
             return;
         }
-        let probe = lookup.probe(self.program);
-        if let Some(grams) = &self.target.known.grams {
+        let probe = lookup.probe(program);
+        if let Some(grams) = &target.known.grams {
             let blocks = grams.blocks(&probe);
             chunks.retain(|(n, _)| blocks.contains((*n / BLOCK_CHUNKS) as usize));
         }
-        if let Some(resident) = self.resident {
-            let reader = resident.texts.reader(&self.target.shard);
-            let grams = self.target.known.grams.as_deref();
-            let mut sieve = Sieve::new(reader, grams, &probe);
+        if let Some(mut sieve) = self.place.sieve(&probe) {
             chunks.retain(|(n, _)| sieve.may_hold(*n));
         }
+    }
+}
+
+impl Place<'_> {
+    /// How many chunks of the shard the summaries name for a plan, each lookup for itself; none if
+    /// they do not tell.
+    pub(crate) fn count_by_summary(&self, plan: &Plan) -> Option<usize> {
+        match plan {
+            Plan::Lookup(lookup) if lookup.index == Index::Chunks => {
+                let probe = lookup.probe(self.program);
+                let grams = self.target.known.grams.as_ref()?;
+                let mut sieve = self.sieve(&probe)?;
+                let blocks = grams.blocks(&probe);
+                Some(
+                    blocks
+                        .iter()
+                        .map(|block| sieve.count(block as i32 * BLOCK_CHUNKS))
+                        .map(|count| count.unwrap_or(BLOCK_CHUNKS as usize))
+                        .sum(),
+                )
+            }
+            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Any(parts) => parts.iter().map(|part| self.count_by_summary(part)).sum(),
+            _ => None,
+        }
+    }
+
+    /// The chunks with these numbers that the summaries name for a lookup, each with its blob.
+    fn named_by_summary(
+        &self,
+        lookup: &Lookup,
+        numbers: &Range<i32>,
+    ) -> Option<Vec<(i32, BlobId)>> {
+        let shard = &self.target.shard;
+        let known = &self.target.known;
+        let probe = lookup.probe(self.program);
+        let mut sieve = self.sieve(&probe)?;
+        let mut blobs = known.files.as_ref()?.blobs(numbers.start).peekable();
+        // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
+        // which it really is shows when it is read.
+        let mut blob = None;
+        let mut chunks = Vec::new();
+        for block in known.grams.as_ref()?.blocks(&probe).iter() {
+            let from = block as i32 * BLOCK_CHUNKS;
+            let upto = shard.chunks.min(from + BLOCK_CHUNKS).min(numbers.end);
+            let numbers = from.max(numbers.start)..upto;
+            if numbers.is_empty() {
+                continue;
+            }
+            if let Some(passing) = sieve.passing(numbers.clone()) {
+                chunks.extend(passing);
+                continue;
+            }
+            for n in numbers.filter(|n| sieve.may_hold(*n)) {
+                while let Some(next) = blobs.next_if(|next| next.0 <= n) {
+                    blob = Some(next);
+                }
+                chunks.extend(blob.map(|blob| (n, blob)));
+            }
+        }
+        Some(chunks)
+    }
+
+    fn sieve<'p>(&'p self, probe: &'p Probe) -> Option<Sieve<'p>> {
+        let reader = self.resident?.texts.reader(&self.target.shard);
+        Some(Sieve::new(reader, self.target.known.grams.as_deref(), probe))
     }
 }
 

@@ -6,6 +6,8 @@ use std::ops::Range;
 use query::{CompiledTerm, GramSet, Grams, Kind, Probe, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
+use crate::browse::Entry;
+
 /// The files of a shard at one epoch, in the order of their blobs.
 #[derive(Debug)]
 pub(crate) struct ShardFiles {
@@ -79,34 +81,70 @@ impl ShardFiles {
         files
     }
 
-    /// The blobs of the files whose path one of some terms matches, ascending.
-    pub(crate) fn matching(&self, terms: &[&CompiledTerm]) -> Vec<BlobId> {
+    /// Of the blobs with these numbers, those of files whose path one of some terms matches, ascending.
+    pub(crate) fn matching(&self, terms: &[&CompiledTerm], blobs: &Range<i32>) -> Vec<BlobId> {
         let any = Probe::any(terms.iter().map(|term| term.probe.clone()).collect());
         let mut scratches: Vec<Scratch> = terms.iter().map(|term| term.matcher.scratch()).collect();
-        let mut blobs = Vec::new();
+        let mut matching = Vec::new();
+        let rows = self.from(blobs.start)..self.from(blobs.end);
+        if rows.is_empty() {
+            return matching;
+        }
         for block in self.grams.parts(&any).iter() {
-            let end = self.rows.len().min((block + 1) * BLOCK_FILES);
-            for at in block * BLOCK_FILES..end {
+            let from = rows.start.max(block * BLOCK_FILES);
+            for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 let path = self.path(at);
                 let mut both = terms.iter().zip(&mut scratches);
                 if both.any(|(term, scratch)| term.matcher.is_match_with(scratch, path)) {
-                    blobs.push(self.rows[at].blob);
+                    matching.push(self.rows[at].blob);
                 }
             }
         }
-        blobs.dedup();
-        blobs
+        matching.dedup();
+        matching
     }
 
-    /// All blobs, ascending.
-    pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobId> {
-        self.rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
+    /// All blobs from this number on, ascending.
+    pub(crate) fn blobs(&self, from: i32) -> impl Iterator<Item = BlobId> {
+        let rows = &self.rows[self.from(from)..];
+        rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
+    }
+
+    /// The first file whose blob has this number or a larger one.
+    fn from(&self, blob: i32) -> usize {
+        self.rows.partition_point(|row| row.blob.0 < blob)
+    }
+
+    /// How many files there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A file by its place.
+    pub(crate) fn entry(&self, at: usize) -> Entry<'_> {
+        let row = &self.rows[at];
+        Entry {
+            path: self.path(at),
+            bytes: row.bytes as usize,
+            language: self.language(row).map(|(name, _)| name.as_str()),
+            repo: row.repo,
+            blob: row.blob,
+        }
+    }
+
+    /// The files with some contents.
+    pub(crate) fn of_blob(&self, blob: BlobId) -> impl Iterator<Item = Entry<'_>> {
+        (self.from(blob.0)..self.from(blob.0 + 1)).map(|at| self.entry(at))
+    }
+
+    fn language(&self, row: &Row) -> Option<&(String, String)> {
+        row.language.checked_sub(1).map(|i| &self.languages[usize::from(i)])
     }
 
     fn chosen(&self, rows: Range<usize>, filter: &FileFilter) -> impl Iterator<Item = File> {
         rows.filter_map(|at| {
             let row = &self.rows[at];
-            let language = row.language.checked_sub(1).map(|i| &self.languages[usize::from(i)]);
+            let language = self.language(row);
             let wanted =
                 filter.repos.as_ref().is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
                     && filter.languages.as_ref().is_none_or(|languages| {
@@ -164,13 +202,17 @@ mod tests {
         assert_eq!(paths(Some(&some), &filter(None, None)), ["a.rs", "b\nb.rs", "README"]);
         assert_eq!(paths(Some(&some), &filter(Some(vec![RepoId(2)]), None)), ["b\nb.rs", "README"]);
         assert_eq!(paths(None, &filter(None, Some("go"))), ["c/a.go"]);
-        assert_eq!(files.blobs().collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
+        assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
             let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            files.matching(&program.terms.iter().collect::<Vec<_>>())
+            files.matching(&program.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX))
         };
         assert_eq!(matching("(^a|b$)"), [BlobId(1)]);
         assert_eq!(matching("read or a.go"), [BlobId(5), BlobId(9)]);
         assert_eq!(matching("write"), []);
+        let program = Program::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
+        let terms: Vec<_> = program.terms.iter().collect();
+        assert_eq!(files.matching(&terms, &(2..9)), [BlobId(5)]);
+        assert_eq!(files.blobs(2).collect::<Vec<_>>(), [BlobId(5), BlobId(9)]);
     }
 }

@@ -10,6 +10,7 @@ mod candidates;
 mod connection;
 mod context;
 mod files;
+mod rank;
 mod resident;
 mod select;
 mod shard;
@@ -24,16 +25,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
-use store::{Catalog, RepoId, Store};
+use store::{BlobId, Catalog, Epoch, RepoId, Shard, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
+pub(crate) use files::ShardFiles;
+pub use rank::score;
 use resident::Resident;
 use select::{Scope, Target};
 use shard::{AHEAD, ShardSearch, Told};
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
 use verify::Scratches;
+
+use crate::browse::Tree;
 
 /// A pattern that is likely to be in so many of 1000 chunks is likely to reach a limit in one shard.
 const COMMON: u32 = 200;
@@ -59,6 +64,19 @@ pub struct Request {
     pub skipped: bool,
     /// Read every stored byte instead of asking the index.
     pub brute: bool,
+    /// Go on where an earlier search ended.
+    pub resume: Option<Resume>,
+}
+
+/// Where a search ended, for one that goes on there: in the same state of the index and in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The state of the index.
+    pub epoch: Epoch,
+    /// Which order it was: [`Stats::order`].
+    pub order: u64,
+    /// Results that were given before.
+    pub results: usize,
 }
 
 /// A file for which the query holds.
@@ -117,6 +135,9 @@ pub enum Error {
     /// The database could not do its part.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// A search cannot go on where an earlier one ended.
+    #[error("the index has changed since the first page of these results; search again")]
+    Gone,
 }
 
 impl Request {
@@ -138,6 +159,7 @@ impl Request {
             context: (0, 0),
             skipped: false,
             brute: false,
+            resume: None,
         })
     }
 
@@ -215,6 +237,38 @@ pub struct Searcher {
     catalog: RwLock<Option<Arc<Catalog>>>,
     changes: Changes,
     resident: Option<Arc<Resident>>,
+    tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    earlier: Earlier,
+}
+
+/// States of the index that are not the newest, kept for searches that go on in them.
+#[derive(Debug, Default)]
+struct Earlier(Mutex<VecDeque<(Arc<Catalog>, Instant)>>);
+
+/// How many of them, and for how long: what they refer to cannot be deleted.
+const MAX_EARLIER: usize = 4;
+const KEEP_EARLIER: Duration = Duration::from_mins(5);
+
+impl Earlier {
+    fn keep(&self, catalog: Arc<Catalog>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_front((catalog, Instant::now()));
+        kept.truncate(MAX_EARLIER);
+    }
+
+    fn find(&self, epoch: Epoch) -> Option<Arc<Catalog>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(kept, _)| kept.epoch == epoch).map(|(kept, _)| Arc::clone(kept))
+    }
+
+    fn tidy(&self) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(_, since)| since.elapsed() < KEEP_EARLIER);
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 /// Whether the index may have changed since it was looked at.
@@ -246,7 +300,9 @@ impl Searcher {
     /// Asks `parallel` shards at a time.
     pub fn new(store: Store, parallel: usize) -> Self {
         let (catalog, changes) = (RwLock::default(), Changes::default());
-        Self { store, parallel, catalog, changes, resident: None }
+        let tree = tokio::sync::Mutex::default();
+        let earlier = Earlier::default();
+        Self { store, parallel, catalog, changes, resident: None, tree, earlier }
     }
 
     /// Keeps what it knows of the shards in memory, and up to `bytes` of texts, compressed. What is
@@ -287,6 +343,7 @@ impl Searcher {
     /// it was not told of a change.
     pub async fn look(&self) -> Result<(), store::Error> {
         self.store.trim();
+        self.earlier.tidy();
         self.changes.count.fetch_add(1, Ordering::SeqCst);
         self.catalog().await.map(|_| ())
     }
@@ -322,8 +379,13 @@ impl Searcher {
         {
             return Ok(Arc::clone(kept));
         }
-        *slot = None;
+        let old = slot.take();
         let fresh = Arc::new(self.store.catalog().await?);
+        match old {
+            Some(old) if old.identity != fresh.identity => self.earlier.forget(),
+            Some(old) if self.resident.is_some() => self.earlier.keep(old),
+            _ => {}
+        }
         if let Some(resident) = &self.resident {
             resident.meet(&fresh);
         }
@@ -343,6 +405,36 @@ impl Searcher {
             self.changes.seen.fetch_max(count, Ordering::SeqCst);
         }
         current
+    }
+
+    /// All files of the newest state of the index. Made when it is first asked for, and kept.
+    pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
+        let catalog = self.catalog().await?;
+        let mut kept = self.tree.lock().await;
+        if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
+            return Ok(Arc::clone(tree));
+        }
+        *kept = None;
+        let mut shards = Vec::with_capacity(catalog.shards.len());
+        for shard in &catalog.shards {
+            let known = self.resident.as_ref().map(|resident| resident.known(shard));
+            let files = match known.and_then(|known| known.files) {
+                Some(files) => files,
+                None => resident::read_files(&self.store, catalog.epoch, shard).await?,
+            };
+            shards.push((shard.clone(), files));
+        }
+        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+        let tree = work.await.expect("putting files in order does not panic");
+        *kept = Some(Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// The text of a blob, if it is in memory.
+    pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
+        let chunks = self.resident.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
+        let mut buffer = Vec::new();
+        Some(chunks.iter().map(|chunk| chunk.unpack(&mut buffer).to_owned()).collect())
     }
 
     /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
@@ -386,13 +478,26 @@ impl Searcher {
             stats.stopped = Some(timeout);
             return Ok(None);
         };
-        let catalog = catalog?;
+        let mut catalog = catalog?;
+        if let Some(from) = request.resume
+            && from.epoch != catalog.epoch
+        {
+            catalog = self.earlier.find(from.epoch).ok_or(Error::Gone)?;
+        }
         let resident = self.resident.as_deref();
         let mut scope = Scope::of(&catalog, &request.program, resident, request.brute);
         if request.limit.is_some() {
             scope.most_promising_first(&request.program);
         }
         let scope = Arc::new(scope);
+        (stats.epoch, stats.order) = (catalog.epoch, scope.order());
+        if request.resume.is_some_and(|from| from.order != stats.order) {
+            return Err(Error::Gone);
+        }
+        // With what was given before.
+        let before = request.resume.map_or(0, |from| from.results);
+        let limit = request.limit.map(|limit| limit.saturating_add(before));
+        let mut results = 0;
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - scope.shards.len();
         let mut waiting = scope.shards.iter();
@@ -418,6 +523,7 @@ impl Searcher {
                     shared: Arc::clone(shared),
                     resident: self.resident.clone(),
                     target: target.clone(),
+                    limit,
                     cores: self.parallel,
                     beside: most,
                 };
@@ -441,13 +547,18 @@ impl Searcher {
                         if over || shared.knows(file.repo_id) {
                             return false;
                         }
-                        over = request.limit == Some(stats.files);
-                        if !over {
-                            shared.notes(file.repo_id);
-                            stats.files += 1;
-                            stats.matches += file.matches();
+                        over = limit == Some(results);
+                        if over {
+                            return false;
                         }
-                        !over
+                        shared.notes(file.repo_id);
+                        results += 1;
+                        if results <= before {
+                            return false;
+                        }
+                        stats.files += 1;
+                        stats.matches += file.matches();
+                        true
                     });
                     if over {
                         stats.stopped.get_or_insert(Stopped::Limit);

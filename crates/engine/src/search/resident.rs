@@ -137,12 +137,7 @@ impl Resident {
         };
         let files = match old_files {
             Some(kept) => Arc::clone(&kept.files),
-            None => {
-                let all = FileFilter { epoch: catalog.epoch, repos: None, languages: None };
-                let files = lease.files(shard.id, None, &all).await?;
-                let work = tokio::task::spawn_blocking(|| Arc::new(ShardFiles::new(files)));
-                work.await.expect("putting files together does not panic")
-            }
+            None => read_files(store, catalog.epoch, shard).await?,
         };
         lease.done();
         let new = Kept {
@@ -231,4 +226,18 @@ impl Resident {
     fn change<T>(&self, change: impl FnOnce(&mut HashMap<ShardId, Kept>) -> T) -> T {
         change(&mut self.shards.write().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The files of a shard in one state of the index, from the database.
+pub(crate) async fn read_files(
+    store: &Store,
+    epoch: Epoch,
+    shard: &Shard,
+) -> Result<Arc<ShardFiles>, store::Error> {
+    let mut lease = store.lease().await?;
+    let all = FileFilter { epoch, repos: None, languages: None };
+    let files = lease.files(shard.id, None, &all).await?;
+    lease.done();
+    let work = tokio::task::spawn_blocking(|| Arc::new(ShardFiles::new(files)));
+    Ok(work.await.expect("putting files together does not panic"))
 }

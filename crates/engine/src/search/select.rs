@@ -1,6 +1,7 @@
 //! Where a search looks: which repositories, which shards, and with what plan in each.
 
 use std::collections::HashMap;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use query::{Atom, Expr, Index, Plan, Program};
@@ -102,6 +103,15 @@ impl Scope {
             both.sort_by_key(|(promise, _)| std::cmp::Reverse(*promise));
             self.shards = both.into_iter().map(|(_, target)| target).collect();
         }
+    }
+
+    /// A hash of the shards in their order.
+    pub(crate) fn order(&self) -> u64 {
+        let mut hasher = siphasher::sip::SipHasher13::new();
+        for target in &self.shards {
+            hasher.write_i16(target.shard.id.0);
+        }
+        hasher.finish()
     }
 
     /// Notes which terms match the name of each repository, and which repositories are not ruled out.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::{Atom, Select};
-use store::{BlobId, Catalog, File, RepoId, Store};
+use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::candidates::{Candidates, List, Source};
+use super::candidates::{Candidates, List, Place, Source};
 use super::connection::Connection;
 use super::resident::Resident;
 use super::select::{Scope, Target};
@@ -58,6 +58,9 @@ const READ_US: f64 = 2.5;
 /// as asking: most of it may not have to be read.
 const WORTH_ASKING: f64 = 2.0;
 
+/// Blocks whose summaries are looked at first, when few results are wanted; then twice as many.
+const FIRST_BLOCKS: i32 = 2;
+
 /// Kilobytes of results that the shards of a search may be ahead of who reads them, together.
 const AHEAD_KB: u32 = 32 * 1024;
 
@@ -84,6 +87,8 @@ pub(crate) struct ShardSearch {
     pub(crate) shared: Arc<Shared>,
     pub(crate) resident: Option<Arc<Resident>>,
     pub(crate) target: Target,
+    /// Most results, with those that were given before.
+    pub(crate) limit: Option<usize>,
     /// How many threads may work on it at once.
     pub(crate) cores: usize,
     /// How many shards are searched at once.
@@ -106,8 +111,29 @@ enum Ended {
     AtTheEnd,
     /// There is no need to look further.
     Enough,
-    /// As many chunks were read as may be; the last ones are of this blob.
-    At(BlobId),
+    /// It is better to go on in another way, with the chunk of this number.
+    Before(i32),
+}
+
+/// How much is read at a time.
+struct Pace {
+    /// Chunks in the next batch.
+    size: usize,
+    growth: usize,
+    /// Chunks that were read.
+    read: usize,
+}
+
+impl Pace {
+    fn of(search: &ShardSearch) -> Self {
+        let (with, without) = GROWTH;
+        let first = search.limit.unwrap_or(usize::MAX);
+        Self {
+            size: first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end()),
+            growth: if search.target.known.texts { with } else { without },
+            read: 0,
+        }
+    }
 }
 
 /// Some blobs, and the chunks in them that were named.
@@ -138,37 +164,64 @@ struct Found {
 }
 
 impl ShardSearch {
-    /// What the summaries name, if that is to be read before the index of the shard is asked, or instead,
-    /// and how many chunks of it.
+    /// Reads what the summaries name, without asking the index of the shard, as long as that is likely
+    /// to be the shorter way. Says up to which chunk it came, or that there is nothing left to do.
     ///
-    /// Instead, if it is not much more than the index would name: reading it takes no longer than
-    /// asking. Before, if a pattern is so common that a few are likely to hold as much as is wanted.
-    async fn skim(
-        &self,
-        conn: &mut Connection,
-    ) -> Result<Option<(Candidates, usize)>, store::Error> {
+    /// All of it, if it is not much more than the index would name: reading it takes no longer than
+    /// asking. Else, with a limit, as long as reading has not taken longer than asking would; and after
+    /// that while what was found so far promises to reach the limit sooner than asking would.
+    async fn skim(&self, pace: &mut Pace, teller: &mut Teller<'_>) -> Result<Ended, store::Error> {
         let Target { shard, known, work } = &self.target;
-        let here = known.texts && known.files.is_some() && known.grams.is_some();
-        if !here || !work.plan.is_of_chunks() {
-            return Ok(None);
-        }
-        let (program, epoch) = (&self.request.program, self.catalog.epoch);
-        let resident = self.resident.as_deref();
-        let finding =
-            Candidates::find(Source::Summary, conn, resident, &self.target, epoch, program);
-        let candidates = finding.await?;
+        let nothing = Ok(Ended::Before(0));
+        let (true, Some(files), true) =
+            (known.texts && known.grams.is_some(), &known.files, work.plan.is_of_chunks())
+        else {
+            return nothing;
+        };
+        let Some(named) = self.place().count_by_summary(&work.plan) else { return nothing };
         let frequency = f64::from(work.plan.frequency().max(1)) / 1000.0;
         let asking = ASK_US + f64::from(shard.chunks) * frequency * NAME_US;
-        // Twice as many, since what is likely is not certain.
-        let likely = self.request.limit.map_or(f64::MAX, |limit| 2.0 * limit as f64 / frequency);
-        let worth = if self.request.limit.is_some() { WORTH_ASKING } else { 1.0 };
-        Ok(if candidates.chunks() as f64 * READ_US < worth * asking {
-            Some((candidates, usize::MAX))
-        } else if likely * READ_US < asking {
-            Some((candidates, likely as usize + 1))
-        } else {
-            None
-        })
+        let limit = self.limit;
+        let worth = if limit.is_some() { WORTH_ASKING } else { 1.0 };
+        let all = named as f64 * READ_US < worth * asking;
+        if !all && limit.is_none() {
+            return nothing;
+        }
+        let mut conn = Connection::new(&self.store);
+        let mut from = 0;
+        let mut width = if limit.is_some() { FIRST_BLOCKS * BLOCK_CHUNKS } else { shard.chunks };
+        while from < shard.chunks {
+            // Not in the middle of a blob.
+            let upto = files.blobs(from + width).next().map_or(i32::MAX, |blob| blob.0);
+            let finding = Candidates::find(Source::Summary(from..upto), &mut conn, self.place());
+            let candidates = self.shared.counters.time(Phase::Lookup, finding).await?;
+            conn.done();
+            // Once in a while it is considered whether to go on.
+            let end = self.go_through(&candidates, None, pace, teller).await?;
+            if matches!(end, Ended::Enough) {
+                return Ok(end);
+            }
+            (from, width) = (upto, width.saturating_mul(2));
+            if !all {
+                let spent = pace.read as f64 * READ_US;
+                let wanted = limit.unwrap_or(usize::MAX).saturating_sub(teller.results.count());
+                let rate = teller.results.count() as f64 / pace.read.max(1) as f64;
+                let left = (wanted as f64 / rate * READ_US).min(named as f64 * READ_US - spent);
+                if spent > asking && left > asking {
+                    return Ok(Ended::Before(from));
+                }
+            }
+        }
+        Ok(Ended::AtTheEnd)
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            resident: self.resident.as_deref(),
+            target: &self.target,
+            epoch: self.catalog.epoch,
+            program: &self.request.program,
+        }
     }
 
     /// Searches, and sends what is found batch by batch. Ends soon after it has one result more than
@@ -193,36 +246,24 @@ impl ShardSearch {
             ahead: Arc::new(Semaphore::new(most_kb as usize)),
             most_kb,
             results: Results { select, files: 0, repos: HashSet::new() },
-            limit: self.request.limit,
+            limit: self.limit,
         };
+        let mut pace = Pace::of(&self);
+        let Ended::Before(from) = self.skim(&mut pace, &mut teller).await? else { return Ok(()) };
         let mut conn = Connection::new(&self.store);
-        let mut skimmed = None;
-        let program = &self.request.program;
-        let (target, epoch) = (&self.target, self.catalog.epoch);
-        let resident = self.resident.as_deref();
-        if let Some((candidates, reads)) =
-            counters.time(Phase::Lookup, self.skim(&mut conn)).await?
-        {
-            match self.go_through(&candidates, None, Some(reads), &mut teller).await? {
-                Ended::AtTheEnd | Ended::Enough => return Ok(()),
-                Ended::At(last) => skimmed = Some(last),
-            }
-        }
-        let finding = Candidates::find(Source::Index, &mut conn, resident, target, epoch, program);
+        let finding = Candidates::find(Source::Index, &mut conn, self.place());
         let mut candidates = counters.time(Phase::Lookup, finding).await?;
         counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
-        if let Some(last) = skimmed {
-            candidates.drop_upto(last);
-        }
+        candidates.drop_before(BlobId(from));
         let mut all = match candidates.blobs {
             None => Some(self.files(&mut conn, None).await?),
             Some(_) => None,
         };
-        if let (Some(last), Some(all)) = (skimmed, &mut all) {
-            all.retain(|file| file.blob > last);
+        if let Some(all) = &mut all {
+            all.retain(|file| file.blob.0 >= from);
         }
         conn.done();
-        self.go_through(&candidates, all, None, &mut teller).await?;
+        self.go_through(&candidates, all, &mut pace, &mut teller).await?;
         Ok(())
     }
 
@@ -231,24 +272,21 @@ impl ShardSearch {
     }
 
     /// Goes through candidates batch by batch, and tells what matches. `all` are all files, if no
-    /// blobs are named; `most` is how many chunks may be read before there must be an end.
+    /// blobs are named.
     async fn go_through(
         &self,
         candidates: &Candidates,
         all: Option<Vec<File>>,
-        most: Option<usize>,
+        pace: &mut Pace,
         teller: &mut Teller<'_>,
     ) -> Result<Ended, store::Error> {
         let mut conn = Connection::new(&self.store);
         let mut batches = Batches::of(self, candidates, all);
-        let first = self.request.limit.unwrap_or(usize::MAX);
-        let mut size = first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end());
-        let mut read = 0;
-        while let Some(mut batch) = batches.next(size) {
-            read += size;
-            let (with, without) = GROWTH;
-            size = MAX_BATCH.min(size * if self.target.known.texts { with } else { without });
-            let last = batch.blobs.last().copied();
+        while let Some(mut batch) = batches.next(pace.size) {
+            pace.read += batch.chunks.len();
+            if !batches.is_over() {
+                pace.size = MAX_BATCH.min(pace.size * pace.growth);
+            }
             let mut found = Found::default();
             let read_first = self.reads_first(candidates, &batch);
             if read_first {
@@ -272,10 +310,6 @@ impl ShardSearch {
                 }
             }
             conn.done();
-            let over = most.is_some_and(|most| read >= most) && !batches.is_over();
-            if let (Some(last), true) = (last, over) {
-                return Ok(Ended::At(last));
-            }
         }
         Ok(Ended::AtTheEnd)
     }
@@ -590,7 +624,7 @@ impl ShardSearch {
                     verify(program, &units, first_only, scratches, stop)
                 });
             }
-            let parts = match self.request.limit {
+            let parts = match self.limit {
                 // What one shard finds first may be enough: it gets all cores.
                 Some(_) => split(units, self.cores),
                 None => vec![units],

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use store::Epoch;
+
 /// What a search did, and whether it did all of it.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -34,6 +36,11 @@ pub struct Stats {
     pub skipped: BTreeMap<String, usize>,
     /// Why the answer is not all there is.
     pub stopped: Option<Stopped>,
+    /// The state of the index that was searched.
+    pub epoch: Epoch,
+    /// A hash of the order in which shards were searched: the same for the same search in the same
+    /// state, unless what is in memory has become more.
+    pub order: u64,
 }
 
 /// Why an answer is not all there is.

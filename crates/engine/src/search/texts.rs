@@ -4,17 +4,17 @@
 //! of neighbouring chunks, each chunk compressed on its own, with a summary of the n-grams of each, so
 //! that most of those that do not match need not be unpacked.
 
-use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lz4_flex::block::{compress, decompress_into};
 use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{BlobId, Chunk, Epoch, Shard, ShardGrams, ShardId};
+use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardGrams, ShardId};
 
-/// Chunks in a segment.
-pub(crate) const SEGMENT_CHUNKS: i32 = 512;
+/// Chunks in a segment: those of one block of the shard's summary.
+pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
 
 /// Segments by their place, up to a number of bytes.
 #[derive(Debug)]
@@ -160,29 +160,69 @@ impl Reader<'_> {
 /// Which chunks may hold what is asked for, as far as the texts in memory tell.
 pub(crate) struct Sieve<'a> {
     reader: Reader<'a>,
-    grams: Option<&'a ShardGrams>,
     probe: &'a Probe,
-    passed: HashMap<i32, Parts>,
+    /// Chunks that have sets of their own, and do not pass.
+    without: Vec<i32>,
+    /// What passed of the segment that was looked at last.
+    passed: Option<(i32, Parts)>,
 }
 
 impl<'a> Sieve<'a> {
     pub(crate) fn new(reader: Reader<'a>, grams: Option<&'a ShardGrams>, probe: &'a Probe) -> Self {
-        Self { reader, grams, probe, passed: HashMap::new() }
+        let without = grams.map_or_else(Vec::new, |grams| grams.chunks_without(probe));
+        Self { reader, probe, without, passed: None }
     }
 
     /// Whether a chunk may hold it.
     pub(crate) fn may_hold(&mut self, n: i32) -> bool {
-        let probe = self.probe;
-        let Some(segment) = self.reader.segment(n) else { return true };
+        let Some(segment) = self.segment(n) else { return true };
         if n >= segment.upto {
             return true;
         }
         // What is not there any longer is no file's.
         let Some(at) = segment.find(n) else { return false };
+        self.passed.as_ref().is_some_and(|(_, passed)| passed.contains(at))
+    }
+
+    /// The chunks with these numbers, all of one segment, that may hold it, each with its blob; none if
+    /// not all that there are of them are in memory.
+    pub(crate) fn passing(
+        &mut self,
+        numbers: Range<i32>,
+    ) -> Option<impl Iterator<Item = (i32, BlobId)>> {
+        let segment = self.segment(numbers.start)?;
+        if numbers.end > segment.upto {
+            return None;
+        }
+        let (_, passed) = self.passed.as_ref()?;
+        let entries = passed.iter().map(move |at| {
+            let entry = &segment.chunks[at];
+            (entry.n, entry.blob)
+        });
+        Some(entries.filter(move |(n, _)| numbers.contains(n)))
+    }
+
+    /// How many chunks of a segment may hold it, if the segment is in memory.
+    pub(crate) fn count(&mut self, first: i32) -> Option<usize> {
+        self.segment(first)?;
+        self.passed.as_ref().map(|(_, passed)| passed.count())
+    }
+
+    /// The segment that a chunk is in, if it is here; what passes of it is then known.
+    fn segment(&mut self, n: i32) -> Option<Arc<Segment>> {
+        let segment = Arc::clone(self.reader.segment(n)?);
         let number = n / SEGMENT_CHUNKS;
-        let passed = self.passed.entry(number).or_insert_with(|| segment.grams.parts(probe));
-        passed.contains(at)
-            && self.grams.and_then(|grams| grams.large_may_hold(n, probe)).unwrap_or(true)
+        if self.passed.as_ref().is_none_or(|(last, _)| *last != number) {
+            let mut passed = segment.grams.parts(self.probe);
+            let first = number * SEGMENT_CHUNKS;
+            let from = self.without.partition_point(|n| *n < first);
+            let here = self.without[from..].iter().take_while(|n| **n < first + SEGMENT_CHUNKS);
+            for at in here.filter_map(|n| segment.find(*n)) {
+                passed.remove(at);
+            }
+            self.passed = Some((number, passed));
+        }
+        Some(segment)
     }
 }
 

@@ -1,0 +1,242 @@
+//! The files of one state of the index, in order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
+
+use crate::search::ShardFiles;
+
+/// All files of one state of the index, by repository and path.
+#[derive(Debug)]
+pub struct Tree {
+    catalog: Arc<Catalog>,
+    shards: Vec<(Shard, Arc<ShardFiles>)>,
+    /// Each file: its shard's place in `shards`, and its place in the shard.
+    files: Vec<(u16, u32)>,
+    /// By name.
+    repos: Vec<RepoTree>,
+}
+
+/// A repository in a tree.
+#[derive(Clone, Debug)]
+pub struct RepoTree {
+    /// Its key.
+    pub id: RepoId,
+    /// Its name.
+    pub name: String,
+    files: Range<usize>,
+}
+
+/// A file in a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'t> {
+    /// Its path in the repository.
+    pub path: &'t str,
+    /// Bytes of its text.
+    pub bytes: usize,
+    /// Its language, when that was recognised.
+    pub language: Option<&'t str>,
+    pub(crate) repo: RepoId,
+    pub(crate) blob: BlobId,
+}
+
+/// What lies directly in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its name.
+    pub name: String,
+    /// How many files are in it, for a folder.
+    pub files: Option<usize>,
+    /// Bytes of text in it.
+    pub bytes: usize,
+    /// Its language, for a file in which one was recognised.
+    pub language: Option<String>,
+}
+
+/// How much there is of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Files.
+    pub files: usize,
+    /// Bytes of their texts.
+    pub bytes: usize,
+}
+
+impl Tree {
+    /// Puts the files of all shards in order. Takes its time: 0.2 s for 250,000 files.
+    pub(crate) fn new(catalog: Arc<Catalog>, shards: Vec<(Shard, Arc<ShardFiles>)>) -> Self {
+        let mut repos: Vec<(&str, RepoId)> =
+            catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
+        repos.sort_unstable();
+        let order: HashMap<RepoId, usize> =
+            repos.iter().enumerate().map(|(at, (_, id))| (*id, at)).collect();
+        let mut files: Vec<(u16, u32)> = Vec::new();
+        for (at, (_, shard)) in shards.iter().enumerate() {
+            files.extend((0..shard.len() as u32).map(|row| (at as u16, row)));
+        }
+        let entry = |(at, row): (u16, u32)| shards[usize::from(at)].1.entry(row as usize);
+        // A repository that is not in the catalog has no files in its epoch.
+        files.retain(|file| order.contains_key(&entry(*file).repo));
+        files.sort_by_cached_key(|file| {
+            let entry = entry(*file);
+            (order[&entry.repo], entry.path)
+        });
+        let mut from = 0;
+        let repos = repos
+            .iter()
+            .enumerate()
+            .map(|(at, (name, id))| {
+                let here = |file: &(u16, u32)| order[&entry(*file).repo] <= at;
+                let upto = from + files[from..].partition_point(here);
+                RepoTree {
+                    id: *id,
+                    name: (*name).to_owned(),
+                    files: std::mem::replace(&mut from, upto)..upto,
+                }
+            })
+            .collect();
+        Self { files, repos, shards, catalog }
+    }
+
+    /// The state that it is of.
+    pub fn epoch(&self) -> Epoch {
+        self.catalog.epoch
+    }
+
+    pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
+        (self.catalog.identity, self.catalog.epoch) == (catalog.identity, catalog.epoch)
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The repositories, by name.
+    pub fn repos(&self) -> &[RepoTree] {
+        &self.repos
+    }
+
+    /// A repository.
+    pub fn repo(&self, name: &str) -> Option<&RepoTree> {
+        let at = self.repos.binary_search_by(|repo| repo.name.as_str().cmp(name)).ok()?;
+        Some(&self.repos[at])
+    }
+
+    /// The files of a repository, by path.
+    pub fn files(&self, repo: &RepoTree) -> impl Iterator<Item = Entry<'_>> {
+        self.files[repo.files.clone()].iter().map(|file| self.entry(*file))
+    }
+
+    /// A file.
+    pub fn file(&self, repo: &str, path: &str) -> Option<Entry<'_>> {
+        self.place(repo, path).map(|(_, entry)| entry)
+    }
+
+    pub(crate) fn place(&self, repo: &str, path: &str) -> Option<(&Shard, Entry<'_>)> {
+        let files = &self.files[self.repo(repo)?.files.clone()];
+        let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;
+        Some((&self.shards[usize::from(files[at].0)].0, self.entry(files[at])))
+    }
+
+    /// What lies in a folder of a repository, folders first; the folder is given without slashes at
+    /// its ends, and is empty for all of the repository. None if there is no such folder.
+    pub fn folder(&self, repo: &RepoTree, folder: &str) -> Option<Vec<Child>> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let files = &self.files[repo.files.clone()];
+        let from = files.partition_point(|file| self.entry(*file).path < prefix.as_str());
+        let inside = files[from..]
+            .iter()
+            .map(|file| self.entry(*file))
+            .take_while(|entry| entry.path.starts_with(&prefix));
+        let mut folders: BTreeMap<&str, Counted> = BTreeMap::new();
+        let mut children = Vec::new();
+        for entry in inside {
+            match entry.path[prefix.len()..].split_once('/') {
+                Some((name, _)) => folders.entry(name).or_default().add(&entry),
+                None => children.push(Child {
+                    name: entry.path[prefix.len()..].to_owned(),
+                    files: None,
+                    bytes: entry.bytes,
+                    language: entry.language.map(str::to_owned),
+                }),
+            }
+        }
+        let folders = folders.into_iter().map(|(name, counted)| Child {
+            name: name.to_owned(),
+            files: Some(counted.files),
+            bytes: counted.bytes,
+            language: None,
+        });
+        let all: Vec<Child> = folders.chain(children).collect();
+        (!all.is_empty() || folder.is_empty()).then_some(all)
+    }
+
+    /// The languages of a repository, the largest first.
+    pub fn languages(&self, repo: &RepoTree) -> Vec<(String, Counted)> {
+        let mut languages: HashMap<&str, Counted> = HashMap::new();
+        for entry in self.files(repo) {
+            languages.entry(entry.language.unwrap_or("other")).or_default().add(&entry);
+        }
+        let mut all: Vec<(String, Counted)> =
+            languages.into_iter().map(|(name, counted)| (name.to_owned(), counted)).collect();
+        all.sort_by(|(a, x), (b, y)| (y.bytes, a).cmp(&(x.bytes, b)));
+        all
+    }
+
+    /// The files with some contents but for one, by repository and path, at most so many.
+    pub(crate) fn same(
+        &self,
+        shard: ShardId,
+        blob: BlobId,
+        but: (&str, &str),
+        most: usize,
+    ) -> Vec<(String, String)> {
+        let Some((_, files)) = self.shards.iter().find(|(of, _)| of.id == shard) else {
+            return Vec::new();
+        };
+        let name = |id: RepoId| self.catalog.repos.get(&id).map(|repo| repo.name.clone());
+        let mut same: Vec<(String, String)> = files
+            .of_blob(blob)
+            .filter_map(|entry| Some((name(entry.repo)?, entry.path.to_owned())))
+            .filter(|(repo, path)| (repo.as_str(), path.as_str()) != but)
+            .collect();
+        same.sort_unstable();
+        same.truncate(most);
+        same
+    }
+
+    pub(crate) fn entry(&self, (shard, row): (u16, u32)) -> Entry<'_> {
+        self.shards[usize::from(shard)].1.entry(row as usize)
+    }
+
+    pub(crate) fn places(&self, repo: &RepoTree) -> &[(u16, u32)] {
+        &self.files[repo.files.clone()]
+    }
+}
+
+impl RepoTree {
+    /// How many files it has.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+impl Counted {
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.files += 1;
+        self.bytes += entry.bytes;
+    }
+}
