@@ -24,6 +24,7 @@ mod pattern;
 mod plan;
 mod tree;
 mod trigram;
+mod write;
 
 pub use error::QueryError;
 pub use expr::{Atom, CompiledTerm, Expr, Program};
@@ -36,3 +37,4 @@ pub use pattern::{Case, Pattern};
 pub use plan::{Index, Lookup, Plan};
 pub use tree::{Count, Place, Query, Select, Term, Tree};
 pub use trigram::{Trigram, has_trigram, rarest, trigrams};
+pub use write::{below, escape, exactly, written};

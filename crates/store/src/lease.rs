@@ -25,6 +25,7 @@ const MAX_IDLE: Duration = Duration::from_mins(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
     options: PgConnectOptions,
+    most: usize,
     free: Arc<Semaphore>,
     /// Those in nobody's hands, the one that was used last on top.
     idle: Arc<Mutex<Vec<Backend>>>,
@@ -80,8 +81,9 @@ impl Ask {
 impl Leases {
     /// At most `connections` at once.
     pub(crate) fn new(options: PgConnectOptions, connections: u32) -> Self {
-        let free = Arc::new(Semaphore::new(connections as usize));
-        Self { options, free, idle: Arc::default() }
+        let most = connections as usize;
+        let free = Arc::new(Semaphore::new(most));
+        Self { options, most, free, idle: Arc::default() }
     }
 
     async fn connect(&self) -> Result<Backend> {
@@ -105,6 +107,12 @@ impl Leases {
 }
 
 impl Store {
+    /// How many connections for searching are in use, and how many there may be.
+    pub fn connections(&self) -> (usize, usize) {
+        let free = self.leases.free.available_permits();
+        (self.leases.most.saturating_sub(free), self.leases.most)
+    }
+
     /// Closes the connections for searching that nobody has used for some minutes: each keeps memory of
     /// the server for the statements it knows.
     pub fn trim(&self) {

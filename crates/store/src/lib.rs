@@ -24,7 +24,7 @@ pub use error::{Error, Result};
 pub use grams::{BLOCK_CHUNKS, ShardGrams};
 pub use lease::Lease;
 pub use repos::Repo;
-pub use shards::IndexProgress;
+pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
 /// A shard: one partition of `chunks` and of `files`, with one trigram index.

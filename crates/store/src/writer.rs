@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::{BlobId, Oid, RepoId, ShardId, shards};
 
 /// The advisory lock on writing.
-const WRITE_LOCK: i64 = 0x6373_0000_0000;
+pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
 
 /// The advisory lock that every connection which writes for an ingest shares. When a program is
 /// killed, its statements go on until they notice; the next ingest ends them and waits for the last.

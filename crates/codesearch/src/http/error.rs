@@ -36,6 +36,16 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
+    /// The parameters of an address cannot be taken apart.
+    pub(crate) fn unreadable() -> Self {
+        Self::bad_request("the address cannot be read: give each parameter once")
+    }
+
+    /// There is no such file or repository.
+    pub(crate) fn no_such(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} is not in the index"))
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,

@@ -1,22 +1,34 @@
 //! Searches over HTTP. The routes are the table of contents.
 
+mod ask;
+mod browse;
+mod colour;
 mod error;
+mod link;
+mod metrics;
 mod page;
+mod results;
 mod search;
+mod status;
+mod stream;
+mod suggest;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use engine::search::Searcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower_http::compression::CompressionLayer;
 
 use error::Failure;
+use metrics::Metrics;
 
 /// Searches that run at once. Each keeps a core busy; more of them only take memory.
 const MAX_SEARCHES: usize = 32;
@@ -29,6 +41,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 struct Server {
     searcher: Arc<Searcher>,
     turns: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
 }
 
 impl Server {
@@ -37,24 +50,52 @@ impl Server {
         let turn = Arc::clone(&self.turns).acquire_owned();
         match tokio::time::timeout(MAX_WAIT, turn).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Failure::busy()),
+            _ => {
+                self.metrics.refuse();
+                Err(Failure::busy())
+            }
         }
     }
 }
 
 /// Every address there is.
 pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
-    let server = Server { searcher, turns: Arc::new(Semaphore::new(MAX_SEARCHES)) };
+    let turns = Arc::new(Semaphore::new(MAX_SEARCHES));
+    let server = Server { searcher, turns, metrics: Arc::default() };
     Router::new()
         .route("/", get(page::home))
         .route("/search", get(search::search))
+        .route("/search/stream", get(stream::stream))
+        .route("/search/lines", get(browse::lines))
+        .route("/explain", get(search::explain))
+        .route("/suggest", get(suggest::suggest))
+        .route("/file", get(browse::file))
+        .route("/raw", get(browse::raw))
+        .route("/files", get(browse::files))
+        .route("/repos", get(browse::repos))
+        .route("/stats", get(status::stats))
+        .route("/metrics", get(metrics::metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))
+        .route("/openapi.json", get(openapi))
         .route("/static/style.css", get(style))
+        .route("/static/script.js", get(script))
         .fallback(|| async { Failure::not_found() })
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        .layer(CompressionLayer::new())
         .with_state(server)
+}
+
+/// Whether a client wants a page: a browser does, unless it says otherwise.
+fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
+    match format {
+        Some(format) => format == "html",
+        None => headers
+            .get(ACCEPT)
+            .and_then(|accept| accept.to_str().ok())
+            .is_some_and(|accept| accept.contains("text/html")),
+    }
 }
 
 /// Whether searches can be answered now.
@@ -68,7 +109,20 @@ async fn syntax() -> &'static str {
     include_str!("../../../../docs/syntax.md")
 }
 
+/// What can be asked over HTTP, and what is answered (<https://spec.openapis.org/oas/v3.1.0>).
+async fn openapi() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], include_str!("../../../../docs/openapi.json"))
+}
+
 async fn style() -> impl IntoResponse {
-    let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "max-age=60")];
-    (StatusCode::OK, headers, include_str!("../../../../web/static/style.css"))
+    fixed("text/css; charset=utf-8", include_str!("../../../../web/static/style.css"))
+}
+
+async fn script() -> impl IntoResponse {
+    fixed("text/javascript; charset=utf-8", include_str!("../../../../web/static/script.js"))
+}
+
+/// What changes with the program only.
+fn fixed(kind: &'static str, text: &'static str) -> impl IntoResponse {
+    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=60")], text)
 }

@@ -1,8 +1,6 @@
 //! `/search`: JSON for programs, a page for browsers.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,33 +8,23 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::header::{CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Stats, Stopped};
-use futures_util::FutureExt;
-use query::{Case, Count, Query as Parsed, Select};
-use serde::{Deserialize, Serialize};
+use engine::search::{FileMatch, Line, Request, Resume, Stats};
+use query::Select;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
-use super::{Server, page};
-use crate::narrow::Narrow;
+use super::{Server, page, results, wants_page};
 use crate::print::explanation;
-
-/// Files on a page at most; more is not read, and makes a browser slow.
-const MAX_PAGE_FILES: usize = 500;
 
 /// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
 /// is sent while it is found.
 const GATHERED_BYTES: usize = 4 * 1024 * 1024;
-
-/// Batches of files that the search may be ahead of who reads them.
-const FOUND_AHEAD: usize = 2;
-
-/// Bytes of a query that is compiled where it is.
-const MAX_SHORT: usize = 256;
 
 /// A streamed answer is sent in pieces of about this many bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
@@ -48,32 +36,6 @@ const STREAMED_AHEAD: usize = 8;
 /// searching.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// What can be asked, as it stands in the address.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Asked {
-    /// The query.
-    #[serde(default)]
-    pub(crate) q: String,
-    /// Most results; 0 for all.
-    limit: Option<String>,
-    /// The same, as other search engines call it.
-    num: Option<String>,
-    /// `yes`, `no` or `auto`.
-    case: Option<String>,
-    /// A pattern for names of repositories.
-    repo: Option<String>,
-    /// A pattern for paths.
-    file: Option<String>,
-    /// A language.
-    lang: Option<String>,
-    /// How long it may take: `500ms`, `5s`, `2m`.
-    timeout: Option<String>,
-    /// `1` to be told how the query was understood, planned and run.
-    explain: Option<String>,
-    /// `json` or `html`, whatever the client accepts.
-    format: Option<String>,
-}
-
 /// The answer as it is sent.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
@@ -81,6 +43,9 @@ struct Answer<'a> {
     #[serde(flatten)]
     found: FoundJson,
     stats: StatsJson,
+    /// The cursor of what comes next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<Value>,
 }
@@ -93,16 +58,80 @@ enum FoundJson {
     Repos(Vec<String>),
 }
 
+/// A file as it is sent: what was asked of it.
 #[derive(Debug, Serialize)]
-struct FileJson {
-    repo: String,
-    path: String,
-    language: Option<String>,
+pub(crate) struct FileJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repo: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<Option<String>>,
     /// Pairs of bytes of `path`.
-    path_ranges: Vec<(usize, usize)>,
-    matches: Vec<LineJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_ranges: Option<Vec<(usize, usize)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<Vec<LineJson>>,
 }
 
+/// Which fields of a file are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    repo: bool,
+    path: bool,
+    language: bool,
+    path_ranges: bool,
+    matches: bool,
+}
+
+impl Fields {
+    /// All of them, or those that are named.
+    pub(crate) fn of(asked: &Asked) -> Result<Self, Failure> {
+        let Some(names) = asked.fields.as_deref().filter(|names| !names.is_empty()) else {
+            let (repo, path, language) = (true, true, true);
+            return Ok(Self { repo, path, language, path_ranges: true, matches: true });
+        };
+        let (repo, path, language) = (false, false, false);
+        let mut fields = Self { repo, path, language, path_ranges: false, matches: false };
+        for name in names.split(',').map(str::trim) {
+            match name {
+                "repo" => fields.repo = true,
+                "path" => fields.path = true,
+                "language" => fields.language = true,
+                "path_ranges" => fields.path_ranges = true,
+                "matches" => fields.matches = true,
+                _ => {
+                    return Err(Failure::bad_request(format!(
+                        "fields={name}: use repo, path, language, path_ranges, matches, with commas \
+                         between them"
+                    )));
+                }
+            }
+        }
+        Ok(fields)
+    }
+
+    /// A file as it is sent.
+    pub(crate) fn file(self, file: FileMatch) -> FileJson {
+        let ranges = |ranges: Vec<std::ops::Range<usize>>| {
+            ranges.into_iter().map(|range| (range.start, range.end)).collect()
+        };
+        let line = |line: Line| LineJson {
+            line: line.number,
+            text: line.text,
+            ranges: ranges(line.ranges),
+        };
+        FileJson {
+            repo: self.repo.then_some(file.repo),
+            path: self.path.then_some(file.path),
+            language: self.language.then_some(file.language),
+            path_ranges: self.path_ranges.then(|| ranges(file.path_ranges)),
+            matches: self.matches.then(|| file.lines.into_iter().map(line).collect()),
+        }
+    }
+}
+
+/// A line as it is sent; one of context only has no ranges.
 #[derive(Debug, Serialize)]
 struct LineJson {
     line: u64,
@@ -111,8 +140,9 @@ struct LineJson {
     ranges: Vec<(usize, usize)>,
 }
 
+/// What was done, as it is sent.
 #[derive(Debug, Serialize)]
-struct StatsJson {
+pub(crate) struct StatsJson {
     duration_ms: f64,
     files: usize,
     matches: usize,
@@ -144,23 +174,18 @@ pub(crate) async fn search(
     headers: HeaderMap,
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Response {
-    let wants_page = |format: Option<&str>| match format {
-        Some(format) => format == "html",
-        None => headers
-            .get(ACCEPT)
-            .and_then(|a| a.to_str().ok())
-            .is_some_and(|a| a.contains("text/html")),
-    };
     let Ok(Query(asked)) = asked else {
-        let failure = Failure::bad_request("the address cannot be read: give each parameter once");
-        return if wants_page(None) {
+        let failure = Failure::unreadable();
+        return if wants_page(&headers, None) {
             page::failed(&Asked::default(), failure)
         } else {
             failure.into_response()
         };
     };
-    let page = wants_page(asked.format.as_deref());
-    let mut response = match answer(&server, &asked, page).await {
+    let page = wants_page(&headers, asked.format.as_deref());
+    let answered =
+        if page { results::page(&server, &asked).await } else { answer(&server, &asked).await };
+    let mut response = match answered {
         Ok(response) => response,
         Err(failure) if page => page::failed(&asked, failure),
         Err(failure) => failure.into_response(),
@@ -169,33 +194,21 @@ pub(crate) async fn search(
     response
 }
 
-async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, Failure> {
+async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let turn = server.turn().await?;
+    let fields = Fields::of(asked)?;
     let mut request = compiled(asked).await?;
-    if page {
-        request.limit =
-            Some(request.limit.map_or(MAX_PAGE_FILES, |limit| limit.min(MAX_PAGE_FILES)));
-        // Nobody looks at an empty page for longer.
-        request.timeout.get_or_insert(DEFAULT_TIMEOUT);
-    }
+    request.resume = asked.cursor()?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
     let loose = server.searcher.store().is_loose();
     // When the client leaves, this is dropped, and the search with it.
     let mut search = Running::start(server, &request);
-    if page {
-        let mut shown = Vec::new();
-        while let Some(found) = search.next().await {
-            shown.extend(found.into_iter().map(page::view));
-        }
-        let stats = search.end()?;
-        return Ok(page::found(asked, &request, loose, shown, &stats));
-    }
     let (mut gathered, mut bytes) = (Vec::new(), 0);
     while let Some(found) = search.next().await {
         bytes += found.iter().map(FileMatch::size).sum::<usize>();
         gathered.extend(found);
         if bytes > GATHERED_BYTES {
-            let rest = Rest { gathered, search, turn };
+            let rest = Rest { gathered, search, turn, fields };
             return Ok(stream(asked, &request, loose, rest));
         }
     }
@@ -204,63 +217,30 @@ async fn answer(server: &Server, asked: &Asked, page: bool) -> Result<Response, 
     let found = if request.program().select == Select::Repos {
         FoundJson::Repos(gathered.into_iter().map(|file| file.repo).collect())
     } else {
-        FoundJson::Files(gathered.into_iter().map(FileJson::from).collect())
+        FoundJson::Files(gathered.into_iter().map(|file| fields.file(file)).collect())
     };
-    let stats = StatsJson::from(&stats);
     let explain = asked.explains().then(|| explanation(&request, loose));
-    Ok(Json(Answer { query: &asked.q, found, stats, explain }).into_response())
+    let next = next(&request, &stats);
+    let stats = StatsJson::from(&stats);
+    Ok(Json(Answer { query: &asked.q, found, stats, next, explain }).into_response())
 }
 
-/// The request, compiled.
-async fn compiled(asked: &Asked) -> Result<Request, Failure> {
-    // What is short is compiled in less time than it takes to wake another thread. A large pattern would
-    // keep others waiting here, and a short one is large when it repeats something many times.
-    let short = asked.q.len() <= MAX_SHORT && !asked.q.contains('{');
-    if short && [&asked.repo, &asked.file].iter().all(|pattern| pattern.is_none()) {
-        return request(asked);
-    }
-    let asking = asked.clone();
-    let compiled = tokio::task::spawn_blocking(move || request(&asking)).await;
-    compiled.expect("compiling does not panic")
+/// `/explain`: how a query is understood and planned, without searching.
+pub(crate) async fn explain(
+    State(server): State<Server>,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Ok(Query(asked)) = asked else { return Err(Failure::unreadable()) };
+    let request = compiled(&asked).await?;
+    Ok(Json(explanation(&request, server.searcher.store().is_loose())).into_response())
 }
 
-/// A search whose results are taken one batch after another. It goes on only while they are waited for,
-/// and ends when this is dropped.
-struct Running {
-    search: Pin<Box<dyn Future<Output = Ended> + Send>>,
-    files: mpsc::Receiver<Vec<FileMatch>>,
-    ended: Option<Ended>,
-}
-
-type Ended = Result<Stats, Failure>;
-
-impl Running {
-    fn start(server: &Server, request: &Arc<Request>) -> Self {
-        let (found, files) = mpsc::channel(FOUND_AHEAD);
-        let (searcher, request) = (Arc::clone(&server.searcher), Arc::clone(request));
-        let search = async move {
-            let search = AssertUnwindSafe(searcher.search(&request, found)).catch_unwind();
-            search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
-        };
-        Self { search: Box::pin(search), files, ended: None }
-    }
-
-    /// The next files; none at the end.
-    async fn next(&mut self) -> Option<Vec<FileMatch>> {
-        while self.ended.is_none() {
-            tokio::select! {
-                biased;
-                ended = &mut self.search => self.ended = Some(ended),
-                Some(files) = self.files.recv() => return Some(files),
-            }
-        }
-        self.files.recv().await
-    }
-
-    /// What the search ended with, when there is no more to come.
-    fn end(self) -> Ended {
-        self.ended.unwrap_or_else(|| Err(Failure::broke_off()))
-    }
+/// The cursor of what comes after an answer, if it ended at its limit.
+pub(crate) fn next(request: &Request, stats: &Stats) -> Option<String> {
+    let before = request.resume.map_or(0, |resume| resume.results);
+    let results = before + stats.files;
+    let resume = Resume { epoch: stats.epoch, order: stats.order, results };
+    stats.ended_at_limit().then(|| Cursor { resume, shown: 0 }.to_string())
 }
 
 /// An answer that has become too large to be gathered.
@@ -268,6 +248,7 @@ struct Rest {
     gathered: Vec<FileMatch>,
     search: Running,
     turn: OwnedSemaphorePermit,
+    fields: Fields,
 }
 
 /// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
@@ -277,7 +258,7 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
     let client = send.clone();
     let (q, explains, request) = (asked.q.clone(), asked.explains(), Arc::clone(request));
     let work = async move {
-        let Rest { gathered, mut search, turn: _turn } = rest;
+        let Rest { gathered, mut search, turn: _turn, fields } = rest;
         let repos = request.program().select == Select::Repos;
         let mut text =
             format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" })
@@ -292,7 +273,7 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
                 let written = if repos {
                     serde_json::to_writer(&mut text, &file.repo)
                 } else {
-                    serde_json::to_writer(&mut text, &FileJson::from(file))
+                    serde_json::to_writer(&mut text, &fields.file(file))
                 };
                 written.expect("texts and numbers can be written to memory");
                 if text.len() >= STREAMED_BYTES {
@@ -306,16 +287,19 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
             }
             found = search.next().await;
         }
-        let stats = match search.end() {
-            Ok(stats) => json!(StatsJson::from(&stats)),
-            Err(failure) => json!({ "complete": false, "stopped_because": failure.body.code }),
+        let (stats, next) = match search.end() {
+            Ok(stats) => (json!(StatsJson::from(&stats)), next(&request, &stats)),
+            Err(failure) => {
+                (json!({ "complete": false, "stopped_because": failure.body.code }), None)
+            }
         };
+        let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
         let explain = if explains {
             format!(",\"explain\":{}", explanation(&request, loose))
         } else {
             String::new()
         };
-        text.extend(format!("],\"stats\":{stats}{explain}}}").into_bytes());
+        text.extend(format!("],\"stats\":{stats}{next}{explain}}}").into_bytes());
         let end = send.send(text);
         let _ = tokio::time::timeout(STALLED, end).await;
     };
@@ -331,73 +315,6 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
         Some((Ok::<_, std::convert::Infallible>(piece), receive))
     });
     ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
-}
-
-impl Asked {
-    pub(crate) fn explains(&self) -> bool {
-        self.explain.as_deref().is_some_and(|value| !matches!(value, "" | "0" | "no" | "false"))
-    }
-}
-
-fn request(asked: &Asked) -> Result<Request, Failure> {
-    if let Some(format) = asked.format.as_deref().filter(|f| !matches!(*f, "json" | "html")) {
-        return Err(Failure::bad_request(format!("format={format}: use json or html")));
-    }
-    if asked.q.trim().is_empty() {
-        return Err(Failure::bad_request("nothing to search for: give a query in q="));
-    }
-    let case = match asked.case.as_deref() {
-        None | Some("auto") => Case::Smart,
-        Some("yes") => Case::Sensitive,
-        Some("no") => Case::Insensitive,
-        Some(other) => {
-            return Err(Failure::bad_request(format!("case={other}: use yes, no or auto")));
-        }
-    };
-    let mut query = Parsed::parse(&asked.q, case)?;
-    let given = |value: &Option<String>| -> Vec<String> {
-        value.iter().filter(|text| !text.is_empty()).cloned().collect()
-    };
-    let (repos, files, languages) = (given(&asked.repo), given(&asked.file), given(&asked.lang));
-    // What the query itself says goes before what is said beside it.
-    let limit = asked.limit.as_deref().or(asked.num.as_deref()).filter(|text| !text.is_empty());
-    if let (Some(text), None) = (limit, query.count) {
-        let limit: usize = text.parse().map_err(|_| {
-            Failure::bad_request(format!("limit={text}: use a number of files, 0 for all"))
-        })?;
-        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
-    }
-    if let (Some(text), None) = (asked.timeout.as_deref().filter(|t| !t.is_empty()), query.timeout)
-    {
-        let timeout = query::duration(text)
-            .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?;
-        query.timeout = Some(timeout);
-    }
-    let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
-    let query = narrow
-        .apply(query)
-        .map_err(|(kind, why)| Failure::bad_request(format!("{kind}=: {why}")))?;
-    let mut request = Request::new(&query)?;
-    request.skipped = true;
-    Ok(request)
-}
-
-/// Why an answer is not complete, as a word for programs and a sentence for people.
-pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
-    match &stats.stopped {
-        None => None,
-        Some(Stopped::Limit) => Some((
-            "limit",
-            format!("stopped at the limit of {} results; there are more", stats.files),
-        )),
-        Some(Stopped::Timeout(timeout)) => {
-            Some(("timeout", format!("stopped after {timeout:?}; there may be more")))
-        }
-        Some(Stopped::Shards(_)) => Some((
-            "shard_error",
-            "some shards could not be searched; the server's log says why".to_owned(),
-        )),
-    }
 }
 
 impl From<&Stats> for StatsJson {
@@ -429,21 +346,4 @@ impl From<&Stats> for StatsJson {
 
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
-}
-
-impl From<FileMatch> for FileJson {
-    fn from(file: FileMatch) -> Self {
-        let line = |line: Line| LineJson {
-            line: line.number,
-            text: line.text,
-            ranges: line.ranges.into_iter().map(|r| (r.start, r.end)).collect(),
-        };
-        Self {
-            repo: file.repo,
-            path: file.path,
-            language: file.language,
-            path_ranges: file.path_ranges.into_iter().map(|r| (r.start, r.end)).collect(),
-            matches: file.lines.into_iter().map(line).collect(),
-        }
-    }
 }

@@ -7,8 +7,6 @@
 mod find;
 mod tree;
 
-use store::BlobId;
-
 pub use find::{Finding, Near};
 pub use tree::{Child, Counted, Entry, RepoTree, Tree};
 
@@ -40,7 +38,7 @@ impl Searcher {
         let tree = self.tree().await?;
         let Some((shard, entry)) = tree.place(repo, path) else { return Ok(None) };
         let (blob, bytes) = (entry.blob, entry.bytes);
-        let text = self.text(shard, blob, bytes).await?;
+        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
         let hash = self.store().hash(shard.id, blob).await?;
         Ok(Some(Document {
             repo: repo.to_owned(),
@@ -50,21 +48,5 @@ impl Searcher {
             same: tree.same(shard.id, blob, (repo, path), MAX_SAME),
             hash,
         }))
-    }
-
-    /// The text of a blob, from memory or from the database.
-    async fn text(
-        &self,
-        shard: &store::Shard,
-        blob: BlobId,
-        bytes: usize,
-    ) -> Result<String, store::Error> {
-        if let Some(text) = self.kept_text(shard, blob, bytes) {
-            return Ok(text);
-        }
-        let mut lease = self.store().lease().await?;
-        let chunks = lease.blobs(shard.id, &[blob]).await?;
-        lease.done();
-        Ok(chunks.into_iter().map(|chunk| chunk.contents).collect())
     }
 }

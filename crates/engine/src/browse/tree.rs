@@ -17,6 +17,8 @@ pub struct Tree {
     files: Vec<(u16, u32)>,
     /// By name.
     repos: Vec<RepoTree>,
+    /// The most frequent first.
+    languages: Vec<(String, usize)>,
 }
 
 /// A repository in a tree.
@@ -97,7 +99,16 @@ impl Tree {
                 }
             })
             .collect();
-        Self { files, repos, shards, catalog }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for file in &files {
+            if let Some(language) = entry(*file).language {
+                *counts.entry(language).or_default() += 1;
+            }
+        }
+        let mut languages: Vec<(String, usize)> =
+            counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        Self { files, repos, languages, shards, catalog }
     }
 
     /// The state that it is of.
@@ -122,6 +133,11 @@ impl Tree {
     /// The repositories, by name.
     pub fn repos(&self) -> &[RepoTree] {
         &self.repos
+    }
+
+    /// The languages of all files, and how many are in each, the most frequent first.
+    pub fn all_languages(&self) -> &[(String, usize)] {
+        &self.languages
     }
 
     /// A repository.

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
-use store::{BlobId, Catalog, Epoch, RepoId, Shard, Store};
+use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
@@ -83,6 +83,8 @@ pub struct Resume {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMatch {
     repo_id: RepoId,
+    /// Its contents.
+    place: (ShardId, BlobId),
     /// The name of its repository.
     pub repo: String,
     /// Its path in the repository.
@@ -407,6 +409,16 @@ impl Searcher {
         current
     }
 
+    /// A state of the index that was searched a moment ago, or else the newest.
+    pub(crate) async fn state(&self, epoch: Epoch) -> Result<Arc<Catalog>, store::Error> {
+        let catalog = self.catalog().await?;
+        Ok(if catalog.epoch == epoch {
+            catalog
+        } else {
+            self.earlier.find(epoch).unwrap_or(catalog)
+        })
+    }
+
     /// All files of the newest state of the index. Made when it is first asked for, and kept.
     pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
         let catalog = self.catalog().await?;
@@ -428,6 +440,11 @@ impl Searcher {
         let tree = work.await.expect("putting files in order does not panic");
         *kept = Some(Arc::clone(&tree));
         Ok(tree)
+    }
+
+    /// Bytes of compressed text in memory, and how many there may be.
+    pub fn memory(&self) -> (u64, u64) {
+        self.resident.as_ref().map_or((0, 0), |resident| resident.texts.fill())
     }
 
     /// The text of a blob, if it is in memory.

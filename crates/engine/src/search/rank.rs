@@ -23,6 +23,9 @@ const WORD_START: f32 = 8.0;
 /// Different things matched in one line.
 const TOGETHER: f32 = 20.0;
 
+/// What a line is worth that is a comment.
+const COMMENT: f32 = 0.4;
+
 /// For a single matching line; more of them count for less.
 const FEW: f32 = 10.0;
 
@@ -145,7 +148,16 @@ fn score_line(line: &Line) -> f32 {
     if all.any(|other| Some(other) != first) {
         best += TOGETHER;
     }
-    best
+    if is_comment(text) { best * COMMENT } else { best }
+}
+
+/// Whether a line looks like a comment, in most languages.
+fn is_comment(text: &str) -> bool {
+    let text = text.trim_start();
+    let directive = ["#define", "#include", "#if", "#[", "#!["];
+    let marks = ["//", "/*", "* ", "#", "--", ";;", "<!--", "%%"];
+    marks.iter().any(|mark| text.starts_with(mark))
+        && !directive.iter().any(|d| text.starts_with(d))
 }
 
 /// Whether a line looks as if it defined what matched, in any language.
@@ -219,7 +231,7 @@ fn standing(path: &str) -> f32 {
 #[cfg(test)]
 mod tests {
     use query::{Case, Pattern};
-    use store::RepoId;
+    use store::{BlobId, RepoId, ShardId};
 
     use super::*;
 
@@ -235,6 +247,7 @@ mod tests {
         };
         FileMatch {
             repo_id: RepoId(1),
+            place: (ShardId(0), BlobId(0)),
             repo: "r".to_owned(),
             path: path.to_owned(),
             path_ranges: matcher.ranges(path),
@@ -278,6 +291,7 @@ mod tests {
         check("open_file", &["a.c: void *open_file(int x)", "a.c: \treturn open_file(1);"]);
         check("Limit", &["a.c: #define Limit 100", "a.c: x < Limit"]);
         check("Point", &["a.rs: pub struct Point {", "a.rs: let p: Point = x;", "a.rs: Points"]);
+        check("Open", &["a.go: x := Open(path)", "a.go: // func Open is not here"]);
         check(r"func \w+", &["a.go: func main() {", "a.go: // func main"]);
         check("(foo|bar)", &["a.go: foo(bar)", "a.go: foo() | bar()"]);
     }

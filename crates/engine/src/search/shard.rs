@@ -692,6 +692,7 @@ impl ShardSearch {
         let repo = self.catalog.repos.get(&open.file.repo);
         Some(FileMatch {
             repo_id: open.file.repo,
+            place: (self.target.shard.id, open.file.blob),
             repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
             path: open.file.path,
             path_ranges: apart(path_ranges),

@@ -43,6 +43,13 @@ pub struct Stats {
     pub order: u64,
 }
 
+impl Stats {
+    /// Whether there is more, and only the limit was in its way.
+    pub fn ended_at_limit(&self) -> bool {
+        self.stopped == Some(Stopped::Limit)
+    }
+}
+
 /// Why an answer is not all there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {

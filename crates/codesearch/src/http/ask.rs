@@ -1,0 +1,267 @@
+//! What a client asks, from its parameters to a search that runs.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use engine::search::{FileMatch, Request, Resume, Stats, Stopped};
+use futures_util::FutureExt;
+use query::{Case, Count, Query as Parsed};
+use serde::Deserialize;
+use store::Epoch;
+use tokio::sync::mpsc;
+
+use super::Server;
+use super::error::Failure;
+use super::metrics::Counted;
+use crate::narrow::Narrow;
+
+/// Batches of files that the search may be ahead of who reads them.
+const FOUND_AHEAD: usize = 2;
+
+/// Bytes of a query that is compiled where it is.
+const MAX_SHORT: usize = 256;
+
+/// Lines of context on either side, at most.
+const MAX_CONTEXT: usize = 100;
+
+/// What can be asked, as it stands in the address.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    /// The query.
+    #[serde(default)]
+    pub(crate) q: String,
+    /// Most results; 0 for all.
+    pub(crate) limit: Option<String>,
+    /// The same, as other search engines call it.
+    pub(crate) num: Option<String>,
+    /// `yes`, `no` or `auto`.
+    pub(crate) case: Option<String>,
+    /// A pattern for names of repositories.
+    pub(crate) repo: Option<String>,
+    /// A pattern for paths.
+    pub(crate) file: Option<String>,
+    /// A language.
+    pub(crate) lang: Option<String>,
+    /// How long it may take: `500ms`, `5s`, `2m`.
+    pub(crate) timeout: Option<String>,
+    /// `1` to be told how the query was understood, planned and run.
+    pub(crate) explain: Option<String>,
+    /// `json` or `html`, whatever the client accepts.
+    pub(crate) format: Option<String>,
+    /// Lines to show around each match: `2`, or `1,3` for before and after.
+    pub(crate) context: Option<String>,
+    /// Where to go on: what an answer gave as `next`.
+    pub(crate) cursor: Option<String>,
+    /// Which fields of a file to send, with commas between them.
+    pub(crate) fields: Option<String>,
+    /// The order of a page: `relevance`, `path` or `repo`.
+    pub(crate) sort: Option<String>,
+    /// `1` for a page that is sent when all of it is there.
+    pub(crate) wait: Option<String>,
+}
+
+/// Where an answer ended. As text it says nothing to clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    /// Where the search goes on.
+    pub(crate) resume: Resume,
+    /// Of what it then finds, in order, how many were shown.
+    pub(crate) shown: usize,
+}
+
+impl Cursor {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let mut number = |radix| u64::from_str_radix(parts.next()?, radix).ok();
+        let (epoch, order) = (number(10)?, number(16)?);
+        let (results, shown) = (number(10)?, number(10)?);
+        let epoch = Epoch(i32::try_from(epoch).ok()?);
+        let resume = Resume { epoch, order, results: usize::try_from(results).ok()? };
+        parts.next().is_none().then_some(Self { resume, shown: usize::try_from(shown).ok()? })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Resume { epoch, order, results } = self.resume;
+        write!(f, "{}-{order:x}-{results}-{}", epoch.0, self.shown)
+    }
+}
+
+impl Asked {
+    /// Where to go on, if not at the beginning.
+    pub(crate) fn cursor(&self) -> Result<Option<Cursor>, Failure> {
+        let text = self.cursor.as_deref().filter(|text| !text.is_empty());
+        let wrong = || Failure::bad_request("cursor: give what an answer gave as next, unchanged");
+        text.map(|text| Cursor::parse(text).ok_or_else(wrong)).transpose()
+    }
+
+    pub(crate) fn explains(&self) -> bool {
+        self.explain.as_deref().is_some_and(|value| !matches!(value, "" | "0" | "no" | "false"))
+    }
+}
+
+/// The request, compiled.
+pub(crate) async fn compiled(asked: &Asked) -> Result<Request, Failure> {
+    compiled_for(asked, None).await
+}
+
+/// The same, for so many results unless it is said how many.
+pub(crate) async fn compiled_for(asked: &Asked, count: Option<Count>) -> Result<Request, Failure> {
+    // What is short is compiled in less time than it takes to wake another thread. A large pattern would
+    // keep others waiting here, and a short one is large when it repeats something many times.
+    let short = asked.q.len() <= MAX_SHORT && !asked.q.contains('{');
+    if short && [&asked.repo, &asked.file].iter().all(|pattern| pattern.is_none()) {
+        return request(asked, count);
+    }
+    let asking = asked.clone();
+    let compiled = tokio::task::spawn_blocking(move || request(&asking, count)).await;
+    compiled.expect("compiling does not panic")
+}
+
+/// A search whose results are taken one batch after another. It goes on only while they are waited for,
+/// and ends when this is dropped.
+pub(crate) struct Running {
+    search: Pin<Box<dyn Future<Output = Ended> + Send>>,
+    files: mpsc::Receiver<Vec<FileMatch>>,
+    ended: Option<Ended>,
+    counted: Counted,
+}
+
+pub(crate) type Ended = Result<Stats, Failure>;
+
+impl Running {
+    pub(crate) fn start(server: &Server, request: &Arc<Request>) -> Self {
+        let (found, files) = mpsc::channel(FOUND_AHEAD);
+        let (searcher, request) = (Arc::clone(&server.searcher), Arc::clone(request));
+        let search = async move {
+            let search = AssertUnwindSafe(searcher.search(&request, found)).catch_unwind();
+            search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
+        };
+        let counted = server.metrics.begin();
+        Self { search: Box::pin(search), files, ended: None, counted }
+    }
+
+    /// The next files; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Vec<FileMatch>> {
+        while self.ended.is_none() {
+            tokio::select! {
+                biased;
+                ended = &mut self.search => {
+                    self.counted.end(&ended);
+                    self.ended = Some(ended);
+                }
+                Some(files) = self.files.recv() => return Some(files),
+            }
+        }
+        self.files.recv().await
+    }
+
+    /// What the search ended with, when there is no more to come.
+    pub(crate) fn end(self) -> Ended {
+        self.ended.unwrap_or_else(|| Err(Failure::broke_off()))
+    }
+}
+
+fn request(asked: &Asked, usual: Option<Count>) -> Result<Request, Failure> {
+    if let Some(format) = asked.format.as_deref().filter(|f| !matches!(*f, "json" | "html")) {
+        return Err(Failure::bad_request(format!("format={format}: use json or html")));
+    }
+    if asked.q.trim().is_empty() {
+        return Err(Failure::bad_request("nothing to search for: give a query in q="));
+    }
+    let case = match asked.case.as_deref() {
+        None | Some("auto") => Case::Smart,
+        Some("yes") => Case::Sensitive,
+        Some("no") => Case::Insensitive,
+        Some(other) => {
+            return Err(Failure::bad_request(format!("case={other}: use yes, no or auto")));
+        }
+    };
+    let mut query = Parsed::parse(&asked.q, case)?;
+    let given = |value: &Option<String>| -> Vec<String> {
+        value.iter().filter(|text| !text.is_empty()).cloned().collect()
+    };
+    let (repos, files, languages) = (given(&asked.repo), given(&asked.file), given(&asked.lang));
+    // What the query itself says goes before what is said beside it.
+    let limit = asked.limit.as_deref().or(asked.num.as_deref()).filter(|text| !text.is_empty());
+    if let (Some(text), None) = (limit, query.count) {
+        let limit: usize = text.parse().map_err(|_| {
+            Failure::bad_request(format!("limit={text}: use a number of files, 0 for all"))
+        })?;
+        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+    }
+    query.count = query.count.or(usual);
+    if let (Some(text), None) = (asked.timeout.as_deref().filter(|t| !t.is_empty()), query.timeout)
+    {
+        let timeout = query::duration(text)
+            .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?;
+        query.timeout = Some(timeout);
+    }
+    let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
+    let query = narrow
+        .apply(query)
+        .map_err(|(kind, why)| Failure::bad_request(format!("{kind}=: {why}")))?;
+    let mut request = Request::new(&query)?;
+    request.skipped = true;
+    if let Some(text) = asked.context.as_deref().filter(|text| !text.is_empty()) {
+        request.context = context(text).ok_or_else(|| {
+            Failure::bad_request(format!(
+                "context={text}: use a number of lines up to {MAX_CONTEXT}, or two with a comma"
+            ))
+        })?;
+    }
+    Ok(request)
+}
+
+/// `2`, or `1,3`.
+fn context(text: &str) -> Option<(usize, usize)> {
+    let lines = |text: &str| text.trim().parse().ok().filter(|lines| *lines <= MAX_CONTEXT);
+    match text.split_once(',') {
+        Some((before, after)) => Some((lines(before)?, lines(after)?)),
+        None => lines(text).map(|lines| (lines, lines)),
+    }
+}
+
+/// Why an answer is not complete, as a word for programs and a sentence for people.
+pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
+    match &stats.stopped {
+        None => None,
+        Some(Stopped::Limit) => Some((
+            "limit",
+            format!("stopped at the limit of {} results; there are more", stats.files),
+        )),
+        Some(Stopped::Timeout(timeout)) => {
+            Some(("timeout", format!("stopped after {timeout:?}; there may be more")))
+        }
+        Some(Stopped::Shards(_)) => Some((
+            "shard_error",
+            "some shards could not be searched; the server's log says why".to_owned(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_was() {
+        let resume = Resume { epoch: Epoch(7), order: u64::MAX, results: 1000 };
+        let cursor = Cursor { resume, shown: 50 };
+        assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
+        for wrong in ["", "1", "1-2-3", "1-2-3-4-5", "x-2-3-4", "1-2--4", "99999999999-2-3-4"] {
+            assert_eq!(Cursor::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn context_is_one_number_or_two() {
+        assert_eq!(context("2"), Some((2, 2)));
+        assert_eq!(context("0, 3"), Some((0, 3)));
+        for wrong in ["x", "1,2,3", "-1", "1000", ","] {
+            assert_eq!(context(wrong), None, "{wrong}");
+        }
+    }
+}

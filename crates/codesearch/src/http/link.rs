@@ -1,0 +1,60 @@
+//! Addresses of pages. Names of repositories and paths hold slashes, so both are parameters.
+
+use std::fmt::Write as _;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What may stand in a parameter as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b'@');
+
+/// An address with parameters; those that are empty are left out.
+pub(crate) fn to(page: &str, parameters: &[(&str, &str)]) -> String {
+    let mut address = page.to_owned();
+    let given = parameters.iter().filter(|(_, value)| !value.is_empty());
+    for (i, (name, value)) in given.enumerate() {
+        let mark = if i == 0 { '?' } else { '&' };
+        // Writing to a text does not fail.
+        let _ = write!(address, "{mark}{name}={}", utf8_percent_encode(value, PLAIN));
+    }
+    address
+}
+
+/// The page of a file, with what a query matches in it, at a line.
+pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String {
+    let mut address = to("/file", &[("repo", repo), ("path", path), ("q", q)]);
+    if let Some(line) = line {
+        let _ = write!(address, "#L{line}");
+    }
+    address
+}
+
+/// All matching lines of a file.
+pub(crate) fn lines(repo: &str, path: &str, q: &str) -> String {
+    to("/search/lines", &[("repo", repo), ("path", path), ("q", q)])
+}
+
+/// The page of a folder of a repository.
+pub(crate) fn folder(repo: &str, folder: &str) -> String {
+    to("/repos", &[("repo", repo), ("path", folder)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_in_an_address_is_encoded() {
+        assert_eq!(
+            file("h/r", "a b/c&d#e?.rs", "x+y \"<", Some(3)),
+            "/file?repo=h/r&path=a%20b/c%26d%23e%3F.rs&q=x%2By%20%22%3C#L3"
+        );
+        assert_eq!(folder("h/r", ""), "/repos?repo=h/r");
+    }
+}

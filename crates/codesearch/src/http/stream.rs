@@ -1,0 +1,145 @@
+//! `/search/stream`: results while they are found, as server-sent events
+//! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+//!
+//! Events are `files`, as often as some were found, `progress` now and then, and at the end `done` or
+//! `error`. With `format=html` they hold pieces of the page instead of JSON.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use query::Select;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::Server;
+use super::ask::{Asked, Running, compiled};
+use super::error::Failure;
+use super::results::{Search, grouped};
+use super::search::{Fields, StatsJson, next};
+
+/// How often something is told while nothing else is.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Events that a search may be ahead of its client.
+const AHEAD: usize = 8;
+
+/// How long a client may take for the next event before it is taken to have gone.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// The client, as the search sees it.
+struct Client(mpsc::Sender<Event>);
+
+impl Client {
+    /// Tells something; false if nobody listens any longer.
+    async fn tell(&self, name: &str, data: &serde_json::Value) -> bool {
+        let event = Event::default().event(name).data(data.to_string());
+        matches!(tokio::time::timeout(STALLED, self.0.send(event)).await, Ok(Ok(())))
+    }
+}
+
+/// Answers a search while it runs.
+pub(crate) async fn stream(
+    State(server): State<Server>,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Response {
+    let (send, receive) = mpsc::channel(AHEAD);
+    let gone = send.clone();
+    let work = async move {
+        let client = Client(send);
+        let done = match asked {
+            Err(_) => Err(Failure::unreadable()),
+            Ok(Query(asked)) if asked.format.as_deref() == Some("html") => {
+                pieces(&server, &asked, &client).await
+            }
+            Ok(Query(asked)) => files(&server, &asked, &client).await,
+        };
+        if let Err(failure) = done {
+            client.tell("error", &json!({ "error": failure.body })).await;
+        }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = work => {}
+            // The search is dropped, and with it what runs in the database.
+            () = gone.closed() => {}
+        }
+    });
+    let events = futures_util::stream::unfold(receive, async |mut receive| {
+        let event = receive.recv().await?;
+        Some((Ok::<_, Infallible>(event), receive))
+    });
+    let mut response = Sse::new(events).into_response();
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The events for programs.
+async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Failure> {
+    let _turn = server.turn().await?;
+    let begun = Instant::now();
+    let fields = Fields::of(asked)?;
+    let mut request = compiled(asked).await?;
+    request.resume = asked.cursor()?.map(|cursor| cursor.resume);
+    let request = Arc::new(request);
+    let mut search = Running::start(server, &request);
+    let mut count = 0;
+    loop {
+        let found = match tokio::time::timeout(TICK, search.next()).await {
+            Ok(Some(found)) => found,
+            Ok(None) => break,
+            Err(_) => {
+                let ms = begun.elapsed().as_millis() as u64;
+                if !client.tell("progress", &json!({ "files": count, "elapsed_ms": ms })).await {
+                    return Ok(());
+                }
+                continue;
+            }
+        };
+        count += found.len();
+        let data = if request.program().select == Select::Repos {
+            json!({ "repos": found.into_iter().map(|file| file.repo).collect::<Vec<_>>() })
+        } else {
+            let files: Vec<_> = found.into_iter().map(|file| fields.file(file)).collect();
+            json!({ "files": files })
+        };
+        if !client.tell("files", &data).await {
+            return Ok(());
+        }
+    }
+    let stats = search.end()?;
+    let next = next(&request, &stats);
+    client.tell("done", &json!({ "stats": StatsJson::from(&stats), "next": next })).await;
+    Ok(())
+}
+
+/// The events for our own page: the first files as soon as there are some, and then all in order.
+async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), Failure> {
+    let _turn = server.turn().await?;
+    let mut search = Search::start(server, asked).await?;
+    let mut shown = 0;
+    while !search.go_on(Some(Instant::now() + TICK)).await {
+        let found = search.found();
+        // What is shown stays until the end: a page that changes under the eye cannot be read.
+        if shown == 0 && found > 0 {
+            shown = found;
+            let html = search.so_far(&asked.q).await;
+            if !client.tell("files", &json!({ "html": html })).await {
+                return Ok(());
+            }
+        }
+        let text = format!("searching: {} files so far", grouped(found));
+        if !client.tell("progress", &json!({ "files": found, "text": text })).await {
+            return Ok(());
+        }
+    }
+    let results = search.end(server, asked).await?;
+    client.tell("done", &json!({ "html": results.html() })).await;
+    Ok(())
+}

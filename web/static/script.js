@@ -1,0 +1,350 @@
+// What the pages do beyond showing: nothing here is needed to search, read or find.
+"use strict";
+
+const one = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const box = one("#q");
+
+// --- theme: the system's, light or dark -------------------------------------
+
+const THEMES = ["", "light", "dark"];
+const kept = {
+  get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
+  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
+};
+const theme = one("#theme");
+function dress(name) {
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+  theme.textContent = `Theme: ${name || "system"}`;
+  theme.hidden = false;
+}
+dress(kept.get("theme") || "");
+theme.addEventListener("click", () => {
+  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "") + 1) % THEMES.length];
+  kept.set("theme", next);
+  dress(next);
+});
+
+// --- results while they are found -------------------------------------------
+
+const results = one("#results[data-stream]");
+if (results) {
+  const source = new EventSource(results.dataset.stream);
+  let rest = null;
+  const show = (html) => { results.innerHTML = html; expandable(); };
+  const say = (text) => { const place = one(".truth p", results); if (place) place.textContent = text; };
+  source.addEventListener("files", (event) => {
+    const found = document.createElement("div");
+    found.className = "found";
+    found.innerHTML = JSON.parse(event.data).html;
+    results.append(found);
+  });
+  source.addEventListener("progress", (event) => say(JSON.parse(event.data).text));
+  source.addEventListener("done", (event) => {
+    source.close();
+    const html = JSON.parse(event.data).html;
+    // What somebody reads is not pulled from under the eyes.
+    if (window.scrollY < 40 && !results.contains(document.activeElement)) return show(html);
+    rest = document.createElement("button");
+    rest.textContent = "All results are here: show them in order";
+    rest.addEventListener("click", () => { show(html); window.scrollTo(0, 0); });
+    results.prepend(rest);
+    say("the search has ended");
+  });
+  source.addEventListener("error", (event) => {
+    source.close();
+    const told = event.data ? JSON.parse(event.data).error.message
+      : "the server does not answer; reload the page to search again";
+    const section = document.createElement("section");
+    section.className = "error";
+    section.setAttribute("role", "alert");
+    section.append(Object.assign(document.createElement("p"), { textContent: told }));
+    results.prepend(section);
+    say("the search has ended early");
+  });
+}
+
+// --- all matching lines of a file -------------------------------------------
+
+function expandable() {
+  for (const link of all("a[data-more]")) {
+    link.addEventListener("click", async (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      const file = link.closest(".file");
+      const answer = await fetch(link.dataset.more).catch(() => null);
+      if (!answer || !answer.ok) { location.href = link.href; return; }
+      const lines = document.createElement("div");
+      lines.innerHTML = await answer.text();
+      link.closest(".more").remove();
+      one(".lines", file).replaceWith(...lines.childNodes);
+      one("h2 a", file).focus();
+    });
+  }
+}
+expandable();
+
+// --- switches that write the query ------------------------------------------
+
+const switches = one(".switches");
+const bare = (text) => text.replace(/\s+/g, " ").trim();
+// The query without the fields that stand before and behind the terms.
+function terms(text) {
+  const field = /^-?[a-z]+:(?:"(?:\\.|[^"\\])*"|\S*)$/;
+  const words = text.match(/-?lit:"(?:\\.|[^"\\])*"|-?[a-z]+:"(?:\\.|[^"\\])*"|"(?:\\.|[^"\\])*"|\/(?:\\.|[^/\\])*\/(?=\s|$)|\S+/g) || [];
+  const is_field = (word) => field.test(word) && !/^lit:/.test(word);
+  return { terms: words.filter((word) => !is_field(word)), fields: words.filter(is_field) };
+}
+const quoted = (text) => `lit:"${text.replace(/[\\"]/g, "\\$&")}"`;
+const state = {
+  case: (text) => /(^|\s)case:yes(\s|$)/.test(text),
+  word: (text) => /^(\/\\b.*\\b\/|\\b\S*\\b)$/.test(terms(text).terms.join(" ")),
+  regex: (text) => !/^lit:/.test(terms(text).terms.join(" ")),
+};
+const change = {
+  case: (text, on) => on ? bare(text.replace(/(^|\s)case:yes(?=\s|$)/, " ")) : bare(`${text} case:yes`),
+  word: (text, on) => {
+    const { terms: found, fields } = terms(text);
+    const joined = found.join(" ");
+    const inner = on ? joined.replace(/^\/?\\b(?:\(\?:)?|\)?\\b\/?$/g, "") : joined;
+    return bare([on ? inner : (/\s/.test(inner) ? `/\\b(?:${inner})\\b/` : `\\b${inner}\\b`), ...fields].join(" "));
+  },
+  regex: (text, on) => {
+    const { terms: found, fields } = terms(text);
+    const joined = found.join(" ");
+    const plain = joined.replace(/^lit:"?|"$/g, "").replace(/\\([\\"])/g, "$1");
+    return bare([on ? quoted(joined) : plain, ...fields].join(" "));
+  },
+};
+function press() {
+  for (const button of all("button", switches)) {
+    button.setAttribute("aria-pressed", state[button.dataset.switch](box.value));
+  }
+}
+if (switches) {
+  switches.hidden = false;
+  press();
+  box.addEventListener("input", press);
+  for (const button of all("button", switches)) {
+    const name = button.dataset.switch;
+    const flip = () => {
+      box.value = change[name](box.value, state[name](box.value));
+      press();
+      box.focus();
+    };
+    button.addEventListener("click", flip);
+    document.addEventListener("keydown", (event) => {
+      if (event.altKey && event.code === `Key${name[0].toUpperCase()}`) { event.preventDefault(); flip(); }
+    });
+  }
+}
+
+// --- help while typing, and what was asked before ---------------------------
+
+const list = one("#suggestions");
+const HISTORY = 50;
+const history_of = () => { try { return JSON.parse(kept.get("history")) || []; } catch { return []; } };
+const asked = new URLSearchParams(location.search).get("q");
+if (asked && location.pathname === "/search") {
+  kept.set("history", JSON.stringify([asked, ...history_of().filter((q) => q !== asked)].slice(0, HISTORY)));
+}
+let chosen = -1;
+let turn = 0;
+box.setAttribute("role", "combobox");
+box.setAttribute("aria-controls", "suggestions");
+box.setAttribute("aria-expanded", "false");
+box.setAttribute("aria-autocomplete", "list");
+
+function close_list() {
+  list.hidden = true;
+  chosen = -1;
+  box.setAttribute("aria-expanded", "false");
+  box.removeAttribute("aria-activedescendant");
+}
+function offer(items) {
+  list.replaceChildren(...items.map(({ label, note, take }, at) => {
+    const item = document.createElement("li");
+    item.id = `suggestion${at}`;
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", "false");
+    item.append(label, Object.assign(document.createElement("small"), { textContent: note || "" }));
+    item.addEventListener("mousedown", (event) => { event.preventDefault(); take(); });
+    return item;
+  }));
+  list.items = items;
+  list.hidden = items.length === 0;
+  chosen = -1;
+  box.setAttribute("aria-expanded", String(!list.hidden));
+  box.removeAttribute("aria-activedescendant");
+}
+function choose(at) {
+  const rows = all("li", list);
+  chosen = (at + rows.length) % rows.length;
+  rows.forEach((row, i) => row.setAttribute("aria-selected", String(i === chosen)));
+  rows[chosen].scrollIntoView({ block: "nearest" });
+  box.setAttribute("aria-activedescendant", rows[chosen].id);
+}
+async function suggest() {
+  const mine = ++turn;
+  const at = box.selectionStart;
+  const before = box.value.slice(0, at);
+  const word = (before.match(/-?[a-z]+:"[^"]*$|\S+$/) || [""])[0];
+  if (!box.value) {
+    return offer(history_of().slice(0, 8).map((q) => ({ label: q, note: "asked before", take: () => { box.value = q; close_list(); box.form.requestSubmit(); } })));
+  }
+  if (word.length < 1) return close_list();
+  const answer = await fetch(`/suggest?word=${encodeURIComponent(word)}`).catch(() => null);
+  if (mine !== turn || !answer || !answer.ok) return;
+  const { suggestions } = await answer.json();
+  offer(suggestions.map(({ text, label, note }) => ({
+    label, note,
+    take: () => {
+      const from = at - word.length;
+      box.value = box.value.slice(0, from) + text + box.value.slice(at).replace(/^\s/, "");
+      box.setSelectionRange(from + text.length, from + text.length);
+      close_list();
+      press();
+      if (text.endsWith(":")) suggest();
+    },
+  })));
+}
+box.addEventListener("input", suggest);
+box.addEventListener("blur", close_list);
+box.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown" && list.hidden) { event.preventDefault(); suggest(); return; }
+  if (event.key === "Escape") { if (list.hidden) box.blur(); else close_list(); event.preventDefault(); return; }
+  if (list.hidden) return;
+  if (event.key === "ArrowDown") { event.preventDefault(); choose(chosen + 1); }
+  if (event.key === "ArrowUp") { event.preventDefault(); choose(chosen < 0 ? -1 : chosen - 1); }
+  if ((event.key === "Enter" || event.key === "Tab") && chosen >= 0) { event.preventDefault(); list.items[chosen].take(); }
+});
+
+// --- the finder -------------------------------------------------------------
+
+const finder = one("#finder");
+const typed = one("input", finder);
+const found = one("#found");
+let finding = 0;
+let picked = 0;
+function pick(at) {
+  const rows = all("li", found);
+  if (!rows.length) return;
+  picked = (at + rows.length) % rows.length;
+  rows.forEach((row, i) => row.setAttribute("aria-selected", String(i === picked)));
+  rows[picked].scrollIntoView({ block: "nearest" });
+  typed.setAttribute("aria-activedescendant", rows[picked].id);
+}
+async function find() {
+  const mine = ++finding;
+  const answer = await fetch(`/files?format=json&limit=40&q=${encodeURIComponent(typed.value)}`).catch(() => null);
+  if (mine !== finding || !answer || !answer.ok) return;
+  const { files, found: count } = await answer.json();
+  found.replaceChildren(...files.map((file, at) => {
+    const row = document.createElement("li");
+    row.id = `file${at}`;
+    row.setAttribute("role", "option");
+    row.dataset.href = `/file?repo=${encodeURIComponent(file.repo)}&path=${encodeURIComponent(file.path)}`;
+    const path = document.createElement("span");
+    const marked = new Set(file.matched);
+    [...file.path].forEach((letter, i) => {
+      path.append(marked.has(i) ? Object.assign(document.createElement("mark"), { textContent: letter }) : letter);
+    });
+    row.append(path, Object.assign(document.createElement("small"), { textContent: file.repo }));
+    row.addEventListener("click", () => { location.href = row.dataset.href; });
+    return row;
+  }));
+  one("p", finder).textContent = `${files.length} of ${count} files`;
+  pick(0);
+}
+function open_finder() { if (!finder.open) { finder.showModal(); typed.select(); find(); } }
+typed.addEventListener("input", find);
+typed.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown") { event.preventDefault(); pick(picked + 1); }
+  if (event.key === "ArrowUp") { event.preventDefault(); pick(picked - 1); }
+  if (event.key === "Enter") {
+    event.preventDefault();
+    const row = all("li", found)[picked];
+    if (row) location.href = row.dataset.href;
+  }
+});
+one("#find").addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  open_finder();
+});
+
+// --- the page of a file -----------------------------------------------------
+
+const text = one("#text");
+let anchor = null;
+function lines_on() {
+  if (!text) return;
+  all("li.on", text).forEach((line) => line.classList.remove("on"));
+  const place = location.hash.match(/^#L(\d+)(?:-L?(\d+))?$/);
+  if (!place) return;
+  const [from, upto] = [Number(place[1]), Number(place[2] || place[1])].sort((a, b) => a - b);
+  anchor = from;
+  for (let n = from; n <= upto && n < from + 5000; n += 1) one(`#L${n}`, text)?.classList.add("on");
+  one(`#L${from}`, text)?.scrollIntoView({ block: "center" });
+  const origin = one("#origin");
+  if (origin) origin.hash = upto > from ? `L${from}-L${upto}` : `L${from}`;
+}
+if (text) {
+  lines_on();
+  window.addEventListener("hashchange", lines_on);
+  text.addEventListener("click", (event) => {
+    const number = event.target.closest?.(".no");
+    if (!number || !event.shiftKey || !anchor) return;
+    event.preventDefault();
+    const to = Number(number.textContent);
+    location.hash = `L${Math.min(anchor, to)}-L${Math.max(anchor, to)}`;
+  });
+}
+const marks = text ? all("li.hit", text) : [];
+let mark = -1;
+function go(step) {
+  if (!marks.length) return;
+  if (mark < 0) {
+    // The first one from the line that is shown.
+    const at = marks.findIndex((line) => Number(line.id.slice(1)) >= (anchor || 0));
+    mark = step > 0 ? (at < 0 ? 0 : at) - (marks[at]?.classList.contains("on") ? 0 : 1) : (at < 0 ? 0 : at);
+  }
+  all("mark.current", text).forEach((old) => old.classList.remove("current"));
+  mark = (mark + step + marks.length) % marks.length;
+  one("mark", marks[mark])?.classList.add("current");
+  marks[mark].scrollIntoView({ block: "center" });
+  one(".hits").textContent = `match ${mark + 1} of ${marks.length} lines`;
+}
+for (const [id, step] of [["#previous", -1], ["#following", 1]]) {
+  const button = one(id);
+  if (button) { button.hidden = false; button.addEventListener("click", () => go(step)); }
+}
+
+// --- keys -------------------------------------------------------------------
+
+let at = -1;
+function walk(step) {
+  const files = all(".file");
+  if (!files.length) return;
+  files[at]?.classList.remove("here");
+  at = Math.max(0, Math.min(files.length - 1, at + step));
+  files[at].classList.add("here");
+  one("h2 a", files[at]).focus({ preventScroll: true });
+  files[at].scrollIntoView({ block: "center" });
+}
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); open_finder(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input, textarea, select") || finder.open) return;
+  const keys = {
+    "/": () => { box.focus(); box.select(); },
+    t: open_finder,
+    j: () => walk(1),
+    k: () => walk(-1),
+    n: () => go(1),
+    p: () => go(-1),
+    o: () => one(".file.here h2 a")?.click(),
+  };
+  if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+});
