@@ -158,6 +158,11 @@ impl Running {
         self.files.recv().await
     }
 
+    /// Gives the search up for another one of the same.
+    pub(crate) fn replace(mut self) {
+        self.counted.replaced();
+    }
+
     /// What the search ended with, when there is no more to come.
     pub(crate) fn end(self) -> Ended {
         self.ended.unwrap_or_else(|| Err(Failure::broke_off()))

@@ -96,6 +96,12 @@ impl Counted {
         self.note(outcome, self.begun.elapsed());
     }
 
+    /// Does not count the search: another one takes its place.
+    pub(crate) fn replaced(&mut self) {
+        self.ended = true;
+        self.metrics.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
     fn count(&self, stats: &Stats) {
         let add = |counter: &AtomicU64, count: usize| {
             counter.fetch_add(count as u64, Ordering::Relaxed);

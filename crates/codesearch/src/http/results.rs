@@ -312,6 +312,7 @@ pub(crate) async fn page(server: &Server, asked: &Asked) -> Result<Response, Fai
     let mut search = Search::start(server, asked).await?;
     let patience = asked.wait.is_none().then(|| search.begun + PATIENCE);
     if !search.go_on(patience).await {
+        search.running.replace();
         let stream = with(asked, "format", "html").replacen("/search", "/search/stream", 1);
         return Ok(page::searching(asked, stream, with(asked, "wait", "1")));
     }

@@ -168,7 +168,7 @@ fn bars(latencies: &[(Option<std::time::Duration>, u64)]) -> Vec<Bar> {
             let label = match upper {
                 None => "more".to_owned(),
                 Some(upper) if upper.as_secs() >= 1 => format!("{:.0} s", upper.as_secs_f64()),
-                Some(upper) if upper.as_millis() >= 1 => {
+                Some(upper) if upper.as_millis() >= 10 => {
                     format!("{:.0} ms", upper.as_secs_f64() * 1e3)
                 }
                 Some(upper) => format!("{:.1} ms", upper.as_secs_f64() * 1e3),

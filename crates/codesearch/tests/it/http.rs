@@ -86,12 +86,13 @@ fn a_page_for_browsers() {
         "{page}"
     );
     assert!(!page.contains("<script>"), "{page}");
-    assert!(page.contains("20 more matching lines"), "{page}");
+    assert!(page.contains("Show 24 more matching lines"), "{page}");
     assert!(server.get("/", browser).2.contains("2 repositories"));
     assert_eq!(server.get("/static/style.css", browser).1, "text/css; charset=utf-8");
     let (status, _, page) = server.get("/search?q=a(b", browser);
     assert_eq!(status, 400);
-    assert!(page.contains("a(b\n ^</pre>") && page.contains("unclosed group"), "{page}");
+    assert!(page.contains("a<mark class=\"here\">(</mark>b"), "{page}");
+    assert!(page.contains("unclosed group"), "{page}");
     assert!(server.get("/search?q=nowhere-at-all", browser).2.contains("Nothing matches"));
     assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));
     assert!(server.get("/search?q=func&format=html", "*/*").1.contains("html"));

@@ -2,7 +2,9 @@
 //!
 //! All tests share one private server (see `harness`); each has an index of its own in it.
 
+mod api;
 mod bad_input;
+mod browser;
 mod cluster;
 mod equality;
 mod harness;

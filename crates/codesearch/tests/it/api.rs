@@ -1,0 +1,254 @@
+//! The addresses for programs: what they answer is what `docs/openapi.json` says.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Fixture, Server, raw};
+
+fn served() -> (Fixture, Server) {
+    let fixture = Fixture::new();
+    fixture.write("one/src/main.rs", "fn main() {\n    needle();\n}\n\nfn needle() {}\n");
+    fixture.write("one/src/lib/deep.rs", "// needle\n");
+    fixture.write("one/copy.rs", "// needle\n");
+    fixture.write("one/data.bin", "\0\0");
+    fixture.write("two/<script>alert(1)</script>.html", "<script>alert('needle')</script>\n");
+    for n in 0..30 {
+        fixture.write(&format!("two/many/{n:02}.txt"), &format!("needle {n}\n"));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    (fixture, server)
+}
+
+fn document() -> Value {
+    serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap()
+}
+
+/// Checks an answer against what the document says of its address and status.
+fn check(document: &Value, path: &str, status: u16, answer: &Value) {
+    let address = path.split('?').next().unwrap();
+    let said = &document["paths"][address]["get"]["responses"][status.to_string()];
+    let schema = &said["content"]["application/json"]["schema"];
+    assert!(schema.is_object(), "{path}: nothing is said of {status}");
+    let mut whole = schema.clone();
+    whole["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&whole).unwrap();
+    let wrong: Vec<String> = validator.iter_errors(answer).map(|e| e.to_string()).collect();
+    assert!(wrong.is_empty(), "{path}: {wrong:#?}\n{answer:#}");
+}
+
+#[test]
+fn answers_are_what_the_document_says() {
+    let (_fixture, server) = served();
+    let document = document();
+    assert_eq!(server.json("/openapi.json").1, document);
+    for (path, expected) in [
+        ("/search?q=needle", 200),
+        ("/search?q=needle&limit=1", 200),
+        ("/search?q=needle&limit=0&context=2", 200),
+        ("/search?q=needle&limit=3&fields=path,matches&explain=1", 200),
+        ("/search?q=needle+type:repo", 200),
+        ("/search?q=main+type:file", 200),
+        ("/search?q=nowhere-at-all", 200),
+        ("/search?q=a(b", 400),
+        ("/search?q=a&fields=nothing", 400),
+        ("/search?q=a&context=x", 400),
+        ("/search?q=a&cursor=x", 400),
+        ("/search?q=needle&cursor=99-0-0-0", 410),
+        ("/explain?q=needle+main+-file:x", 200),
+        ("/explain?q=a(b", 400),
+        ("/file?repo=one&path=src/main.rs", 200),
+        ("/file?repo=one&path=src/main.rs&lines=2-3", 200),
+        ("/file?repo=one&path=src/main.rs&lines=0", 400),
+        ("/file?repo=one&path=src", 404),
+        ("/file?repo=one&path=../../etc/passwd", 404),
+        ("/file?repo=three&path=src/main.rs", 404),
+        ("/raw?repo=one&path=%00", 404),
+        ("/files?q=srcman", 200),
+        ("/files?q=", 200),
+        ("/files?q=zzzzqqqq", 200),
+        ("/files?q=a&limit=5000", 400),
+        ("/repos", 200),
+        ("/repos?q=tw", 200),
+        ("/repos?repo=one", 200),
+        ("/repos?repo=one&path=src/lib/", 200),
+        ("/repos?repo=one&path=none", 404),
+        ("/repos?repo=three", 404),
+        ("/suggest?word=repo:o", 200),
+        ("/suggest?word=lang:r", 200),
+        ("/suggest?word=-file:main", 200),
+        ("/suggest?word=ca", 200),
+        ("/suggest", 200),
+        ("/stats", 200),
+    ] {
+        let (status, answer) = server.json(path);
+        assert_eq!(status, expected, "{path}: {answer}");
+        check(&document, path, status, &answer);
+    }
+}
+
+#[test]
+fn pages_of_a_cursor_are_together_the_whole_answer() {
+    let (_fixture, server) = served();
+    let paths = |answer: &Value| -> Vec<String> {
+        let files = answer["files"].as_array().unwrap();
+        files.iter().map(|file| format!("{}/{}", file["repo"], file["path"])).collect()
+    };
+    let mut whole = paths(&server.json("/search?q=needle&limit=0").1);
+    let mut pages = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let (status, answer) = server.json(&format!("/search?q=needle&limit=7&cursor={cursor}"));
+        assert_eq!(status, 200, "{answer}");
+        let page = paths(&answer);
+        assert!(page.len() == 7 || answer["next"].is_null());
+        pages.extend(page);
+        match answer["next"].as_str() {
+            Some(next) => next.clone_into(&mut cursor),
+            None => break,
+        }
+    }
+    whole.sort();
+    pages.sort();
+    assert_eq!(pages, whole);
+}
+
+#[test]
+fn a_cursor_goes_on_in_the_state_that_it_was_given_in() {
+    let (fixture, server) = served();
+    let first = server.json("/search?q=needle&limit=20").1;
+    let next = first["next"].as_str().unwrap();
+    for n in 0..30 {
+        fixture.write(&format!("two/many/new{n:02}.txt"), &format!("needle new {n}\n"));
+    }
+    fixture.ingest();
+    let all = server.json("/search?q=needle&limit=0").1["stats"]["files"].as_u64().unwrap();
+    let second = server.json(&format!("/search?q=needle&limit=0&cursor={next}")).1;
+    let rest = second["stats"]["files"].as_u64().unwrap();
+    assert_eq!((20 + rest, all), (34, 64), "{second}");
+    assert!(!second.to_string().contains("needle new"), "{second}");
+}
+
+#[test]
+fn events_tell_what_the_answer_tells() {
+    let (_fixture, server) = served();
+    let (status, kind, body) = server.get("/search/stream?q=needle&limit=0", "text/event-stream");
+    assert_eq!((status, kind.as_str()), (200, "text/event-stream"));
+    let events: Vec<(&str, Value)> = body
+        .split("\n\n")
+        .filter(|event| !event.is_empty())
+        .map(|event| {
+            let mut lines = event.lines();
+            let name = lines.next().unwrap().strip_prefix("event: ").unwrap();
+            let data = lines.next().unwrap().strip_prefix("data: ").unwrap();
+            (name, serde_json::from_str(data).unwrap())
+        })
+        .collect();
+    let files = events.iter().filter(|(name, _)| *name == "files");
+    let files: usize = files.map(|(_, data)| data["files"].as_array().unwrap().len()).sum();
+    let (last, done) = events.last().unwrap();
+    assert_eq!((*last, done["stats"]["files"].as_u64()), ("done", Some(34)));
+    assert_eq!(files, 34);
+    let (_, _, wrong) = server.get("/search/stream?q=a(b", "text/event-stream");
+    assert!(wrong.starts_with("event: error\ndata: {\"error\":{\"code\":\"bad_query\""), "{wrong}");
+    let (_, _, page) = server.get("/search/stream?q=needle&format=html", "text/event-stream");
+    assert!(page.contains("event: done") && page.contains("matching lines in 34 files"), "{page}");
+}
+
+#[test]
+fn files_are_given_as_text_and_nothing_else() {
+    let (_fixture, server) = served();
+    let path = "/raw?repo=two&path=%3Cscript%3Ealert(1)%3C/script%3E.html";
+    let request = |path: &str, more: &str| {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
+        raw(server.address, text.as_bytes()).to_lowercase()
+    };
+    let answer = request(path, "Accept: text/html\r\n");
+    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    for header in [
+        "content-type: text/plain; charset=utf-8",
+        "x-content-type-options: nosniff",
+        "content-security-policy: default-src 'none'; sandbox",
+    ] {
+        assert!(answer.contains(header), "{header}: {answer}");
+    }
+    assert!(answer.contains("<script>alert('needle')</script>"), "{answer}");
+    let tag = answer.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+    let again = request(path, &format!("If-None-Match: {tag}\r\n"));
+    assert!(again.starts_with("http/1.1 304") && !again.contains("alert"), "{again}");
+    let saved = request(&format!("{path}&download=1"), "");
+    assert!(saved.contains("content-disposition: attachment; filename*=utf-8''"), "{saved}");
+
+    // On a page it is text, too.
+    let (status, _, page) = server.get(&path.replace("/raw", "/file"), "text/html");
+    assert_eq!(status, 200);
+    assert!(!page.contains("<script>") && page.contains("&#60;script&#62;"), "{page}");
+    for path in ["/file?repo=one&path=..%2f..%2fetc%2fpasswd", "/raw?repo=..&path=etc/passwd"] {
+        assert_eq!(server.get(path, "*/*").0, 404, "{path}");
+    }
+}
+
+#[test]
+fn answers_are_compressed_for_those_who_ask() {
+    let (_fixture, server) = served();
+    for encoding in ["gzip", "zstd"] {
+        let request = format!(
+            "GET /search?q=needle HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: {encoding}\r\n\r\n"
+        );
+        let answer = raw(server.address, request.as_bytes()).to_lowercase();
+        assert!(answer.contains(&format!("content-encoding: {encoding}")), "{answer}");
+        assert!(!answer.contains("access-control-allow-origin"), "{answer}");
+    }
+}
+
+#[test]
+fn metrics_count_searches_by_how_they_ended() {
+    let (_fixture, server) = served();
+    for path in ["/search?q=needle", "/search?q=needle&limit=2", "/search?q=a(b"] {
+        server.json(path);
+    }
+    let (status, kind, text) = server.get("/metrics", "*/*");
+    assert_eq!((status, kind.as_str()), (200, "text/plain; version=0.0.4; charset=utf-8"));
+    for line in [
+        "codesearch_searches_total{outcome=\"complete\"} 1",
+        "codesearch_searches_total{outcome=\"limit\"} 1",
+        "codesearch_search_duration_seconds_count 2",
+        "codesearch_search_duration_seconds_bucket{le=\"+Inf\"} 2",
+        "codesearch_results_total 36",
+        "codesearch_repositories 2",
+        "codesearch_ingest_running 0",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+    }
+    // Every line is a comment or a name, perhaps labels, and a number.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, number) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("codesearch_") && number.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn status_files_and_folders_are_pages_for_browsers() {
+    let (_fixture, server) = served();
+    for (path, texts) in [
+        ("/stats", &["<h1>Status</h1>", "good"][..]),
+        ("/repos", &["2 repositories", "href=\"/repos?repo=one\""]),
+        ("/repos?repo=one", &["1 binary", "src/", "Rust"]),
+        ("/repos?repo=one&path=src", &["href=\"/file?repo=one&#38;path=src/main.rs\"", "lib/"]),
+        ("/files?q=srcmain", &["href=\"/file?repo=one&#38;path=src/main.rs\""]),
+        (
+            "/file?repo=one&path=copy.rs&q=needle",
+            &["<mark class=\"c\">needle</mark>", "1 matching line", "one/src/lib/deep.rs"],
+        ),
+        (
+            "/search?q=needle&sort=path&wait=1",
+            &["34 files", "aria-current=\"true\"", "lang:rust", "complete"],
+        ),
+    ] {
+        let (status, kind, page) = server.get(path, "text/html");
+        assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"), "{path}");
+        for text in texts {
+            assert!(page.to_lowercase().contains(&text.to_lowercase()), "{path}: {text}\n{page}");
+        }
+    }
+    assert_eq!(json!(server.get("/repos?repo=none", "text/html").0), 404);
+}

@@ -1,0 +1,355 @@
+//! The pages in a real browser: Chromium, led by its driver.
+//!
+//! Both are looked for in PATH (`chromium` or `google-chrome`, and `chromedriver`). Where they are not,
+//! the journeys are left out, and say so; with `CODESEARCH_BROWSER=required` that is a failure.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fantoccini::key::Key;
+use fantoccini::{Client, ClientBuilder, Locator};
+use serde_json::{Value, json};
+
+use crate::harness::{Fixture, Server};
+
+/// How long something may take to appear.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The driver, which ends with its browser when dropped.
+struct Driver {
+    child: Child,
+    address: String,
+}
+
+impl Driver {
+    /// Starts it, if it and a browser are there.
+    fn start() -> Option<Self> {
+        let Some(driver) = in_path(&["chromedriver"]).filter(|_| browser().is_some()) else {
+            let required = std::env::var("CODESEARCH_BROWSER").is_ok_and(|value| value == "required");
+            assert!(!required, "there is no chromium or no chromedriver in PATH");
+            println!("left out: there is no chromium or no chromedriver in PATH");
+            return None;
+        };
+        let mut child =
+            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let port = line.split("successfully on port ").nth(1)?;
+            Some(port.trim_end_matches('.').to_owned())
+        });
+        // What it prints later must not fill a pipe that nobody reads.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Self { child, address: format!("http://127.0.0.1:{}", port.unwrap()) })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn in_path(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    all.find(|file| file.is_file())
+}
+
+fn browser() -> Option<PathBuf> {
+    in_path(&["chromium", "chromium-browser", "google-chrome"])
+}
+
+/// A page of a server in a browser.
+struct Tab<'a> {
+    client: Client,
+    server: &'a Server,
+}
+
+impl Tab<'_> {
+    async fn open(&self, path: &str) {
+        self.client.goto(&format!("http://{}{path}", self.server.address)).await.unwrap();
+    }
+
+    /// Waits for what a selector names, and gives its text.
+    async fn text(&self, selector: &str) -> String {
+        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
+        found.unwrap_or_else(|e| panic!("{selector}: {e}")).text().await.unwrap()
+    }
+
+    async fn click(&self, selector: &str) {
+        self.text(selector).await;
+        let found = self.client.find(Locator::Css(selector)).await.unwrap();
+        found.click().await.unwrap();
+    }
+
+    async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, Vec::new()).await.unwrap()
+    }
+
+    /// Waits until a script says yes.
+    async fn until(&self, script: &str) {
+        let begun = std::time::Instant::now();
+        while self.run(&format!("return Boolean({script})")).await != json!(true) {
+            assert!(begun.elapsed() < PATIENCE, "{script}: {}", self.run("return document.body.outerHTML").await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn keys(&self, selector: &str, keys: &str) {
+        let found = self.client.find(Locator::Css(selector)).await.unwrap();
+        found.send_keys(keys).await.unwrap();
+    }
+
+    async fn address(&self) -> String {
+        self.client.current_url().await.unwrap().to_string()
+    }
+}
+
+fn repositories() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/src/server.go", "package one\n\n// needle\nfunc Serve() {\n\tneedle()\n}\n");
+    fixture.write("one/src/long.go", &format!("{}needle\n", "x\n".repeat(400)));
+    fixture.write("one/test/server_test.go", "func TestServe() { needle() }\n");
+    fixture.write("two/<img src=x onerror=alert(1)>.md", "<script>alert(2)</script> needle\n");
+    // Each range of this line is looked for to its end.
+    fixture.write("two/slow.txt", &"x".repeat(300_000));
+    for n in 0..70 {
+        fixture.write(&format!("two/many/file{n:02}.txt"), &"needle\n".repeat(9));
+    }
+    fixture.ingest();
+    fixture
+}
+
+/// Runs journeys, each in a tab of its own, with these options of the browser.
+fn journeys(options: &[&str], journey: impl AsyncFn(&Tab<'_>)) {
+    let Some(driver) = Driver::start() else { return };
+    let fixture = repositories();
+    let server = fixture.serve();
+    let mut arguments = vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+    arguments.extend(options);
+    let mut wanted = serde_json::Map::new();
+    let binary = browser().unwrap();
+    let chrome = json!({ "args": arguments, "binary": binary });
+    wanted.insert("goog:chromeOptions".to_owned(), chrome);
+    wanted.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
+            .capabilities(wanted)
+            .connect(&driver.address)
+            .await
+            .unwrap();
+        let tab = Tab { client: client.clone(), server: &server };
+        journey(&tab).await;
+        client.close().await.unwrap();
+    });
+}
+
+#[test]
+fn searching_narrowing_paging_and_opening() {
+    journeys(&["--window-size=1280,900"], async |tab| {
+        // Search.
+        tab.open("/").await;
+        assert!(tab.text("h1").await.contains("2 repositories"));
+        tab.keys("#q", "needle").await;
+        tab.keys("#q", &Key::Enter.to_string()).await;
+        let truth = tab.text(".truth").await;
+        assert!(truth.contains("in 74 files") && truth.contains("complete"), "{truth}");
+        assert!(tab.run("return location.search").await.as_str().unwrap().contains("q=needle"));
+        // The definition's file is the first, the test is behind it.
+        let places = "const all = [...document.querySelectorAll('.file .path')].map(p => p.textContent);\
+                      return [all.indexOf('src/server.go'), all.indexOf('test/server_test.go')]";
+        let places: Vec<i64> = serde_json::from_value(tab.run(places).await).unwrap();
+        assert_eq!(places[0], 0, "{places:?}");
+
+        // More lines of one file.
+        let more = tab.text(".file [data-more]").await;
+        assert_eq!(more, "Show 3 more matching lines in this file");
+        tab.run("document.querySelector('.file [data-more]').closest('.file').id = 'grown'").await;
+        tab.click("#grown [data-more]").await;
+        tab.until("document.querySelectorAll('#grown .lines mark').length === 9").await;
+
+        // Pages, and back.
+        assert_eq!(tab.run("return document.querySelectorAll('.file').length").await, 50);
+        tab.click(".next a").await;
+        tab.until("document.querySelectorAll('.file').length === 24").await;
+        tab.client.back().await.unwrap();
+        tab.until("document.querySelectorAll('.file').length === 50").await;
+
+        // Narrower.
+        tab.click("aside a[title=one]").await;
+        assert!(tab.text(".truth").await.contains("in 3 files"));
+        assert_eq!(tab.run("return document.querySelector('#q').value").await, "needle repo:^one$");
+        tab.client.refresh().await.unwrap();
+        assert!(tab.text(".truth").await.contains("in 3 files"));
+
+        // Open, and go to a match.
+        tab.click(".file a.no").await;
+        tab.until("location.pathname === '/file' && location.hash.startsWith('#L')").await;
+        tab.click("#following").await;
+        tab.until("document.querySelector('mark.current')").await;
+        assert!(tab.text(".hits").await.starts_with("match "));
+        tab.run("location.hash = '#L2-L4'").await;
+        tab.until("document.querySelectorAll('#text li.on').length === 3").await;
+    });
+}
+
+#[test]
+fn keys_suggestions_and_the_finder() {
+    journeys(&["--window-size=1280,900"], async |tab| {
+        tab.open("/search?q=needle").await;
+        // Walking through results, and into one.
+        tab.keys("body", "j").await;
+        tab.keys("body", "j").await;
+        tab.until("document.querySelectorAll('.file')[1].classList.contains('here')").await;
+        tab.keys("body", "k").await;
+        tab.until("document.querySelectorAll('.file')[0].classList.contains('here')").await;
+        tab.keys("body", "/").await;
+        tab.until("document.activeElement.id === 'q'").await;
+
+        // Help while typing.
+        tab.run("document.querySelector('#q').value = ''").await;
+        tab.keys("#q", "needle repo:tw").await;
+        tab.until("document.querySelectorAll('#suggestions li').length === 1").await;
+        tab.keys("#q", &Key::Down.to_string()).await;
+        tab.keys("#q", &Key::Enter.to_string()).await;
+        tab.until("document.querySelector('#q').value === 'needle repo:^two$ '").await;
+
+        // Switches write the query, and take it back.
+        for (name, written) in
+            [("case", "needle repo:^two$ case:yes"), ("word", "\\bneedle\\b repo:^two$"), ("regex", "lit:\"needle\" repo:^two$")]
+        {
+            let button = format!("[data-switch={name}]");
+            tab.click(&button).await;
+            assert_eq!(tab.run("return document.querySelector('#q').value").await, written);
+            tab.click(&button).await;
+            let plain = tab.run("return document.querySelector('#q').value").await;
+            assert_eq!(plain, "needle repo:^two$", "{name}");
+        }
+
+        // What was asked before is offered again.
+        tab.open("/").await;
+        tab.keys("#q", &Key::Down.to_string()).await;
+        tab.until("document.querySelector('#suggestions li').textContent.startsWith('needle')").await;
+        tab.keys("#q", &Key::Escape.to_string()).await;
+        tab.keys("#q", &Key::Escape.to_string()).await;
+
+        // Find a file.
+        tab.keys("body", "t").await;
+        tab.until("document.querySelector('#finder').open").await;
+        tab.keys("#finder input", "srvr.go").await;
+        tab.until("document.querySelector('#found li span')?.textContent === 'src/server.go'").await;
+        tab.keys("#finder input", &Key::Enter.to_string()).await;
+        tab.until("location.pathname === '/file' && location.search.includes('server.go')").await;
+    });
+}
+
+#[test]
+fn errors_nothing_found_and_hostile_names() {
+    journeys(&[], async |tab| {
+        tab.open("/search?q=foo+(bar").await;
+        assert!(tab.text("[role=alert]").await.contains("unclosed group"));
+        assert_eq!(tab.text(".here").await, "(");
+        tab.open("/search?q=nowhere_at_all").await;
+        assert!(tab.text(".nothing").await.contains("Nothing matches"));
+        // What takes long is shown while it is found, until its time is up.
+        tab.open("/search?q=x*y|x&timeout=600ms").await;
+        tab.until("document.querySelector('.truth').textContent.includes('stopped after 600ms')").await;
+        tab.until("document.querySelector('.file .path').textContent === 'src/long.go'").await;
+        tab.open("/file?repo=one&path=none").await;
+        assert!(tab.text("[role=alert]").await.contains("one/none is not in the index"));
+        // Names and contents that are scripts are text.
+        tab.open("/search?q=script+needle").await;
+        assert!(tab.text(".file .path").await.starts_with("<img src=x"));
+        tab.click(".file h2 a").await;
+        assert!(tab.text("#text").await.contains("<script>alert(2)</script>"));
+        assert_eq!(tab.run("return document.images.length").await, 0);
+        assert!(tab.client.get_alert_text().await.is_err());
+    });
+}
+
+#[test]
+fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
+    let pages = ["/", "/search?q=needle", "/file?repo=one&path=src/server.go&q=needle", "/repos", "/repos?repo=one", "/stats", "/files?q=srv"];
+    journeys(&["--window-size=500,800"], async |tab| {
+        for page in pages {
+            tab.open(page).await;
+            let fits = "document.documentElement.scrollWidth <= window.innerWidth";
+            assert_eq!(tab.run(&format!("return {fits}")).await, true, "{page}");
+        }
+        tab.click("#theme").await;
+        tab.click("#theme").await;
+        let dark = tab.run("return getComputedStyle(document.body).backgroundColor").await;
+        assert_eq!(dark, "rgb(20, 24, 29)");
+        tab.open("/").await;
+        let kept = tab.run("return document.documentElement.dataset.theme").await;
+        assert_eq!(kept, "dark");
+    });
+    journeys(&["--blink-settings=scriptEnabled=false"], async |tab| {
+        tab.open("/search?q=needle").await;
+        assert!(tab.text(".truth").await.contains("in 74 files"));
+        tab.click(".next a").await;
+        assert!(tab.address().await.contains("cursor="));
+        tab.click("aside a[title=one]").await;
+        assert!(tab.text(".truth").await.contains("in 3 files"));
+        tab.click(".file h2 a").await;
+        assert!(tab.text("#text").await.contains("needle"));
+        tab.open("/files?q=srvr").await;
+        assert!(tab.text(".paths").await.contains("src/server.go"));
+    });
+}
+
+/// Contrast of all texts with what is behind them, names of what can be used, one main part, headings of
+/// tables (<https://www.w3.org/TR/WCAG22/>).
+const AUDIT: &str = r#"
+const wrong = [];
+const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const parse = (c) => (c.match(/[\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const behind = (e) => {
+  for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] === 1) return c;
+  }
+  return [255, 255, 255];
+};
+const seen = (e) => { const b = e.getBoundingClientRect(); return b.width > 0 && b.height > 0 && b.right > 0 && getComputedStyle(e).visibility !== 'hidden'; };
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const e = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || !seen(e) || e.closest('svg, noscript')) continue;
+  const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+  const ratio = (a + 0.05) / (b + 0.05);
+  if (ratio < 4.5) wrong.push(`contrast ${ratio.toFixed(2)}: ${e.tagName}.${e.className} ${walker.currentNode.data.trim().slice(0, 40)}`);
+}
+for (const e of document.querySelectorAll('a, button, input, meter, progress, dialog, nav, aside, [role=listbox], [role=img]')) {
+  const name = e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent.trim();
+  if (!name) wrong.push(`no name: ${e.outerHTML.slice(0, 120)}`);
+}
+const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+for (const id of ids) if (ids.filter(other => other === id).length > 1) wrong.push(`id twice: ${id}`);
+if (!document.documentElement.lang) wrong.push('no language');
+if (document.querySelectorAll('main').length !== 1) wrong.push('not one main');
+for (const e of document.querySelectorAll('table')) if (!e.querySelector('th[scope]')) wrong.push('table without headings');
+return wrong;
+"#;
+
+#[test]
+fn every_page_can_be_read_and_used_by_everyone() {
+    journeys(&["--window-size=1280,900"], async |tab| {
+        for page in ["/", "/search?q=needle", "/search?q=a(b", "/search?q=nowhere_at_all", "/file?repo=one&path=src/server.go&q=needle", "/repos", "/repos?repo=one", "/stats", "/files?q=srv"] {
+            for theme in ["light", "dark"] {
+                tab.open(page).await;
+                tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
+                assert_eq!(tab.run(AUDIT).await, json!([]), "{page} {theme}");
+            }
+            // All that a mouse can do, keys can: what can be used is reached with Tab, and is not hidden.
+            let stuck = tab.run("return [...document.querySelectorAll('[onclick], [tabindex]')].filter(e => e.tabIndex > 0).length").await;
+            assert_eq!(stuck, 0, "{page}");
+        }
+    });
+}
