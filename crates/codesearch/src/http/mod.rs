@@ -1,8 +1,11 @@
 //! Searches over HTTP. The routes are the table of contents.
 
 mod error;
+mod gather;
+mod livegrep;
 mod page;
 mod search;
+mod zoekt;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 use engine::search::Searcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -48,6 +51,12 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
     Router::new()
         .route("/", get(page::home))
         .route("/search", get(search::search))
+        .route("/api/search", post(zoekt::search).fallback(zoekt::only_post))
+        .route("/api/list", post(zoekt::list).fallback(zoekt::only_post))
+        .route("/api/v1/search", get(livegrep::search).post(livegrep::search))
+        .route("/api/v1/search/", get(livegrep::search).post(livegrep::search))
+        // There is one index, however a client calls it.
+        .route("/api/v1/search/{backend}", get(livegrep::search).post(livegrep::search))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Stats, Stopped};
 use futures_util::FutureExt;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::error::Failure;
-use super::{Server, page};
+use super::{Server, page, zoekt};
 use crate::narrow::Narrow;
 use crate::print::explanation;
 
@@ -142,8 +142,12 @@ struct PhasesJson {
 pub(crate) async fn search(
     State(server): State<Server>,
     headers: HeaderMap,
+    address: Uri,
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Response {
+    if let Some(answer) = zoekt::answer_web(&server, &address).await {
+        return answer;
+    }
     let wants_page = |format: Option<&str>| match format {
         Some(format) => format == "html",
         None => headers
