@@ -158,6 +158,11 @@ impl Running {
         self.files.recv().await
     }
 
+    /// Wants no more files: the search ends soon.
+    pub(crate) fn stop(&mut self) {
+        self.files.close();
+    }
+
     /// Gives the search up for another one of the same.
     pub(crate) fn replace(mut self) {
         self.counted.replaced();

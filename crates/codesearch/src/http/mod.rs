@@ -4,7 +4,9 @@ mod ask;
 mod browse;
 mod colour;
 mod error;
+mod gather;
 mod link;
+mod livegrep;
 mod metrics;
 mod page;
 mod results;
@@ -13,6 +15,7 @@ mod status;
 mod stream;
 mod suggest;
 mod view;
+mod zoekt;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +25,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 use engine::search::Searcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_http::compression::CompressionLayer;
@@ -75,6 +78,12 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/repos", get(browse::repos))
         .route("/stats", get(status::stats))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/search", post(zoekt::search).fallback(zoekt::only_post))
+        .route("/api/list", post(zoekt::list).fallback(zoekt::only_post))
+        .route("/api/v1/search", get(livegrep::search).post(livegrep::search))
+        .route("/api/v1/search/", get(livegrep::search).post(livegrep::search))
+        // There is one index, however a client calls it.
+        .route("/api/v1/search/{backend}", get(livegrep::search).post(livegrep::search))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))

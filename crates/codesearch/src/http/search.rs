@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::search::{FileMatch, Line, Request, Resume, Stats};
 use query::Select;
@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
-use super::{Server, page, results, wants_page};
+use super::{Server, page, results, wants_page, zoekt};
 use crate::print::explanation;
 
 /// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
@@ -172,8 +172,12 @@ struct PhasesJson {
 pub(crate) async fn search(
     State(server): State<Server>,
     headers: HeaderMap,
+    address: Uri,
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Response {
+    if let Some(answer) = zoekt::answer_web(&server, &address).await {
+        return answer;
+    }
     let Ok(Query(asked)) = asked else {
         let failure = Failure::unreadable();
         return if wants_page(&headers, None) {

@@ -156,6 +156,14 @@ impl Tree {
         self.place(repo, path).map(|(_, entry)| entry)
     }
 
+    /// Eight bytes that name the contents of a file: the same for the same contents, and in this state of
+    /// the index never for others.
+    pub fn contents(&self, repo: &str, path: &str) -> Option<[u8; 8]> {
+        let (shard, entry) = self.place(repo, path)?;
+        let blob = u64::from(entry.blob.0.cast_unsigned());
+        Some((u64::from(shard.id.0.cast_unsigned()) << 32 | blob).to_be_bytes())
+    }
+
     pub(crate) fn place(&self, repo: &str, path: &str) -> Option<(&Shard, Entry<'_>)> {
         let files = &self.files[self.repo(repo)?.files.clone()];
         let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;
