@@ -2,8 +2,10 @@
 //!
 //! All tests share one private server (see `harness`); each has an index of its own in it.
 
+mod agents;
 mod bad_input;
 mod cluster;
+mod editors;
 mod equality;
 mod harness;
 mod http;
