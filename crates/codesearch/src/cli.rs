@@ -96,8 +96,8 @@ Exit status: 0 when something was found, 1 when nothing was, 2 when there was an
 searched in time.";
 
 const MCP_HELP: &str = "\
-An agent starts this command by itself and speaks JSON-RPC with it, one message a line; it ends with its
-standard input. What it has to say otherwise goes to stderr. In an agent's configuration:
+An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends
+with its standard input; what it has to tell people goes to stderr. In an agent's configuration:
 
   {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
 
@@ -107,7 +107,8 @@ Tools:
   find_file   files by some letters of their paths
   list_repos  the repositories that are indexed
 
-An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get the rest.";
+An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get
+the rest.";
 
 /// Where the index is.
 #[derive(Args, Debug)]
