@@ -49,6 +49,9 @@ pub(crate) enum Command {
     Syntax,
     /// Serve searches over HTTP, for browsers and programs
     Serve(ServeArgs),
+    /// Serve agents: the Model Context Protocol on standard input and output
+    #[command(after_help = MCP_HELP)]
+    Mcp,
     /// List the repositories that are indexed, and what was left out of them
     Repos(ReposArgs),
     /// Remove repositories from the index
@@ -84,12 +87,28 @@ Examples:
   codesearch search -F 'a[i] = *p'                     one text, character by character
   codesearch search -l --limit 0 TODO                  every file with it
   codesearch search --json deadlock | jq .             for programs
+  codesearch search --vimgrep deadlock                 for editors
 
 Options come first, then -- before a query that begins with a minus: codesearch search -l -- '-foo lang:go'
 What the query itself says (count:, timeout:, case:) goes before an option that says otherwise.
 
 Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be
 searched in time.";
+
+const MCP_HELP: &str = "\
+An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends
+with its standard input; what it has to tell people goes to stderr. In an agent's configuration:
+
+  {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
+
+Tools:
+  search      lines, paths or repositories that match a query (codesearch help syntax)
+  read_file   the lines of a file, or what lies in a folder
+  find_file   files by some letters of their paths
+  list_repos  the repositories that are indexed
+
+An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get
+the rest.";
 
 /// Where the index is.
 #[derive(Args, Debug)]
@@ -220,6 +239,13 @@ pub(crate) struct SearchArgs {
     /// Print JSON, one object a line, as ripgrep does
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print path:line:column:text for editors, a line for each match, with paths as of --local
+    #[arg(long, conflicts_with_all = ["json", "count", "heading"])]
+    pub(crate) vimgrep: bool,
+    /// Print paths in the folders that were indexed, so that editors and other programs can open
+    /// them, instead of paths that begin with the name of their repository
+    #[arg(long)]
+    pub(crate) local: bool,
     /// Read every stored byte instead of asking the index
     #[arg(long)]
     pub(crate) brute: bool,

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Search(args) => commands::search::run(&cli.database, &args),
         Command::Syntax => commands::syntax(),
         Command::Serve(args) => commands::serve::run(&cli.database, &args),
+        Command::Mcp => commands::mcp::run(&cli.database),
         Command::Repos(args) => commands::repos::list(&cli.database, &args),
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),
         Command::Init(args) => commands::repos::init(&cli.database, &args),

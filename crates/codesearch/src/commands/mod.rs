@@ -2,6 +2,7 @@
 
 pub(crate) mod db;
 pub(crate) mod ingest;
+pub(crate) mod mcp;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::cli::{DatabaseArgs, SearchArgs};
 use crate::database::Database;
 use crate::narrow::Narrow;
-use crate::print::{Explain, Json, Printer, Text};
+use crate::print::{Explain, Json, Paths, Printer, Text};
 
 /// Batches of files that the search may be ahead of the printing.
 const FOUND_AHEAD: usize = 2;
@@ -22,7 +22,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
-        let mut printer = printer(args, &request, store.is_loose());
+        let paths = if args.local || args.vimgrep {
+            let repos = store.repos().await?.into_iter();
+            Paths::Local(repos.map(|repo| (repo.name, repo.source)).collect())
+        } else {
+            Paths::Named
+        };
+        let mut printer = printer(args, &request, paths, store.is_loose());
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
@@ -112,15 +118,20 @@ fn query(args: &SearchArgs) -> Result<Query> {
     Ok(query)
 }
 
-fn printer(args: &SearchArgs, request: &Arc<Request>, loose: bool) -> Box<dyn Printer> {
+fn printer(
+    args: &SearchArgs,
+    request: &Arc<Request>,
+    paths: Paths,
+    loose: bool,
+) -> Box<dyn Printer> {
     if args.explain {
         return Box::new(Explain::new(Arc::clone(request), loose));
     }
     let select = request.program().select;
     if args.json {
-        return Box::new(Json::new(select));
+        return Box::new(Json::new(select, paths));
     }
-    Box::new(Text::new(args, select, stdout().is_terminal()))
+    Box::new(Text::new(args, select, paths, stdout().is_terminal()))
 }
 
 /// What is left to say, on stderr: that there is more, and with `--stats` what was done.

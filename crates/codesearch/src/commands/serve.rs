@@ -1,11 +1,13 @@
 //! `codesearch serve`: answer searches over HTTP until told to stop.
 
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use axum::serve::ListenerExt;
+use cluster::Cluster;
 use engine::search::Searcher;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -42,7 +44,7 @@ pub(crate) fn connections() -> u32 {
     (cores() * 4).clamp(8, 64) as u32
 }
 
-fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
@@ -80,20 +82,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
             }
         });
         let watch = Arc::clone(&searcher);
-        let watching = tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(LOOK_EVERY).await;
-                if let Some(cluster) = watched.clone() {
-                    let looked =
-                        tokio::task::spawn_blocking(move || cluster.ensure_running()).await;
-                    if let Ok(Err(error)) = looked {
-                        tracing::error!("the private Postgres does not come back: {error}");
-                    }
-                }
-                // Holding an old state of the index would keep its rows from being deleted.
-                let _ = watch.look().await;
-            }
-        });
+        let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
         let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
             .with_graceful_shutdown(stop)
             .await;
@@ -112,8 +101,23 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
     Ok(crate::FOUND)
 }
 
+/// Looks now and then for a newer state of the index, and for the private Postgres.
+pub(crate) async fn look_after(searcher: &Searcher, cluster: Option<&Arc<Cluster>>) -> Infallible {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if let Some(cluster) = cluster.cloned() {
+            let looked = tokio::task::spawn_blocking(move || cluster.ensure_running()).await;
+            if let Ok(Err(error)) = looked {
+                tracing::error!("the private Postgres does not come back: {error}");
+            }
+        }
+        // Holding an old state of the index would keep its rows from being deleted.
+        let _ = searcher.look().await;
+    }
+}
+
 /// Ends with Ctrl-C, or what `kill` and service managers send; both are caught from now on.
-fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+pub(crate) fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {

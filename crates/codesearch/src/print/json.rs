@@ -1,18 +1,21 @@
 //! Matches as JSON lines, as `rg --json` prints them
-//! (<https://docs.rs/grep-printer/latest/grep_printer/struct.JSON.html>).
+//! (<https://docs.rs/grep-printer/latest/grep_printer/struct.JSON.html>): the same messages, with the
+//! same fields in the same order. Beyond them there are `repo` messages, and `complete` in the summary.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use engine::search::{FileMatch, Line, Stats};
 use query::Select;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
-use super::{Printer, full_path};
+use super::{Paths, Printer};
 
 /// Prints matches as JSON lines.
 pub(crate) struct Json {
     select: Select,
+    paths: Paths,
     totals: Counts,
 }
 
@@ -21,96 +24,147 @@ struct Counts {
     files: usize,
     lines: usize,
     matches: usize,
+    bytes_searched: usize,
     bytes_printed: usize,
 }
 
+#[derive(Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "lowercase")]
+enum Message<'a> {
+    Begin { path: Text<'a> },
+    Match(LineJson<'a>),
+    Context(LineJson<'a>),
+    End { path: Text<'a>, binary_offset: Option<u64>, stats: StatsJson },
+    Repo { name: &'a str },
+}
+
+/// A text as ripgrep has it, which has `bytes` for what is not UTF-8; what is indexed is.
+#[derive(Clone, Copy, Serialize)]
+struct Text<'a> {
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct LineJson<'a> {
+    path: Text<'a>,
+    lines: Text<'a>,
+    line_number: u64,
+    absolute_offset: u64,
+    submatches: Vec<SubmatchJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SubmatchJson<'a> {
+    #[serde(rename = "match")]
+    matched: Text<'a>,
+    start: usize,
+    end: usize,
+}
+
+#[derive(Serialize)]
+struct StatsJson {
+    elapsed: ElapsedJson,
+    searches: usize,
+    searches_with_match: usize,
+    bytes_searched: usize,
+    bytes_printed: usize,
+    matched_lines: usize,
+    matches: usize,
+}
+
+#[derive(Serialize)]
+struct ElapsedJson {
+    secs: u64,
+    nanos: u32,
+    human: String,
+}
+
 impl Json {
-    pub(crate) fn new(select: Select) -> Self {
-        Self { select, totals: Counts::default() }
+    pub(crate) fn new(select: Select, paths: Paths) -> Self {
+        Self { select, paths, totals: Counts::default() }
     }
 }
 
 impl Printer for Json {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
         if self.select == Select::Repos {
-            // Beyond what ripgrep has.
             self.totals.files += 1;
-            return writeln!(out, "{}", json!({ "type": "repo", "data": { "name": file.repo } }));
+            return print(out, &Message::Repo { name: &file.repo }).map(drop);
         }
-        let path = json!({ "text": full_path(file) });
-        let mut counts = Counts { files: 1, ..Counts::default() };
-        let mut print = |message: Value| {
-            let text = format!("{message}\n");
-            counts.bytes_printed += text.len();
-            out.write_all(text.as_bytes())
-        };
-        print(json!({ "type": "begin", "data": { "path": path } }))?;
+        let path = self.paths.of(file);
+        let path = Text { text: &path };
+        let mut counts = Counts { files: 1, bytes_searched: file.bytes, ..Counts::default() };
+        counts.bytes_printed += print(out, &Message::Begin { path })?;
         for line in &file.lines {
-            print(line_message(&path, line))?;
-        }
-        for line in file.lines.iter().filter(|line| !line.ranges.is_empty()) {
-            counts.lines += 1;
+            counts.lines += usize::from(!line.ranges.is_empty());
             counts.matches += line.ranges.len();
+            counts.bytes_printed += print_line(out, path, line)?;
         }
-        let stats = stats(counts, Duration::ZERO);
-        writeln!(
-            out,
-            "{}",
-            json!({ "type": "end", "data": { "path": path, "binary_offset": null, "stats": stats } })
-        )?;
+        let stats = StatsJson::of(counts, Duration::ZERO);
+        print(out, &Message::End { path, binary_offset: None, stats })?;
         self.totals.files += counts.files;
         self.totals.lines += counts.lines;
         self.totals.matches += counts.matches;
+        self.totals.bytes_searched += counts.bytes_searched;
         self.totals.bytes_printed += counts.bytes_printed;
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write, stats_: &Stats) -> io::Result<()> {
+    fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         let data = json!({
-            "elapsed_total": elapsed(stats_.duration),
-            "stats": stats(self.totals, stats_.duration),
-            // Beyond what ripgrep says.
-            "complete": stats_.stopped.is_none(),
+            "elapsed_total": ElapsedJson::of(stats.duration),
+            "stats": StatsJson::of(self.totals, stats.duration),
+            "complete": stats.stopped.is_none(),
         });
         writeln!(out, "{}", json!({ "data": data, "type": "summary" }))
     }
 }
 
-fn line_message(path: &Value, line: &Line) -> Value {
-    let submatches: Vec<Value> = line
+/// Prints a message, and says how many bytes that were.
+fn print(out: &mut dyn Write, message: &Message<'_>) -> io::Result<usize> {
+    let mut text = serde_json::to_vec(message)?;
+    text.push(b'\n');
+    out.write_all(&text)?;
+    Ok(text.len())
+}
+
+fn print_line(out: &mut dyn Write, path: Text<'_>, line: &Line) -> io::Result<usize> {
+    let text = format!("{}{}", line.text, if line.ended { "\n" } else { "" });
+    let submatches: Vec<SubmatchJson<'_>> = line
         .ranges
         .iter()
-        .map(|r| json!({ "match": { "text": line.text[r.clone()] }, "start": r.start, "end": r.end }))
+        .map(|range| SubmatchJson {
+            matched: Text { text: &text[range.clone()] },
+            start: range.start,
+            end: range.end,
+        })
         .collect();
-    let end = if line.ended { "\n" } else { "" };
-    json!({
-        "type": if submatches.is_empty() { "context" } else { "match" },
-        "data": {
-            "path": path,
-            "lines": { "text": format!("{}{end}", line.text) },
-            "line_number": line.number,
-            "absolute_offset": line.offset,
-            "submatches": submatches,
-        },
-    })
+    let message = if submatches.is_empty() { Message::Context } else { Message::Match };
+    let lines = Text { text: &text };
+    let (line_number, absolute_offset) = (line.number, line.offset);
+    print(out, &message(LineJson { path, lines, line_number, absolute_offset, submatches }))
 }
 
-fn stats(counts: Counts, duration: Duration) -> Value {
-    json!({
-        "elapsed": elapsed(duration),
-        "searches": counts.files,
-        "searches_with_match": counts.files,
-        "bytes_searched": 0,
-        "bytes_printed": counts.bytes_printed,
-        "matched_lines": counts.lines,
-        "matches": counts.matches,
-    })
+impl StatsJson {
+    fn of(counts: Counts, duration: Duration) -> Self {
+        Self {
+            elapsed: ElapsedJson::of(duration),
+            searches: counts.files,
+            searches_with_match: counts.files,
+            bytes_searched: counts.bytes_searched,
+            bytes_printed: counts.bytes_printed,
+            matched_lines: counts.lines,
+            matches: counts.matches,
+        }
+    }
 }
 
-fn elapsed(duration: Duration) -> Value {
-    json!({
-        "secs": duration.as_secs(),
-        "nanos": duration.subsec_nanos(),
-        "human": format!("{:.6}s", duration.as_secs_f64()),
-    })
+impl ElapsedJson {
+    fn of(duration: Duration) -> Self {
+        Self {
+            secs: duration.as_secs(),
+            nanos: duration.subsec_nanos(),
+            human: format!("{:.6}s", duration.as_secs_f64()),
+        }
+    }
 }

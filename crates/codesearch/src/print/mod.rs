@@ -4,7 +4,9 @@ mod explain;
 mod json;
 mod text;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use engine::search::{FileMatch, Stats};
 
@@ -20,9 +22,25 @@ pub(crate) trait Printer {
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()>;
 }
 
-/// A file's path as it is printed.
-pub(crate) fn full_path(file: &FileMatch) -> String {
-    format!("{}/{}", file.repo, file.path)
+/// How the paths of files are printed.
+pub(crate) enum Paths {
+    /// Below the names of their repositories.
+    Named,
+    /// Below the folders that the repositories, by their names, were read from: they can be opened.
+    Local(HashMap<String, String>),
+}
+
+impl Paths {
+    /// A file's path as it is printed.
+    fn of(&self, file: &FileMatch) -> String {
+        let folder = match self {
+            Paths::Named => None,
+            Paths::Local(folders) => folders.get(&file.repo),
+        };
+        // The folder of a repository that has gone since is not known.
+        let folder = folder.unwrap_or(&file.repo);
+        Path::new(folder).join(&file.path).to_string_lossy().into_owned()
+    }
 }
 
 /// How many files are not in the index, by reason: `12 binary, 3 too-large`.

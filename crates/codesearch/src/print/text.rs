@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use engine::search::{FileMatch, Line, Stats};
 use query::Select;
 
-use super::{Printer, full_path};
+use super::{Paths, Printer};
 use crate::cli::{Color, SearchArgs};
 
 const PATH: Style = AnsiColor::Magenta.on_default();
@@ -19,6 +19,8 @@ const TERMINAL_COLUMNS: usize = 500;
 
 enum Mode {
     Lines,
+    /// A line for each match, with its column.
+    Matches,
     Paths,
     Repos,
     Counts,
@@ -30,18 +32,20 @@ pub(crate) struct Text {
     color: bool,
     heading: bool,
     context: bool,
+    paths: Paths,
     max_columns: usize,
     files: usize,
 }
 
 impl Text {
-    pub(crate) fn new(args: &SearchArgs, select: Select, terminal: bool) -> Self {
+    pub(crate) fn new(args: &SearchArgs, select: Select, paths: Paths, terminal: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Self {
             mode: match select {
                 Select::Repos => Mode::Repos,
                 Select::Files => Mode::Paths,
                 Select::Lines if args.count => Mode::Counts,
+                Select::Lines if args.vimgrep => Mode::Matches,
                 Select::Lines => Mode::Lines,
             },
             color: match args.color {
@@ -49,10 +53,11 @@ impl Text {
                 Color::Always => true,
                 Color::Never => false,
             },
-            heading: if terminal { !args.no_heading } else { args.heading },
+            heading: if terminal { !args.no_heading && !args.vimgrep } else { args.heading },
             context: [args.before_context, args.after_context, Some(args.context)]
                 .iter()
                 .any(|lines| lines.is_some_and(|n| n > 0)),
+            paths,
             max_columns: args.max_columns.unwrap_or(if terminal { TERMINAL_COLUMNS } else { 0 }),
             files: 0,
         }
@@ -62,12 +67,22 @@ impl Text {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    fn line(&self, out: &mut dyn Write, path: &str, line: &Line) -> io::Result<()> {
+    /// Prints a line; with the column of a match in it, if one is given.
+    fn line(
+        &self,
+        out: &mut dyn Write,
+        path: &str,
+        line: &Line,
+        column: Option<usize>,
+    ) -> io::Result<()> {
         let mark = if line.ranges.is_empty() { '-' } else { ':' };
         if !self.heading {
             write!(out, "{}{mark}", self.styled(PATH, path))?;
         }
         write!(out, "{}{mark}", self.styled(NUMBER, &line.number.to_string()))?;
+        if let Some(column) = column {
+            write!(out, "{column}{mark}")?;
+        }
         let (shown, more) = self.shown(line);
         let mut at = 0;
         for range in line.ranges.iter().filter(|range| self.color && !range.is_empty()) {
@@ -102,7 +117,7 @@ impl Text {
 
 impl Printer for Text {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
-        let path = full_path(file);
+        let path = self.paths.of(file);
         let first = self.files == 0;
         self.files += 1;
         match self.mode {
@@ -111,7 +126,10 @@ impl Printer for Text {
             Mode::Counts => {
                 return writeln!(out, "{}:{}", self.styled(PATH, &path), file.matches());
             }
-            Mode::Lines => {}
+            Mode::Matches if file.lines.is_empty() => {
+                return writeln!(out, "{}:1:1:", self.styled(PATH, &path));
+            }
+            Mode::Lines | Mode::Matches => {}
         }
         // Found by its path, or by what is not in it.
         if file.lines.is_empty() && !self.heading {
@@ -131,7 +149,13 @@ impl Printer for Text {
                 writeln!(out, "--")?;
             }
             last = Some(line.number);
-            self.line(out, &path, line)?;
+            if matches!(self.mode, Mode::Matches) && !line.ranges.is_empty() {
+                for range in &line.ranges {
+                    self.line(out, &path, line, Some(range.start + 1))?;
+                }
+            } else {
+                self.line(out, &path, line, None)?;
+            }
         }
         Ok(())
     }

@@ -172,7 +172,7 @@ fn a_search_explains_itself() {
         })
     );
     let page = server.get("/search?q=Serve&explain=1", "text/html").2;
-    assert!(page.contains("<pre class=\"explanation\">query       /Serve/"), "{page}");
+    assert!(page.contains(">query       /Serve/"), "{page}");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //!
 //! All tests share one private server (see `harness`); each has an index of its own in it.
 
+mod agents;
 mod api;
 mod bad_input;
 mod browser;
 mod cluster;
+mod editors;
 mod equality;
 mod harness;
 mod http;

@@ -127,7 +127,7 @@ fn a_reader_that_leaves_is_no_error() {
 #[test]
 fn help_names_every_command() {
     let help = Fixture::new().run(&["--help"]).code(0).out;
-    for command in ["up", "ingest", "search", "serve", "repos", "remove", "init", "db"] {
+    for command in ["up", "ingest", "search", "serve", "mcp", "repos", "remove", "init", "db"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}\n{help}");
     }
 }

@@ -549,7 +549,13 @@ impl Searcher {
                 stats.shards_searched += 1;
             }
             let Some(first) = running.front_mut() else { break };
-            let Some(told) = clock.wait(first.recv()).await else {
+            let told = tokio::select! {
+                biased;
+                told = clock.wait(first.recv()) => told,
+                // Who has left need not be waited for until the next file is found.
+                () = found.closed() => break,
+            };
+            let Some(told) = told else {
                 stats.stopped.get_or_insert(timeout);
                 return Ok(Some((catalog, scope)));
             };

@@ -1,0 +1,87 @@
+//! The bounds of an answer.
+
+/// Bytes of text in an answer at most: some thousand tokens, less than agents cut off by themselves.
+pub(super) const MAX_ANSWER_BYTES: usize = 32 * 1024;
+
+/// Of those, what is kept for the first line, which says what the answer is and what it is not.
+const MAX_HEAD_BYTES: usize = 1024;
+
+/// Bytes of a line that is shown because something in it matches.
+pub(super) const MAX_LINE_BYTES: usize = 500;
+
+/// The text of an answer, below its first line.
+#[derive(Default)]
+pub(super) struct Text(String);
+
+impl Text {
+    /// Bytes that there is still room for.
+    pub(super) fn room(&self) -> usize {
+        MAX_ANSWER_BYTES - MAX_HEAD_BYTES - self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a piece; false if there is no room for it.
+    pub(super) fn add(&mut self, piece: &str) -> bool {
+        let fits = piece.len() <= self.room();
+        if fits {
+            self.0.push_str(piece);
+        }
+        fits
+    }
+
+    /// The whole answer. What is said of it is short, whatever was asked.
+    pub(super) fn below(self, head: &str) -> String {
+        if self.0.is_empty() { head.to_owned() } else { format!("{head}\n\n{}", self.0) }
+    }
+}
+
+/// A line, or if it is long a part of it with what matches first.
+pub(super) fn shown(line: &str, matched: usize) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let wanted = matched.saturating_sub(MAX_LINE_BYTES / 4).min(line.len() - MAX_LINE_BYTES);
+    let start = line.floor_char_boundary(wanted);
+    let end = line.floor_char_boundary(start + MAX_LINE_BYTES);
+    let left = |bytes: usize| match bytes {
+        0 => String::new(),
+        bytes => format!("[... {bytes} bytes ...]"),
+    };
+    format!("{}{}{}", left(start), &line[start..end], left(line.len() - end))
+}
+
+/// A number of things, as in `1 file` and `2 files`.
+pub(super) fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_shown_around_what_matches() {
+        assert_eq!(shown("short", 3), "short");
+        let line = format!("{}é{}", "a".repeat(1000), "b".repeat(1000));
+        assert_eq!(shown(&line, 0), format!("{}[... 1502 bytes ...]", "a".repeat(500)));
+        assert_eq!(shown(&line, 2001), format!("[... 1502 bytes ...]{}", "b".repeat(500)));
+        // 1000 bytes in, behind an eighth of a thousand; the é is not cut in two.
+        let middle = format!("{}é{}", "a".repeat(125), "b".repeat(373));
+        assert_eq!(shown(&line, 1000), format!("[... 875 bytes ...]{middle}[... 627 bytes ...]"));
+        let wide = "é".repeat(1000);
+        assert_eq!(shown(&wide, 1000).matches('é').count(), 250);
+    }
+
+    #[test]
+    fn no_more_than_there_is_room_for() {
+        let mut text = Text::default();
+        assert!(!text.add(&"x".repeat(MAX_ANSWER_BYTES)));
+        assert!(text.is_empty());
+        assert!(text.add(&"x".repeat(text.room())));
+        assert!(!text.add("x"));
+        assert!(text.below(&"h".repeat(MAX_HEAD_BYTES - 2)).len() <= MAX_ANSWER_BYTES);
+    }
+}

@@ -1,0 +1,282 @@
+//! The tool `search`: what matches a query, a page at a time.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats, Stopped};
+use query::{Case, Count, Query, Select};
+use rmcp::schemars::JsonSchema;
+use serde::Deserialize;
+use store::Epoch;
+use tokio::sync::mpsc;
+
+use super::answer::{MAX_ANSWER_BYTES, MAX_LINE_BYTES, Text, count, shown};
+
+/// Results in an answer unless a call says otherwise, and at most.
+const FILES: usize = 50;
+const MAX_FILES: usize = 500;
+
+/// Batches of files that the search may be ahead of what is done with them.
+const FOUND_AHEAD: usize = 2;
+
+/// What can be asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    /// What to search for, in the query language of this tool's description.
+    query: String,
+    /// Most files in the answer, up to 500; 50 unless given.
+    limit: Option<usize>,
+    /// Where to go on: the cursor of the answer before, with the same query.
+    cursor: Option<String>,
+    /// Lines shown before and after each line that matches; none unless given.
+    #[serde(default)]
+    context_lines: usize,
+}
+
+pub(super) fn description() -> String {
+    format!(
+        r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context).
+
+A query is made of terms with blanks between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); in small letters it matches any case.
+  fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
+  "two words"                  a phrase: blanks need quotes (it is still a regular expression)
+  lit:a[i]   lit:"f(x) + 1"    the very characters, nothing to escape
+  foo or bar   -foo   (a or b) c
+  file:\.go$  repo:name  lang:rust   regular expressions on path and repository, and the language; negate: -file:_test
+  content:foo                  in lines only, not in paths
+  case:yes                     exactly this case
+  foo\n\s*bar                  across lines, with \n in it
+  type:file, type:repo         only paths, only repositories
+  timeout:60s                  instead of 10 s
+
+An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next part. Parts put together are the whole answer. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
+    )
+}
+
+/// Where an answer ended.
+struct Cursor {
+    /// After how many results, in which state of the index, and in which order.
+    resume: Resume,
+    /// A hash of the query to which it belongs.
+    query: u64,
+    /// Up to this line of the next file it was told already; 0 for none of it.
+    line: u64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Resume { epoch, order, results } = self.resume;
+        write!(f, "{}.{order:x}.{:x}.{results}.{}", epoch.0, self.query, self.line)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.trim().split('.').collect();
+        let read = || {
+            let [epoch, order, query, results, line] = parts[..] else { return None };
+            Some(Self {
+                resume: Resume {
+                    epoch: Epoch(epoch.parse().ok()?),
+                    order: u64::from_str_radix(order, 16).ok()?,
+                    results: results.parse().ok()?,
+                },
+                query: u64::from_str_radix(query, 16).ok()?,
+                line: line.parse().ok()?,
+            })
+        };
+        read().context("this is no cursor; give one as it stands in the answer before")
+    }
+}
+
+/// The hash by which a cursor knows its query, as long as this process lives.
+fn hash(query: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    query.hash(&mut hasher);
+    hasher.finish()
+}
+
+pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String> {
+    let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
+    let query = hash(&asked.query);
+    if from.as_ref().is_some_and(|from| from.query != query) {
+        bail!("this cursor belongs to another query; give the query with which it came, unchanged");
+    }
+    // A large pattern takes its time to compile.
+    let compiled = tokio::task::spawn_blocking(move || request(&asked)).await;
+    let mut request = compiled.expect("compiling does not panic")?;
+    request.resume = from.as_ref().map(|from| from.resume);
+    let request = Arc::new(request);
+    let (found, files) = mpsc::channel(FOUND_AHEAD);
+    let select = request.program().select;
+    let told = from.as_ref().map_or(0, |from| from.line);
+    let fill = async {
+        // Its own: when the page is full nobody listens to the search any longer, and it ends.
+        let mut files = files;
+        let mut page = Page { select, told, ..Page::default() };
+        'all: while let Some(found) = files.recv().await {
+            for file in &found {
+                if !page.add(file) {
+                    break 'all;
+                }
+            }
+        }
+        page
+    };
+    let (stats, page) = tokio::join!(searcher.search(&request, found), fill);
+    let stats = match stats {
+        Err(Error::Gone) => bail!("{}, without a cursor", Error::Gone),
+        stats => stats?,
+    };
+    let before = from.as_ref().map_or(0, |from| from.resume.results);
+    let results = before + page.whole;
+    let resume = Resume { epoch: stats.epoch, order: stats.order, results };
+    let cursor = Cursor { resume, query, line: page.told };
+    let head = head(&page, &stats, &cursor, from.is_some());
+    Ok(page.text.below(&head))
+}
+
+fn request(asked: &Search) -> Result<Request> {
+    let mut query = Query::parse(&asked.query, Case::Smart)?;
+    // What the query itself says goes before what is said beside it.
+    let limit = match query.count {
+        Some(Count::Most(limit)) => limit.min(MAX_FILES),
+        Some(Count::All) => MAX_FILES,
+        None => asked.limit.unwrap_or(FILES),
+    };
+    if !(1..=MAX_FILES).contains(&limit) {
+        bail!("limit: give a number of files from 1 to {MAX_FILES}");
+    }
+    query.count = Some(Count::Most(limit));
+    let mut request = Request::new(&query)?;
+    request.context = (asked.context_lines, asked.context_lines);
+    request.skipped = true;
+    Ok(request)
+}
+
+/// What an answer shows.
+#[derive(Default)]
+struct Page {
+    select: Select,
+    text: Text,
+    /// Results that are in it, the last one perhaps in part.
+    results: usize,
+    /// Results that are in it to their end.
+    whole: usize,
+    /// Matching lines in it.
+    matches: usize,
+    /// Up to which line the file that comes next was told, here or on the page before.
+    told: u64,
+    /// There was no room for more.
+    full: bool,
+}
+
+impl Page {
+    /// Adds a file, or as many of its lines as there is room for; false if that is not all.
+    fn add(&mut self, file: &FileMatch) -> bool {
+        let told = self.told;
+        let mut lines = file.lines.iter().filter(|line| line.number > told);
+        let mut piece = match self.select {
+            Select::Repos => format!("{}\n", file.repo),
+            Select::Files => format!("{}\n", named(file)),
+            Select::Lines => {
+                let gap = if self.text.is_empty() { "" } else { "\n" };
+                format!("{gap}{}\n", named(file))
+            }
+        };
+        // No file is named without a line of it.
+        let mut line = lines.next();
+        if let Some(line) = line {
+            piece.push_str(&numbered(line));
+        }
+        loop {
+            if !self.text.add(&piece) {
+                self.full = true;
+                return false;
+            }
+            if self.told == told {
+                self.results += 1;
+            }
+            if let Some(line) = line {
+                self.told = line.number;
+                self.matches += usize::from(!line.ranges.is_empty());
+            }
+            line = lines.next();
+            match line {
+                Some(line) => piece = numbered(line),
+                None => break,
+            }
+        }
+        self.told = 0;
+        self.whole += 1;
+        true
+    }
+}
+
+fn named(file: &FileMatch) -> String {
+    let language = file.language.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+    format!("{}: {}{language}", file.repo, file.path)
+}
+
+fn numbered(line: &Line) -> String {
+    let (mark, matched) = match line.ranges.first() {
+        Some(range) => (':', range.start),
+        None => ('-', 0),
+    };
+    format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
+}
+
+/// What the answer is, whether it is all there is, and how to get the rest.
+fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
+    let found = match page.select {
+        Select::Lines => format!(
+            "{} in {}",
+            count(page.matches, "matching line", "matching lines"),
+            count(page.results, "file", "files")
+        ),
+        Select::Files => count(page.results, "file", "files"),
+        Select::Repos => count(page.results, "repository", "repositories"),
+    };
+    let next = format!("For the rest, search again with the same query and cursor \"{cursor}\".");
+    let seconds = |time: &Duration| time.as_secs_f64();
+    match &stats.stopped {
+        _ if page.full => format!(
+            "{found}, and there is more: the answer is full, at {MAX_ANSWER_BYTES} bytes. {next} With type:file \
+             the query gives paths only."
+        ),
+        Some(Stopped::Limit) => {
+            format!("{found}, and there is more: the limit was reached. {next}")
+        }
+        Some(Stopped::Timeout(time)) => format!(
+            "{found}, and there may be more: the time was up, {} s. Narrow the query with repo:, file: or lang:, \
+             or give it more time, as in timeout:{:.0}s.",
+            seconds(time),
+            (seconds(time) * 6.0).max(60.0)
+        ),
+        Some(Stopped::Shards(_)) => format!(
+            "{found}, and there may be more: a part of the index could not be searched. The log on stderr says \
+             why; try again."
+        ),
+        None => {
+            let all = match (page.results, goes_on) {
+                (0, false) => "Nothing matches.".to_owned(),
+                (_, false) => format!("{found}. That is all."),
+                (_, true) => format!("{found}. That is the rest."),
+            };
+            let skipped = crate::print::skipped(stats);
+            if stats.skipped.is_empty() {
+                all
+            } else {
+                format!("{all} Not in the index, though they might match: {skipped}.")
+            }
+        }
+    }
+}

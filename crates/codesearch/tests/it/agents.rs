@@ -1,0 +1,457 @@
+//! What agents are told: the program speaks the Model Context Protocol with a test.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Fixture, Ran};
+
+/// Bytes of an answer at most.
+const MAX_BYTES: usize = 32 * 1024;
+
+/// The program, and what it is told and says.
+struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    calls: u64,
+}
+
+impl Agent {
+    /// Starts the program and shakes hands with it.
+    fn of(fixture: &Fixture) -> Self {
+        let mut child = fixture
+            .command(&["mcp"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut agent = Self { child, input, output, calls: 0 };
+        let hello = agent.ask(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": { "name": "test", "version": "1" },
+            }),
+        );
+        assert_eq!(hello["result"]["protocolVersion"], "2025-06-18", "{hello}");
+        assert_eq!(hello["result"]["serverInfo"]["name"], "codesearch");
+        assert!(hello["result"]["capabilities"]["tools"].is_object());
+        agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Sends a request and gives what comes back.
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.calls += 1;
+        let id = self.calls;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// Calls a tool; gives whether it says that it failed, and its text.
+    fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
+        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(content.len(), 1);
+        assert_eq!(content[0]["type"], "text");
+        let text = content[0]["text"].as_str().unwrap().to_owned();
+        assert!(text.len() <= MAX_BYTES, "{} bytes", text.len());
+        (answer["result"]["isError"] == true, text)
+    }
+
+    /// What a tool says.
+    #[track_caller]
+    fn told(&mut self, tool: &str, arguments: &Value) -> String {
+        let (failed, text) = self.call(tool, arguments);
+        assert!(!failed, "{text}");
+        text
+    }
+
+    /// What a tool says cannot be done.
+    #[track_caller]
+    fn refused(&mut self, tool: &str, arguments: &Value) -> String {
+        let (failed, text) = self.call(tool, arguments);
+        assert!(failed, "{text}");
+        text
+    }
+
+    /// All pages of a search, each without its first line.
+    fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
+        let (mut pages, mut cursor) = (Vec::new(), Value::Null);
+        loop {
+            let asked = json!({ "query": query, "limit": limit, "cursor": cursor });
+            let answer = self.told("search", &asked);
+            let (head, body) = answer.split_once("\n\n").unwrap_or((&answer, ""));
+            pages.push(body.to_owned());
+            match head.split_once("cursor \"") {
+                Some((_, rest)) => cursor = json!(rest.split_once('"').unwrap().0),
+                None => return pages,
+            }
+            assert!(head.contains("there is more"), "{head}");
+        }
+    }
+
+    /// Ends its standard input, and waits until it has ended.
+    fn end(mut self) -> Ran {
+        drop(self.input.take());
+        Ran::of(self.child.wait_with_output().unwrap())
+    }
+}
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/a.go", "package a\n\nfunc A() {\n\treturn\n}\n\nfunc B() {\n}\n");
+    fixture.write("one/lib/b.py", "def a():\n    return func\n");
+    fixture.write("two/c.go", "// func in a comment");
+    fixture.write("two/binary", b"\0func");
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn the_tools_say_what_they_take_and_how_much_they_tell() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let answer = agent.ask("tools/list", &json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let described: Vec<(&str, Vec<&str>, &Value)> = tools
+        .iter()
+        .map(|tool| {
+            assert!(tool["description"].as_str().unwrap().contains("32768 bytes at most"));
+            assert_eq!(tool["annotations"]["readOnlyHint"], true);
+            let schema = &tool["inputSchema"];
+            let takes = schema["properties"].as_object().unwrap();
+            for (name, what) in takes {
+                assert!(what["description"].is_string(), "{name}: {what}");
+            }
+            let names = takes.keys().map(String::as_str).collect();
+            (tool["name"].as_str().unwrap(), names, &schema["required"])
+        })
+        .collect();
+    assert_eq!(
+        described,
+        [
+            ("search", vec!["context_lines", "cursor", "limit", "query"], &json!(["query"])),
+            (
+                "read_file",
+                vec!["from_byte", "from_line", "path", "repo", "to_line"],
+                &json!(["repo"])
+            ),
+            ("find_file", vec!["language", "limit", "offset", "repo", "typed"], &json!(["typed"])),
+            ("list_repos", vec!["filter", "limit", "offset"], &Value::Null),
+        ]
+    );
+    let none = agent.ask("tools/call", &json!({ "name": "write_file", "arguments": {} }));
+    assert_eq!(none["error"]["message"], "there is no tool named write_file; see tools/list");
+}
+
+#[test]
+fn searches() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    assert_eq!(
+        agent.told("search", &json!({ "query": "func repo:one", "context_lines": 1 })),
+        "3 matching lines in 2 files. That is all.\n\n\
+         one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n6-\n7:func B() {\n8-}\n\n\
+         one: lib/b.py (Python)\n1-def a():\n2:    return func\n"
+    );
+    // What was left out might match, too.
+    assert_eq!(
+        agent.told("search", &json!({ "query": "nowhere" })),
+        "Nothing matches. Not in the index, though they might match: 1 binary."
+    );
+    assert_eq!(
+        agent.told("search", &json!({ "query": "func type:file lang:go" })),
+        "2 files. That is all. Not in the index, though they might match: 1 binary.\n\none: a.go (Go)\ntwo: c.go (Go)\n"
+    );
+    let cut = agent.told("search", &json!({ "query": "func type:repo", "limit": 1 }));
+    assert!(cut.starts_with("1 repository, and there is more: the limit was reached. "), "{cut}");
+    assert!(cut.ends_with("\n\none\n"), "{cut}");
+}
+
+#[test]
+fn pages_put_together_are_the_whole_answer() {
+    let fixture = Fixture::new();
+    for n in 0..150 {
+        let lines = "a needle here\nand hay\n".repeat(1 + n % 3);
+        fixture.write(&format!("repo{}/folder/file{n}.txt", n % 7), format!("{n}\n{lines}"));
+    }
+    // Several answers' worth in one file.
+    let mut large = String::new();
+    for n in 0..4000 {
+        writeln!(large, "needle {n}").unwrap();
+    }
+    fixture.write("repo3/large.txt", large);
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    // As the command line has it.
+    let expected = fixture.search(&["needle"]);
+    for (limit, least) in [(500, 2), (7, 22)] {
+        let pages = agent.pages("needle", limit);
+        assert!(pages.len() >= least, "{}", pages.len());
+        let mut lines = Vec::new();
+        for page in &pages {
+            for file in page.split("\n\n") {
+                let mut shown = file.lines();
+                let path = shown.next().unwrap().split(" (").next().unwrap().replace(": ", "/");
+                lines.extend(shown.map(|line| format!("{path}:{line}")));
+            }
+        }
+        lines.sort();
+        assert!(lines == expected, "{} lines, not {}", lines.len(), expected.len());
+    }
+    for (query, least) in [("needle type:file", 22), ("needle type:repo", 1)] {
+        let all = agent.pages(query, 500);
+        let pages = agent.pages(query, 7);
+        assert!((all.len(), pages.len()) >= (1, least), "{query}: {}", pages.len());
+        assert_eq!(pages.concat(), all.concat(), "{query}");
+    }
+}
+
+#[test]
+fn pages_that_cannot_go_on() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let first = agent.told("search", &json!({ "query": "func", "limit": 1 }));
+    let cursor = first.split('"').nth(1).unwrap().to_owned();
+    assert_eq!(
+        agent.refused("search", &json!({ "query": "return", "cursor": cursor })),
+        "this cursor belongs to another query; give the query with which it came, unchanged"
+    );
+    assert_eq!(
+        agent.refused("search", &json!({ "query": "func", "cursor": "1.2" })),
+        "this is no cursor; give one as it stands in the answer before"
+    );
+    fixture.write("two/d.go", "func D() {}\n");
+    fixture.ingest();
+    assert_eq!(
+        agent.refused("search", &json!({ "query": "func", "cursor": cursor })),
+        "the index has changed since the first page of these results; search again, without a cursor"
+    );
+    let again = agent.told("search", &json!({ "query": "func repo:two" }));
+    assert!(again.starts_with("2 matching lines in 2 files. "), "{again}");
+}
+
+#[test]
+fn files_are_read_in_parts() {
+    let fixture = fixture();
+    let mut text = String::new();
+    for n in 0..3000 {
+        writeln!(text, "line {n} of a file that is larger than an answer").unwrap();
+    }
+    fixture.write("three/large.txt", &text);
+    let wide = format!("short\n{}\nlast\n", "é".repeat(40_000));
+    fixture.write("three/wide.txt", &wide);
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    let read = |agent: &mut Agent, arguments: Value| agent.told("read_file", &arguments);
+    assert_eq!(
+        read(&mut agent, json!({ "repo": "one", "path": "lib/b.py" })),
+        "Python, 25 bytes. Lines 1 to 2 of 2.\n\n1:def a():\n2:    return func\n"
+    );
+    assert_eq!(
+        read(&mut agent, json!({ "repo": "one", "path": "a.go", "from_line": 3, "to_line": 4 })),
+        "Go, 46 bytes. Lines 3 to 4 of 8.\n\n3:func A() {\n4:\treturn\n"
+    );
+    for (path, expected) in [("large.txt", &text), ("wide.txt", &wide)] {
+        let (mut whole, mut parts) = (String::new(), 0);
+        let (mut line, mut byte) = (json!(1), json!(0));
+        loop {
+            let part =
+                json!({ "repo": "three", "path": path, "from_line": line, "from_byte": byte });
+            let part = read(&mut agent, part);
+            parts += 1;
+            let (head, body) = part.split_once("\n\n").unwrap();
+            // A line that was cut goes on in the next part.
+            let goes_on = byte != json!(0);
+            for (n, shown) in body.lines().enumerate() {
+                if !(n == 0 && (goes_on || whole.is_empty())) {
+                    whole.push('\n');
+                }
+                whole.push_str(shown.split_once(':').unwrap().1);
+            }
+            let number = |name: &str| -> Option<usize> {
+                let rest = head.split_once(name)?.1;
+                let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
+                rest[..end].parse().ok()
+            };
+            match number("from_line=") {
+                None => break,
+                Some(next) => line = json!(next),
+            }
+            byte = json!(number("from_byte=").unwrap_or(0));
+            assert!(head.contains("the answer is full, at 32768 bytes"), "{head}");
+        }
+        assert!(parts > 2);
+        assert!(whole + "\n" == *expected, "{path}");
+    }
+    assert_eq!(
+        read(&mut agent, json!({ "repo": "one" })),
+        "A folder. Lines 1 to 2 of 2.\n\n1:lib/ (1 file)\n2:a.go (Go, 46 bytes)\n"
+    );
+    for (arguments, expected) in [
+        (
+            json!({ "repo": "four", "path": "a.go" }),
+            "no repository is named 'four'; list_repos lists them",
+        ),
+        (
+            json!({ "repo": "one", "path": "src/b.py" }),
+            "there is no file 'src/b.py' in one; near it are: lib/b.py",
+        ),
+        (
+            json!({ "repo": "one", "path": "zzz" }),
+            "there is no file 'zzz' in one; find_file finds files by their paths",
+        ),
+        (
+            json!({ "repo": "one", "path": "a.go", "from_line": 9 }),
+            "from_line: there are lines 1 to 8",
+        ),
+        (
+            json!({ "repo": "one", "path": "a.go", "from_line": 3, "to_line": 2 }),
+            "to_line: it is before from_line",
+        ),
+    ] {
+        assert_eq!(agent.refused("read_file", &arguments), expected);
+    }
+}
+
+#[test]
+fn files_and_repositories_are_found() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    assert_eq!(
+        agent.told("find_file", &json!({ "typed": "lbpy" })),
+        "1 to 1 of 1 file. That is all.\n\none: lib/b.py (Python)\n"
+    );
+    assert_eq!(
+        agent.told("find_file", &json!({ "typed": "go", "repo": "TWO", "language": "go" })),
+        "1 to 1 of 1 file. That is all.\n\ntwo: c.go (Go)\n"
+    );
+    assert_eq!(agent.told("find_file", &json!({ "typed": "zzz" })), "No file is like that.");
+    let first = agent.told("find_file", &json!({ "typed": "go", "limit": 1 }));
+    assert_eq!(
+        first,
+        "1 to 1 of 2 files: the limit was reached. For the rest, call again with offset=1, or say more closely \
+         what you look for.\n\none: a.go (Go)\n"
+    );
+    assert_eq!(
+        agent.told("find_file", &json!({ "typed": "go", "limit": 1, "offset": 1 })),
+        "2 to 2 of 2 files. That is all.\n\ntwo: c.go (Go)\n"
+    );
+
+    let repos = agent.told("list_repos", &json!({}));
+    let lines: Vec<&str> = repos.lines().collect();
+    assert_eq!(lines[0], "1 to 2 of 2 repositories. That is all.");
+    assert!(lines[2].starts_with("one (2 files, 0.0 MB of text, 0 left out, read at 2"), "{repos}");
+    assert!(lines[3].starts_with("two (1 file, 0.0 MB of text, 1 left out, read at 2"), "{repos}");
+    let second = agent.told("list_repos", &json!({ "limit": 1, "offset": 1 }));
+    assert!(second.starts_with("2 to 2 of 2 repositories. That is all.\n\ntwo ("), "{second}");
+    assert_eq!(
+        agent.told("list_repos", &json!({ "offset": 2 })),
+        "No more: there are 2 repositories in all."
+    );
+    let filtered = agent.told("list_repos", &json!({ "filter": "TW" }));
+    assert!(filtered.starts_with("1 to 1 of 1 repository. That is all.\n\ntwo ("), "{filtered}");
+}
+
+#[test]
+fn many_long_paths_are_listed_in_parts() {
+    let fixture = Fixture::new();
+    let deep = "folder/".repeat(25);
+    for n in 0..300 {
+        fixture.write(&format!("r/{deep}{n}.txt"), format!("{n}\n"));
+    }
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    let (mut found, mut offset, mut answers) = (Vec::new(), 0, 0);
+    while offset < 300 {
+        let asked = json!({ "typed": "txt", "limit": 500, "offset": offset });
+        let answer = agent.told("find_file", &asked);
+        let (head, body) = answer.split_once("\n\n").unwrap();
+        let full = "the answer is full, at 32768 bytes. For the rest, call again with offset=";
+        assert!(head.contains(full) || head.ends_with("That is all."), "{head}");
+        found.extend(body.lines().map(str::to_owned));
+        offset = found.len();
+        answers += 1;
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!((found.len(), answers), (300, 2));
+}
+
+#[test]
+fn errors_are_answers_that_say_what_to_do() {
+    let empty = Fixture::new();
+    let mut agent = Agent::of(&empty);
+    let nothing = "nothing is indexed yet; run: codesearch ingest FOLDER";
+    assert_eq!(agent.refused("search", &json!({ "query": "a" })), nothing);
+    assert_eq!(agent.refused("list_repos", &json!({})), nothing);
+    assert_eq!(agent.refused("read_file", &json!({ "repo": "a" })), nothing);
+    // The first ingest is seen without a new start.
+    empty.write("r/a.txt", "kept\n");
+    empty.ingest();
+    assert_eq!(
+        agent.told("search", &json!({ "query": "kept" })),
+        "1 matching line in 1 file. That is all.\n\nr: a.txt (Plain Text)\n1:kept\n"
+    );
+    assert_eq!(
+        agent.refused("search", &json!({ "query": "foo(bar" })),
+        "unclosed group: write \\( for the character; a blank ends a term, so put a term with blanks in \
+         quotes (at character 4)\n    foo(bar\n       ^"
+    );
+    for (arguments, expected) in [
+        (json!({}), "wrong arguments: missing field `query`"),
+        (json!({ "query": 1 }), "wrong arguments: invalid type: integer `1`, expected a string"),
+        (json!({ "query": "a", "limit": 0 }), "limit: give a number of files from 1 to 500"),
+        (json!({ "query": "a", "limit": 501 }), "limit: give a number of files from 1 to 500"),
+        (
+            json!({ "query": "a", "lines": 1 }),
+            "wrong arguments: unknown field `lines`, expected one of `query`, `limit`, `cursor`, `context_lines`",
+        ),
+        (json!({ "query": " " }), "the query is empty; type what to search for (at character 1)"),
+    ] {
+        let told = agent.refused("search", &arguments);
+        assert!(told.starts_with(expected), "{told}");
+    }
+    assert_eq!(
+        agent.refused("find_file", &json!({ "typed": " " })),
+        "typed: give some letters of the path"
+    );
+    assert_eq!(
+        agent.refused("list_repos", &json!({ "limit": 501 })),
+        "limit: give a number from 1 to 500"
+    );
+    assert_eq!(agent.end().code(0).err, "");
+}
+
+#[test]
+fn it_ends_with_its_input() {
+    let fixture = fixture();
+    let ran = fixture.command(&["mcp"]).stdin(Stdio::null()).output().unwrap();
+    let ran = Ran::of(ran).code(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+    // What was asked before the end is still answered.
+    let mut agent = Agent::of(&fixture);
+    let params = json!({ "name": "search", "arguments": { "query": "func" } });
+    agent.send(&json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params }));
+    drop(agent.input.take());
+    let mut line = String::new();
+    agent.output.read_line(&mut line).unwrap();
+    assert!(line.contains("4 matching lines in 3 files."), "{line}");
+    agent.end().code(0);
+}
