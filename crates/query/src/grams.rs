@@ -163,7 +163,9 @@ impl GramSet {
     /// Adds all n-grams of a text.
     pub fn add(&mut self, text: &str) {
         if text.contains(['\u{17f}', '\u{212a}']) {
-            ODD.iter().for_each(|hash| self.set(*hash));
+            for hash in ODD {
+                self.set(hash);
+            }
         }
         each_gram(self.kind, text, |hash| self.set(hash));
     }
@@ -176,11 +178,15 @@ impl GramSet {
         if text.contains(['\u{17f}', '\u{212a}']) {
             hashes.extend(ODD);
         }
-        hashes.iter().for_each(|hash| own.set(*hash));
+        for hash in &hashes {
+            own.set(*hash);
+        }
         if own.bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
             return Some(own);
         }
-        hashes.iter().for_each(|hash| self.set(*hash));
+        for hash in hashes {
+            self.set(hash);
+        }
         None
     }
 

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
 use crate::connect::Store;
 use crate::error::Result;
 use crate::{BlobId, RepoId, ShardId};
@@ -30,27 +33,26 @@ pub struct Repo {
 impl Store {
     /// Everything that is indexed, by name.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
-        let rows: Vec<(i32, String, String, Option<String>, i64, i64, i64, String)> =
-            sqlx::query_as(
-                "select id, name, source, web, files, bytes, skipped,
-                    to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"')
+        let rows = sqlx::query(
+            "select id, name, source, web, files, bytes, skipped,
+                    to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
-            )
-            .fetch_all(&self.control)
-            .await?;
-        Ok(rows
-            .into_iter()
-            .map(|(id, name, source, web, files, bytes, skipped, indexed_at)| Repo {
-                id: RepoId(id),
-                name,
-                source,
-                web,
-                files,
-                bytes,
-                skipped,
-                indexed_at,
+        )
+        .fetch_all(&self.control)
+        .await?;
+        let repo = |row: &PgRow| {
+            Ok(Repo {
+                id: RepoId(row.try_get("id")?),
+                name: row.try_get("name")?,
+                source: row.try_get("source")?,
+                web: row.try_get("web")?,
+                files: row.try_get("files")?,
+                bytes: row.try_get("bytes")?,
+                skipped: row.try_get("skipped")?,
+                indexed_at: row.try_get("indexed_at")?,
             })
-            .collect())
+        };
+        rows.iter().map(repo).collect()
     }
 
     /// Git's hash of a blob, in hex; empty if there is no such blob.

@@ -150,7 +150,7 @@ pub(crate) fn quantile(latencies: &[(Option<Duration>, u64)], q: f64) -> Option<
     for (upper, count) in latencies.iter().filter(|_| all > 0) {
         let upper = upper.unwrap_or(lower * 2);
         if *count > 0 && wanted <= *count as f64 {
-            return Some(lower + (upper - lower).mul_f64(wanted / *count as f64));
+            return Some(lower + upper.saturating_sub(lower).mul_f64(wanted / *count as f64));
         }
         wanted -= *count as f64;
         lower = upper;

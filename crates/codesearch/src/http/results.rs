@@ -234,7 +234,9 @@ impl Search {
                 },
             };
             let Some(found) = found else { return true };
-            found.into_iter().for_each(|file| self.gathering.add(file));
+            for file in found {
+                self.gathering.add(file);
+            }
         }
     }
 

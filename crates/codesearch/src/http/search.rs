@@ -66,7 +66,7 @@ pub(crate) struct FileJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<Option<String>>,
+    language: Option<Value>,
     /// Pairs of bytes of `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     path_ranges: Option<Vec<(usize, usize)>>,
@@ -74,41 +74,30 @@ pub(crate) struct FileJson {
     matches: Option<Vec<LineJson>>,
 }
 
-/// Which fields of a file are sent.
+/// The fields of a file.
+const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
+
+/// Which of them are sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields {
-    repo: bool,
-    path: bool,
-    language: bool,
-    path_ranges: bool,
-    matches: bool,
-}
+pub(crate) struct Fields([bool; FIELDS.len()]);
 
 impl Fields {
     /// All of them, or those that are named.
     pub(crate) fn of(asked: &Asked) -> Result<Self, Failure> {
         let Some(names) = asked.fields.as_deref().filter(|names| !names.is_empty()) else {
-            let (repo, path, language) = (true, true, true);
-            return Ok(Self { repo, path, language, path_ranges: true, matches: true });
+            return Ok(Self([true; FIELDS.len()]));
         };
-        let (repo, path, language) = (false, false, false);
-        let mut fields = Self { repo, path, language, path_ranges: false, matches: false };
+        let mut fields = [false; FIELDS.len()];
         for name in names.split(',').map(str::trim) {
-            match name {
-                "repo" => fields.repo = true,
-                "path" => fields.path = true,
-                "language" => fields.language = true,
-                "path_ranges" => fields.path_ranges = true,
-                "matches" => fields.matches = true,
-                _ => {
-                    return Err(Failure::bad_request(format!(
-                        "fields={name}: use repo, path, language, path_ranges, matches, with commas \
-                         between them"
-                    )));
-                }
-            }
+            let at = FIELDS.iter().position(|known| *known == name).ok_or_else(|| {
+                let known = FIELDS.join(", ");
+                Failure::bad_request(format!(
+                    "fields={name}: use {known}, with commas between them"
+                ))
+            })?;
+            fields[at] = true;
         }
-        Ok(fields)
+        Ok(Self(fields))
     }
 
     /// A file as it is sent.
@@ -121,12 +110,13 @@ impl Fields {
             text: line.text,
             ranges: ranges(line.ranges),
         };
+        let [repo, path, language, path_ranges, matches] = self.0;
         FileJson {
-            repo: self.repo.then_some(file.repo),
-            path: self.path.then_some(file.path),
-            language: self.language.then_some(file.language),
-            path_ranges: self.path_ranges.then(|| ranges(file.path_ranges)),
-            matches: self.matches.then(|| file.lines.into_iter().map(line).collect()),
+            repo: repo.then_some(file.repo),
+            path: path.then_some(file.path),
+            language: language.then(|| file.language.into()),
+            path_ranges: path_ranges.then(|| ranges(file.path_ranges)),
+            matches: matches.then(|| file.lines.into_iter().map(line).collect()),
         }
     }
 }

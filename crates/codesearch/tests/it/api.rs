@@ -12,7 +12,7 @@ fn served() -> (Fixture, Server) {
     fixture.write("one/data.bin", "\0\0");
     fixture.write("two/<script>alert(1)</script>.html", "<script>alert('needle')</script>\n");
     for n in 0..30 {
-        fixture.write(&format!("two/many/{n:02}.txt"), &format!("needle {n}\n"));
+        fixture.write(&format!("two/many/{n:02}.txt"), format!("needle {n}\n"));
     }
     fixture.ingest();
     let server = fixture.serve();
@@ -118,7 +118,7 @@ fn a_cursor_goes_on_in_the_state_that_it_was_given_in() {
     let first = server.json("/search?q=needle&limit=20").1;
     let next = first["next"].as_str().unwrap();
     for n in 0..30 {
-        fixture.write(&format!("two/many/new{n:02}.txt"), &format!("needle new {n}\n"));
+        fixture.write(&format!("two/many/new{n:02}.txt"), format!("needle new {n}\n"));
     }
     fixture.ingest();
     let all = server.json("/search?q=needle&limit=0").1["stats"]["files"].as_u64().unwrap();

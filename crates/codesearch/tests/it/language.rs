@@ -117,7 +117,7 @@ fn options_say_the_same_as_fields() {
     let Ran { err, .. } = fixture.run(&["search", "-l", "count:1 serve"]).code(0);
     assert_eq!(err, "codesearch: stopped at 1 file; there are more (--limit 0 for all)\n");
     let repos = fixture.run(&["search", "--json", "type:repo raise"]).code(0).out;
-    assert!(repos.starts_with("{\"data\":{\"name\":\"two\"},\"type\":\"repo\"}\n"), "{repos}");
+    assert!(repos.starts_with("{\"type\":\"repo\",\"data\":{\"name\":\"two\"}}\n"), "{repos}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Tree {
         let mut languages: Vec<(String, usize)> =
             counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        Self { files, repos, languages, shards, catalog }
+        Self { catalog, shards, files, repos, languages }
     }
 
     /// The state that it is of.

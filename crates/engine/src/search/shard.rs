@@ -248,7 +248,7 @@ impl ShardSearch {
             results: Results { select, files: 0, repos: HashSet::new() },
             limit: self.limit,
         };
-        let mut pace = Pace::of(&self);
+        let mut pace = Pace::of(self);
         let Ended::Before(from) = self.skim(&mut pace, &mut teller).await? else { return Ok(()) };
         let mut conn = Connection::new(&self.store);
         let finding = Candidates::find(Source::Index, &mut conn, self.place());
