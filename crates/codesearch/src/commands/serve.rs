@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use axum::serve::ListenerExt;
 use cluster::Cluster;
 use engine::search::Searcher;
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,10 +55,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
     let done = database.runtime.block_on(async {
-        // An answer is not held back until the one before it was acknowledged.
-        let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
+        let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
         let changed = Arc::new(Notify::new());
@@ -83,14 +79,12 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
-        let served = axum::serve(listener, http::routes(Arc::clone(&searcher)))
-            .with_graceful_shutdown(stop)
-            .await;
+        http::serve(listener, http::routes(Arc::clone(&searcher)), stop).await;
         for task in [watching, reading, listening] {
             task.abort();
             let _ = task.await;
         }
-        served
+        Ok::<_, std::io::Error>(())
     });
     drop(searcher);
     database.close();

@@ -3,6 +3,7 @@
 mod ask;
 mod browse;
 mod colour;
+mod connections;
 mod error;
 mod gather;
 mod link;
@@ -30,6 +31,7 @@ use engine::search::Searcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_http::compression::CompressionLayer;
 
+pub(crate) use connections::serve;
 use error::Failure;
 use metrics::Metrics;
 
