@@ -32,7 +32,7 @@ const results = one("#results[data-stream]");
 if (results) {
   const source = new EventSource(results.dataset.stream);
   let rest = null;
-  const show = (html) => { results.innerHTML = html; expandable(); };
+  const show = (html) => { results.innerHTML = html; at = -1; expandable(); };
   const say = (text) => { const place = one(".truth p", results); if (place) place.textContent = text; };
   source.addEventListener("files", (event) => {
     const found = document.createElement("div");
@@ -89,33 +89,27 @@ expandable();
 
 const switches = one(".switches");
 const bare = (text) => text.replace(/\s+/g, " ").trim();
-// The query without the fields that stand before and behind the terms.
-function terms(text) {
-  const field = /^-?[a-z]+:(?:"(?:\\.|[^"\\])*"|\S*)$/;
-  const words = text.match(/-?lit:"(?:\\.|[^"\\])*"|-?[a-z]+:"(?:\\.|[^"\\])*"|"(?:\\.|[^"\\])*"|\/(?:\\.|[^/\\])*\/(?=\s|$)|\S+/g) || [];
-  const is_field = (word) => field.test(word) && !/^lit:/.test(word);
-  return { terms: words.filter((word) => !is_field(word)), fields: words.filter(is_field) };
-}
-const quoted = (text) => `lit:"${text.replace(/[\\"]/g, "\\$&")}"`;
+// Words, phrases and fields of a query, as they stand.
+const FIELD = /^-?(?:repo|r|file|f|path|lang|l|language|case|multiline|type|t|select|count|timeout):/;
+const OPERATOR = /^(?:or|OR|and|AND|not|NOT|\||-|\(|\))$/;
+const words = (text) => text.match(/-?[a-z]*:?"(?:\\.|[^"\\])*"|\/(?:\\.|[^/\\])*\/(?=\s|$)|\S+/g) || [];
+// What a switch changes: terms, not fields, operators, groups and what is negated.
+const is_term = (word) => !FIELD.test(word) && !OPERATOR.test(word) && !/^[-(]/.test(word) && !/\)$/.test(word.replace(/\\\)/g, ""));
+const every = (text, does) => { const found = words(text).filter(is_term); return found.length > 0 && found.every(does); };
+const each = (text, change) => words(text).map((word) => is_term(word) ? change(word) : word).join(" ");
 const state = {
   case: (text) => /(^|\s)case:yes(\s|$)/.test(text),
-  word: (text) => /^(\/\\b.*\\b\/|\\b\S*\\b)$/.test(terms(text).terms.join(" ")),
-  regex: (text) => !/^lit:/.test(terms(text).terms.join(" ")),
+  word: (text) => every(text, (word) => /^\\b.*\\b$/.test(word)),
+  regex: (text) => !every(text, (word) => /^lit:/.test(word)),
 };
 const change = {
   case: (text, on) => on ? bare(text.replace(/(^|\s)case:yes(?=\s|$)/, " ")) : bare(`${text} case:yes`),
-  word: (text, on) => {
-    const { terms: found, fields } = terms(text);
-    const joined = found.join(" ");
-    const inner = on ? joined.replace(/^\/?\\b(?:\(\?:)?|\)?\\b\/?$/g, "") : joined;
-    return bare([on ? inner : (/\s/.test(inner) ? `/\\b(?:${inner})\\b/` : `\\b${inner}\\b`), ...fields].join(" "));
-  },
-  regex: (text, on) => {
-    const { terms: found, fields } = terms(text);
-    const joined = found.join(" ");
-    const plain = joined.replace(/^lit:"?|"$/g, "").replace(/\\([\\"])/g, "$1");
-    return bare([on ? quoted(joined) : plain, ...fields].join(" "));
-  },
+  // Phrases and expressions are left as they are: what a whole word of them is nobody knows.
+  word: (text, on) => each(text, (word) => on ? word.replace(/^\\b(.*)\\b$/, "$1") : /^\w+$/.test(word) ? `\\b${word}\\b` : word),
+  regex: (text, on) => each(text, (word) => {
+    if (!on) return word.replace(/^lit:/, "");
+    return word.startsWith("\"") ? `lit:${word}` : word.startsWith("lit:") ? word : `lit:${word.replace(/^"|"$/g, "")}`;
+  }),
 };
 function press() {
   for (const button of all("button", switches)) {
@@ -157,6 +151,7 @@ box.setAttribute("aria-expanded", "false");
 box.setAttribute("aria-autocomplete", "list");
 
 function close_list() {
+  turn += 1;
   list.hidden = true;
   chosen = -1;
   box.setAttribute("aria-expanded", "false");

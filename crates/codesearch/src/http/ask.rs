@@ -212,7 +212,10 @@ fn request(asked: &Asked, usual: Option<Count>) -> Result<Request, Failure> {
     let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
     let query = narrow
         .apply(query)
-        .map_err(|(kind, why)| Failure::bad_request(format!("{kind}=: {why}")))?;
+        // What follows the first line points at the place in a terminal.
+        .map_err(|(kind, why)| {
+            Failure::bad_request(format!("{kind}=: {}", why.lines().next().unwrap_or_default()))
+        })?;
     let mut request = Request::new(&query)?;
     request.skipped = true;
     if let Some(text) = asked.context.as_deref().filter(|text| !text.is_empty()) {

@@ -179,6 +179,9 @@ pub(crate) async fn file(
 }
 
 async fn document(server: &Server, wanted: &Wanted) -> Result<Document, Failure> {
+    if wanted.repo.is_empty() || wanted.path.is_empty() {
+        return Err(Failure::bad_request("which file? give repo= and path="));
+    }
     let found = server.searcher.document(&wanted.repo, &wanted.path).await?;
     found.ok_or_else(|| Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)))
 }
@@ -282,6 +285,9 @@ fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &Document) -> Answe
             Failure::bad_request(format!("lines={text}: use a range such as 10-20, or one number"))
         })?,
     };
+    if from > all.max(1) {
+        return Err(Failure::bad_request(format!("lines={from}: the file has {all} lines")));
+    }
     let lines =
         document.text.split_inclusive('\n').skip(from - 1).take((upto + 1).saturating_sub(from));
     let text: String = lines.collect();
@@ -433,9 +439,15 @@ async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
         .folder(of, folder)
         .ok_or_else(|| Failure::no_such(&format!("{}/{folder}", repo.name)))?;
     if !page {
-        let children: Vec<_> = children.iter().map(child_json).collect();
+        let children_of = children;
+        let children: Vec<_> = children_of.iter().map(child_json).collect();
         let mut body = repo_json(&repo);
         body["path"] = json!(folder);
+        if !folder.is_empty() {
+            let files = children_of.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>();
+            body["files"] = json!(files);
+            body["bytes"] = json!(children_of.iter().map(|child| child.bytes).sum::<usize>());
+        }
         body["children"] = json!(children);
         return Ok(Json(body).into_response());
     }
@@ -490,9 +502,8 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
     let all: usize = languages.iter().map(|(_, counted)| counted.bytes).sum();
     let languages = languages.into_iter().take(12).map(|(name, counted)| {
         let share = 100.0 * counted.bytes as f64 / all.max(1) as f64;
-        let q =
-            format!("{} {} ", query::exactly("repo", &repo.name), query::written("lang", &name));
-        let href = if name == "other" { String::new() } else { link::to("/", &[("q", &q)]) };
+        let q = format!("{} {}", query::exactly("repo", &repo.name), query::written("lang", &name));
+        let href = if name == "other" { String::new() } else { link::to("/search", &[("q", &q)]) };
         (name, format!("{share:.1}"), href)
     });
     Ok(About {
@@ -543,6 +554,10 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
             })?
         }
     };
+    if let Some(language) = wanted.lang.as_deref().filter(|language| !language.is_empty()) {
+        query::check_language(language)
+            .map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
+    }
     let _turn = server.turn().await?;
     let tree = server.searcher.tree().await?;
     let (asked, kept) = (wanted.clone(), Arc::clone(&tree));

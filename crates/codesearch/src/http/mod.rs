@@ -23,9 +23,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::IntoResponse;
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::search::Searcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -35,8 +36,9 @@ pub(crate) use connections::serve;
 use error::Failure;
 use metrics::Metrics;
 
-/// Searches that run at once. Each keeps a core busy; more of them only take memory.
-const MAX_SEARCHES: usize = 32;
+/// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
+/// them would keep all others waiting, and those who only ask whether the server lives.
+const SEARCHES_PER_CORE: usize = 4;
 
 /// How long a search waits for its turn before its client is told to come back later.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -65,7 +67,8 @@ impl Server {
 
 /// Every address there is.
 pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
-    let turns = Arc::new(Semaphore::new(MAX_SEARCHES));
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let turns = Arc::new(Semaphore::new(SEARCHES_PER_CORE * cores));
     let server = Server { searcher, turns, metrics: Arc::default() };
     Router::new()
         .route("/", get(page::home))
@@ -92,9 +95,10 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/openapi.json", get(openapi))
         .route("/static/style.css", get(style))
         .route("/static/script.js", get(script))
-        .fallback(|| async { Failure::not_found() })
+        .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
         .layer(CompressionLayer::new())
+        .layer(map_response(mark))
         .with_state(server)
 }
 
@@ -107,6 +111,25 @@ fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
             .and_then(|accept| accept.to_str().ok())
             .is_some_and(|accept| accept.contains("text/html")),
     }
+}
+
+/// What is said where there is nothing.
+async fn nothing(headers: HeaderMap) -> Response {
+    let failure = Failure::not_found();
+    if wants_page(&headers, None) {
+        page::failed(&ask::Asked::default(), failure)
+    } else {
+        failure.into_response()
+    }
+}
+
+/// Says of every response that it is what it says it is, and that another client may get another one at
+/// the same address.
+async fn mark(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.append(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 /// Whether searches can be answered now.

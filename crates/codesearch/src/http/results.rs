@@ -160,6 +160,8 @@ pub(crate) struct Results {
     pub(crate) files: Vec<FileView>,
     /// Repositories, when only those were asked for: name and address.
     pub(crate) repos: Vec<(String, String)>,
+    /// There is more than was counted.
+    pub(crate) cut: bool,
     /// The address of the next page.
     pub(crate) next: Option<String>,
     /// Nothing was found, and everything was looked at.
@@ -282,7 +284,7 @@ impl Search {
             .then(|| explained(&request, server.searcher.store().is_loose(), &stats));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!(
-                "not in the index, though they might match: {} files",
+                "Not in the index, though they might match: {} files",
                 crate::print::skipped(&stats)
             )
         });
@@ -291,7 +293,8 @@ impl Search {
             stopped: why(&stats, gathering.order, request.resume),
             skipped,
             explanation,
-            facets: facets(&asked.q, &gathering),
+            facets: if select == Select::Repos { Vec::new() } else { facets(&asked.q, &gathering) },
+            cut: stats.stopped.is_some(),
             orders: orders(asked, gathering.order),
             nothing: views.is_empty() && repos.is_empty() && stats.stopped.is_none(),
             files: views,
@@ -355,6 +358,10 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
         format!("{} {}", grouped(n), if n == 1 { one } else { many })
     };
     let found = match request.program().select {
+        // Found by their paths, or because something is not in them.
+        Select::Lines if stats.matches == 0 => {
+            format!("{more}{}", plural(files, "file", "files"))
+        }
         Select::Lines => format!(
             "{more}{} in {}",
             plural(stats.matches, "matching line", "matching lines"),

@@ -8,8 +8,8 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::header::{CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::search::{FileMatch, Line, Request, Resume, Stats};
 use query::Select;
@@ -177,15 +177,16 @@ pub(crate) async fn search(
         };
     };
     let page = wants_page(&headers, asked.format.as_deref());
+    if page && asked.q.trim().is_empty() {
+        return page::home(State(server)).await;
+    }
     let answered =
         if page { results::page(&server, &asked).await } else { answer(&server, &asked).await };
-    let mut response = match answered {
+    match answered {
         Ok(response) => response,
         Err(failure) if page => page::failed(&asked, failure),
         Err(failure) => failure.into_response(),
-    };
-    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
-    response
+    }
 }
 
 async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {

@@ -27,7 +27,7 @@ struct StatusPage<'a> {
     query: &'a str,
     facts: Vec<(&'static str, String)>,
     ingest: Option<IngestView>,
-    outcomes: Vec<(&'static str, String)>,
+    outcomes: Vec<(String, String)>,
     quantiles: Vec<(&'static str, String)>,
     bars: Vec<Bar>,
     width: usize,
@@ -126,7 +126,9 @@ pub(crate) async fn stats(
         query: "",
         facts,
         ingest,
-        outcomes: outcomes.map(|(name, count)| (name, grouped(count as usize))).collect(),
+        outcomes: outcomes
+            .map(|(name, count)| (name.replace('_', " "), grouped(count as usize)))
+            .collect(),
         quantiles: QUANTILES
             .iter()
             .filter_map(|(name, q)| Some((*name, format!("{:.2} ms", ms(*q)?))))

@@ -229,7 +229,7 @@ fn keys_suggestions_and_the_finder() {
         for (name, written) in [
             ("case", "needle repo:^two$ case:yes"),
             ("word", "\\bneedle\\b repo:^two$"),
-            ("regex", "lit:\"needle\" repo:^two$"),
+            ("regex", "lit:needle repo:^two$"),
         ] {
             let button = format!("[data-switch={name}]");
             tab.click(&button).await;

@@ -11,7 +11,7 @@ use super::tree::{Entry, RepoTree, Tree};
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Finding<'a> {
-    /// What was typed: letters in their order, with gaps. A blank separates what may stand in any order.
+    /// What was typed: letters in any case, in their order, with gaps. A blank separates what may stand in any order.
     pub typed: &'a str,
     /// Only in repositories whose names hold this, in any case.
     pub repo: Option<&'a str>,
@@ -38,7 +38,7 @@ impl Tree {
     /// The files whose repository and path are most like what was typed, the best first, and how many
     /// there are in all. Takes its time for large trees: for a thread of its own.
     pub fn find(&self, finding: &Finding<'_>) -> (Vec<Near>, usize) {
-        let pattern = Pattern::parse(finding.typed, CaseMatching::Smart, Normalization::Smart);
+        let pattern = Pattern::parse(finding.typed, CaseMatching::Ignore, Normalization::Smart);
         let holds = |name: &str| {
             finding.repo.is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
         };

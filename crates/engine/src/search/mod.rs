@@ -138,7 +138,9 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A search cannot go on where an earlier one ended.
-    #[error("the index has changed since the first page of these results; search again")]
+    #[error(
+        "these results cannot be gone on with: the index has changed, or it was another query; search again"
+    )]
     Gone,
 }
 
@@ -507,7 +509,7 @@ impl Searcher {
             scope.most_promising_first(&request.program);
         }
         let scope = Arc::new(scope);
-        (stats.epoch, stats.order) = (catalog.epoch, scope.order());
+        (stats.epoch, stats.order) = (catalog.epoch, scope.order(&request.program));
         if request.resume.is_some_and(|from| from.order != stats.order) {
             return Err(Error::Gone);
         }

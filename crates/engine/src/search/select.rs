@@ -105,9 +105,13 @@ impl Scope {
         }
     }
 
-    /// A hash of the shards in their order.
-    pub(crate) fn order(&self) -> u64 {
+    /// A hash of what is searched for, and of the shards in their order.
+    pub(crate) fn order(&self, program: &Program) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new();
+        hasher.write(format!("{:?} {:?}", program.expr, program.select).as_bytes());
+        for term in &program.terms {
+            hasher.write(term.name.as_bytes());
+        }
         for target in &self.shards {
             hasher.write_i16(target.shard.id.0);
         }
