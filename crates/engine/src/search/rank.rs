@@ -11,7 +11,7 @@ use super::{FileMatch, Line};
 /// The file's own name is what matched, all of it or a part; or a folder's is.
 const NAME: f32 = 90.0;
 const IN_NAME: f32 = 45.0;
-const IN_PATH: f32 = 15.0;
+const IN_PATH: f32 = 25.0;
 
 /// A line defines what matched.
 const DEFINITION: f32 = 60.0;
@@ -24,7 +24,7 @@ const WORD_START: f32 = 8.0;
 const TOGETHER: f32 = 20.0;
 
 /// What a line is worth that is a comment.
-const COMMENT: f32 = 0.4;
+const COMMENT: f32 = 0.2;
 
 /// For a single matching line; more of them count for less.
 const FEW: f32 = 10.0;
