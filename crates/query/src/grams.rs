@@ -8,8 +8,8 @@
 //! filters lie side by side, bit by bit, so that one look at a row says of all parts whether they may
 //! hold an n-gram (bit-sliced signatures: Faloutsos and Christodoulakis, *Signature files*, 1984).
 //!
-//! There are two [kinds](Kind): one of blocks of many chunks, which says where to look at all, and one
-//! of the chunks that are in memory, which spares unpacking them.
+//! There are several [kinds](Kind): of blocks of many chunks, and of the chunks that would fill those, to
+//! say where to look at all; of the chunks that are in memory, to spare unpacking them; and of paths.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -82,7 +82,8 @@ impl Kind {
 /// Bits for each byte of a text that has a set of its own.
 const BITS_PER_BYTE: usize = 2;
 
-/// A chunk is dense if it sets more bits of a set of its own. It is so for 3 of 100 chunks of code.
+/// A chunk is dense if it sets more bits of a set of its own. It is so for 6 of 100 chunks of the
+/// fetched corpus.
 const DENSE: u32 = 3200;
 
 /// With fewer n-grams, a literal is asked for by its short ones, too.

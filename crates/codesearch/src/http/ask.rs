@@ -22,8 +22,8 @@ const FOUND_AHEAD: usize = 2;
 /// Bytes of a query that is compiled where it is.
 const MAX_SHORT: usize = 256;
 
-/// Lines of context on either side, at most.
-const MAX_CONTEXT: usize = 100;
+/// Lines of context on either side, at most: each match may have its own.
+pub(crate) const MAX_CONTEXT: usize = 100;
 
 /// What can be asked, as it stands in the address.
 #[derive(Clone, Debug, Default, Deserialize)]

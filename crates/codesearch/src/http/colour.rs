@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-/// Texts over this many bytes are shown without colours: they would take seconds.
+/// Texts over this many bytes are shown without colours: they would take too long.
 pub(crate) const MAX_COLOURED: usize = 256 * 1024;
 
 /// Lines over this many bytes are.
 const MAX_LINE: usize = 2000;
 
-/// All grammars: 3 MB, unpacked when the first page is drawn.
+/// All grammars, unpacked when the first page is drawn.
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
 /// What scopes are shown as, the longest first: a class of the style sheet.

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use store::Repo;
 
 use super::Server;
+use super::ask::MAX_CONTEXT;
 use super::error::{Body, Failure};
 use super::gather::{MAX_ANSWER_BYTES, compiled, gather};
 use lines::{Base64, ChunkMatch, LineMatch};
@@ -33,9 +34,6 @@ const MAX_WALL_TIME: Duration = Duration::from_secs(20);
 
 /// Matches in a repository, unless the options say otherwise; Zoekt's default for a shard.
 const MAX_REPO_MATCHES: usize = 100_000;
-
-/// Lines of context on either side, at most: each match has its own.
-const MAX_CONTEXT: usize = 100;
 
 /// Up to so many files, a search that shows only some of them looks at practically all matches.
 const SMALL_CORPUS: usize = 10_000;
