@@ -4,6 +4,7 @@
 
 pub mod queries;
 pub mod server;
+#[path = "../../crates/codesearch/src/commands/bench/summary.rs"]
 pub mod summary;
 pub mod watch;
 

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),
         Command::Init(args) => commands::repos::init(&cli.database, &args),
         Command::Db(args) => commands::db::run(&cli.database, &args),
+        Command::Bench(args) => commands::bench::run(&cli.database, &args),
     };
     match done {
         Ok(code) => ExitCode::from(code),

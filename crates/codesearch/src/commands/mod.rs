@@ -1,5 +1,6 @@
 //! One file for each verb of the command line.
 
+pub(crate) mod bench;
 pub(crate) mod db;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
