@@ -133,6 +133,7 @@ struct RepoView {
     files: String,
     size: String,
     skipped: String,
+    rank: u16,
     indexed: String,
 }
 
@@ -391,6 +392,7 @@ fn repo_json(repo: &Repo) -> serde_json::Value {
         "files": repo.files,
         "bytes": repo.bytes,
         "skipped": repo.skipped,
+        "rank": repo.rank,
         "indexed_at": repo.indexed_at,
         "web": repo.web,
     })
@@ -417,6 +419,7 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
                 files: grouped(repo.files as usize),
                 size: human(repo.bytes as u64),
                 skipped: grouped(repo.skipped as usize),
+                rank: repo.rank,
                 indexed: repo.indexed_at.clone(),
             })
             .collect(),
@@ -512,6 +515,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
             ("Text", human(repo.bytes as u64)),
             ("Left out", format!("{} files", grouped(repo.skipped as usize))),
             ("Read", repo.indexed_at.clone()),
+            ("Rank", repo.rank.to_string()),
             ("From", repo.source.clone()),
         ],
         languages: languages.collect(),

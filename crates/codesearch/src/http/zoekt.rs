@@ -617,7 +617,7 @@ fn entry(Listed { repo, stats }: &Listed) -> Value {
             "FileURLTemplate": file_url(repo),
             "LineFragmentTemplate": line_fragment(repo),
             "RawConfig": null,
-            "Rank": 0,
+            "Rank": repo.rank,
             "IndexOptions": "",
             "HasSymbols": false,
             "Tombstone": false,
