@@ -6,6 +6,8 @@ mod colour;
 mod connections;
 mod error;
 mod gather;
+mod given;
+mod hosts;
 mod link;
 mod livegrep;
 mod metrics;
@@ -25,7 +27,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::search::Searcher;
@@ -34,6 +36,7 @@ use tower_http::compression::CompressionLayer;
 
 pub(crate) use connections::serve;
 use error::Failure;
+pub(crate) use hosts::Hosts;
 use metrics::Metrics;
 
 /// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
@@ -65,8 +68,8 @@ impl Server {
     }
 }
 
-/// Every address there is.
-pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
+/// Every address there is, for those who ask by one of these names.
+pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let turns = Arc::new(Semaphore::new(SEARCHES_PER_CORE * cores));
     let server = Server { searcher, turns, metrics: Arc::default() };
@@ -97,6 +100,7 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/static/script.js", get(script))
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        .layer(from_fn_with_state(hosts, hosts::check))
         .layer(CompressionLayer::new())
         .layer(map_response(mark))
         .with_state(server)
