@@ -79,7 +79,7 @@ function expandable() {
       lines.innerHTML = await answer.text();
       link.closest(".more").remove();
       one(".lines", file).replaceWith(...lines.childNodes);
-      one("h2 a", file).focus();
+      one("h3 a", file).focus();
     });
   }
 }
@@ -325,7 +325,7 @@ function walk(step) {
   files[at]?.classList.remove("here");
   at = Math.max(0, Math.min(files.length - 1, at + step));
   files[at].classList.add("here");
-  one("h2 a", files[at]).focus({ preventScroll: true });
+  one("h3 a", files[at]).focus({ preventScroll: true });
   files[at].scrollIntoView({ block: "center" });
 }
 document.addEventListener("keydown", (event) => {
@@ -339,7 +339,7 @@ document.addEventListener("keydown", (event) => {
     k: () => walk(-1),
     n: () => go(1),
     p: () => go(-1),
-    o: () => one(".file.here h2 a")?.click(),
+    o: () => one(".file.here h3 a")?.click(),
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
