@@ -1,30 +1,8 @@
-// What the pages do beyond showing: nothing here is needed to search, read or find.
+// What the pages do beyond showing: nothing here is needed to search, read or find. It runs when the page
+// has been painted, after first.js.
 "use strict";
 
-const one = (selector, root = document) => root.querySelector(selector);
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const box = one("#q");
-
-// --- theme: the system's, light or dark -------------------------------------
-
-const THEMES = ["", "light", "dark"];
-const kept = {
-  get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
-  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
-};
-const theme = one("#theme");
-function dress(name) {
-  if (name) document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-  theme.textContent = `Theme: ${name || "system"}`;
-  theme.hidden = false;
-}
-dress(kept.get("theme") || "");
-theme.addEventListener("click", () => {
-  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "") + 1) % THEMES.length];
-  kept.set("theme", next);
-  dress(next);
-});
 
 // --- results while they are found -------------------------------------------
 
@@ -117,7 +95,6 @@ function press() {
   }
 }
 if (switches) {
-  switches.hidden = false;
   press();
   box.addEventListener("input", press);
   for (const button of all("button", switches)) {
@@ -313,7 +290,7 @@ function go(step) {
 }
 for (const [id, step] of [["#previous", -1], ["#following", 1]]) {
   const button = one(id);
-  if (button) { button.hidden = false; button.addEventListener("click", () => go(step)); }
+  if (button) button.addEventListener("click", () => go(step));
 }
 
 // --- keys -------------------------------------------------------------------
@@ -343,3 +320,5 @@ document.addEventListener("keydown", (event) => {
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
+
+document.documentElement.dataset.script = "on";

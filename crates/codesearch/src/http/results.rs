@@ -303,10 +303,7 @@ impl Search {
             .explains()
             .then(|| explained(&request, server.searcher.store().is_loose(), &stats));
         let skipped = (!stats.skipped.is_empty()).then(|| {
-            format!(
-                "Not in the index, though they might match: {} files",
-                crate::print::skipped(&stats)
-            )
+            format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
         Ok(Results {
             summary: summary(&request, &stats, gathering.order, gathering.files),

@@ -68,11 +68,20 @@ fn browser() -> Option<PathBuf> {
 struct Tab<'a> {
     client: Client,
     server: &'a Server,
+    scripted: bool,
 }
 
 impl Tab<'_> {
     async fn open(&self, path: &str) {
         self.client.goto(&format!("http://{}{path}", self.server.address)).await.unwrap();
+        self.ready().await;
+    }
+
+    /// Waits for the script of the page, if there is to be one.
+    async fn ready(&self) {
+        if self.scripted {
+            self.until("document.documentElement.dataset.script").await;
+        }
     }
 
     /// Waits for what a selector names, and gives its text.
@@ -83,6 +92,7 @@ impl Tab<'_> {
 
     async fn click(&self, selector: &str) {
         self.text(selector).await;
+        self.ready().await;
         let found = self.client.find(Locator::Css(selector)).await.unwrap();
         found.click().await.unwrap();
     }
@@ -105,6 +115,7 @@ impl Tab<'_> {
     }
 
     async fn keys(&self, selector: &str, keys: &str) {
+        self.ready().await;
         let found = self.client.find(Locator::Css(selector)).await.unwrap();
         found.send_keys(keys).await.unwrap();
     }
@@ -158,7 +169,8 @@ fn journeys_in(
             .connect(&driver.address)
             .await
             .unwrap();
-        let tab = Tab { client: client.clone(), server: &server };
+        let scripted = !options.iter().any(|option| option.contains("scriptEnabled=false"));
+        let tab = Tab { client: client.clone(), server: &server, scripted };
         journey(&tab).await;
         client.close().await.unwrap();
     });

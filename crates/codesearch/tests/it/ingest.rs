@@ -314,7 +314,7 @@ fn a_rank_alone_takes_effect() {
     ingest();
     let server = fixture.serve();
     let order = || -> Vec<String> {
-        let page = server.get("/search?q=needle", "text/html").2;
+        let page = server.get("/search?q=needle&wait=1", "text/html").2;
         let names = page.split("href=\"/file?repo=").skip(1);
         let mut names: Vec<String> = names.map(|rest| rest[..1].to_owned()).collect();
         names.dedup();
