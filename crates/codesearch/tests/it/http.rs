@@ -144,13 +144,14 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
 #[test]
 fn a_line_that_matches_is_marked_wherever_it_is_shown() {
     let fixture = Fixture::new();
-    let lines: String = (1..=9).map(|n| format!("needle {n}\n")).collect();
-    fixture.write("a/near.txt", &lines);
+    let lines: Vec<String> = (1..=9).map(|n| format!("needle {n}")).collect();
+    fixture.write("a/near.txt", lines.join("\n"));
     fixture.write("a/far.txt", "needle\nx\n".repeat(9));
     fixture.ingest();
     let server = fixture.serve();
     for (file, shown, marked, more) in [("near", 7, 7, 2), ("far", 12, 6, 3)] {
-        let page = server.get(&format!("/search?q=needle+file:{file}&case=yes&wait=1"), "text/html").2;
+        let page =
+            server.get(&format!("/search?q=needle+file:{file}&case=yes&wait=1"), "text/html").2;
         let lines = page.split("<ol class=\"lines\">").nth(1).unwrap();
         let lines = lines.split("</ol>").next().unwrap();
         assert_eq!(lines.matches("<li").count(), shown, "{lines}");
