@@ -87,6 +87,8 @@ pub struct FileMatch {
     place: (ShardId, BlobId),
     /// The name of its repository.
     pub repo: String,
+    /// The rank of its repository; 0 for none.
+    pub rank: u16,
     /// Its path in the repository.
     pub path: String,
     /// What matches in the path, in bytes.

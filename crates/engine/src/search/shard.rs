@@ -699,6 +699,7 @@ impl ShardSearch {
             repo_id: open.file.repo,
             place: (self.target.shard.id, open.file.blob),
             repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
+            rank: repo.map_or(0, |repo| repo.rank),
             path: open.file.path,
             path_ranges: apart(path_ranges),
             language: open.file.language,
