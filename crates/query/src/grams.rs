@@ -42,7 +42,7 @@ const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 pub enum Kind {
     /// Blocks of chunks. Code sets nearly half of the bits of a block of 512 chunks.
     Block,
-    /// Chunks. Code sets a quarter of the bits of one of 4 KB.
+    /// Chunks. Code sets a third of the bits of one of 4 KB.
     Chunk,
     /// Chunks of a few kilobytes that hold so many different n-grams that they would fill the set of
     /// their block: tables of numbers, encoded data.
@@ -56,7 +56,7 @@ impl Kind {
     const fn bits(self) -> usize {
         match self {
             Kind::Block => 1 << 18,
-            Kind::Chunk => 3072,
+            Kind::Chunk => 2048,
             Kind::Dense | Kind::Paths => 1 << 13,
         }
     }
