@@ -1,7 +1,7 @@
 //! The tools beside `search`: one file or folder, files by their paths, repositories.
 
-use anyhow::{Result, bail};
-use engine::browse::{Child, Finding, Near, Tree};
+use anyhow::{Context, Result, bail};
+use engine::browse::{Child, Finding, Near, TooMuch, Tree};
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -119,7 +119,8 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let finding = Finding { typed: name, repo: Some(&asked.repo), language: None, limit: NEAR };
-    let near: Vec<String> = tree.find(&finding).0.into_iter().map(|near| near.path).collect();
+    let (near, _) = tree.find(&finding).unwrap_or_default();
+    let near: Vec<String> = near.into_iter().map(|near| near.path).collect();
     if near.is_empty() {
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
     }
@@ -187,24 +188,24 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     let (limit, offset) = (asked.limit, asked.offset as usize);
     // It looks at every path there is.
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked));
-    let (files, all) = work.await.expect("finding does not panic");
+    let (files, all) = work.await.expect("finding does not panic").context("typed")?;
     Ok(list(&files, limit, offset, all, ("file", "files")))
 }
 
 /// The files that were found after some others, as lines, and how many there are in all.
-fn found(tree: &Tree, asked: &FindFile) -> (Vec<String>, usize) {
+fn found(tree: &Tree, asked: &FindFile) -> Result<(Vec<String>, usize), TooMuch> {
     let offset = asked.offset as usize;
     let (near, all) = tree.find(&Finding {
         typed: &asked.typed,
         repo: asked.repo.as_deref(),
         language: asked.language.as_deref(),
         limit: offset + asked.limit,
-    });
+    })?;
     let line = |near: Near| {
         let language = near.language.map_or(String::new(), |name| format!(" ({name})"));
         format!("{}: {}{language}\n", near.repo, near.path)
     };
-    (near.into_iter().skip(offset).map(line).collect(), all)
+    Ok((near.into_iter().skip(offset).map(line).collect(), all))
 }
 
 pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<String> {
