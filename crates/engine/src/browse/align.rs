@@ -1,24 +1,26 @@
 //! How near a path is to what was typed: the cheapest way to put the typed letters onto it.
 //!
 //! Letters are typed in the order of the path. Between two of them some of the path may be left out, which
-//! is cheap where a word begins next and dear within a word. What was typed wrongly (a letter that is
+//! is cheap up to the next word and dear to a place within a word. What was typed wrongly (a letter that is
 //! another one, or too many, or two that are swapped) costs more than a gap. A path that begins and ends
 //! with what was typed is nearer than one with more around it, and a file's name is nearer than a folder.
 //! A cost of 0 is a file whose name is what was typed.
 
 use super::typed::{Part, Stand, fold, stand};
 
-/// A letter that is another one, one too many, two that are swapped.
-const ERROR: u16 = 10;
+/// A letter that is another one, or one too many.
+const ERROR: u16 = 8;
+/// Two letters in the wrong order.
+const SWAPPED: u16 = 6;
 /// A letter twice instead of once.
-const DOUBLED: u16 = 8;
+const DOUBLED: u16 = 4;
 /// A separator instead of another: `a-b` for `a_b`.
 const SEPARATOR: u16 = 3;
-/// A gap: so much for each letter, up to so many ...
-const GAP_LETTERS: u16 = 3;
-/// ... and where it ends, at the beginning of a word or within one.
+/// A gap: where it ends, at the beginning of a word or within one ...
 const TO_WORD: u16 = 1;
-const TO_INSIDE: u16 = 4;
+const TO_INSIDE: u16 = 5;
+/// ... and so much for each word that begins in it, up to so many.
+const MOST_WORDS: u16 = 3;
 /// All of it lies in folders.
 const IN_FOLDERS: u16 = 8;
 /// What may stand around errors in what is still near.
@@ -88,6 +90,10 @@ impl Aligner {
         let point = self.letters[self.name..].iter().rposition(|letter| *letter == '.');
         // A name that begins with a point has no other part before it.
         self.stem = point.filter(|at| *at > 0).map_or(self.letters.len(), |at| self.name + at);
+        // An extension is no word of the name.
+        if let Some(at) = self.stands.get_mut(self.stem + 1) {
+            *at = Stand::Inside;
+        }
     }
 
     /// The cost of a part, if it is no more than `most`.
@@ -126,22 +132,16 @@ impl Aligner {
         // Letters before the first one that is used are all too many.
         here[0] = above[0] + extra;
         let mut lowest = here[0];
-        let (mut far, nothing) = (NEVER, above[0]);
+        // The best way to a letter before the one before: with the words between, or with as many as count.
+        let (mut near, mut far, nothing) = (NEVER, NEVER, above[0]);
         let mut before = '\0';
         for j in 1..wide {
             let (other, at) = (self.letters[j - 1], self.stands[j - 1]);
-            if j > GAP_LETTERS as usize + 1 {
-                far = far.min(above[j - 1 - GAP_LETTERS as usize]);
-            }
-            let mut gap = far + GAP_LETTERS;
-            for short in 1..GAP_LETTERS {
-                if j > short as usize + 1 {
-                    gap = gap.min(above[j - 1 - short as usize] + short);
-                }
-            }
-            let mut entry = (gap + resume(at)).min(nothing + start(at));
+            let mut entry = (near.min(far + MOST_WORDS) + resume(at)).min(nothing + start(at));
             if j > 1 {
                 entry = entry.min(above[j - 1]);
+                near = (near + u16::from(begins(at))).min(above[j - 1] + u16::from(begins(at)));
+                far = far.min(above[j - 1]);
             }
             entries[j] = entry;
             let step = if letter == other {
@@ -153,7 +153,7 @@ impl Aligner {
             };
             let mut cost = (entry + step).min(above[j] + extra);
             if j > 1 && last == Some(other) && letter == before && letter != other {
-                cost = cost.min(entries_above[j - 1] + ERROR);
+                cost = cost.min(entries_above[j - 1] + SWAPPED);
             }
             here[j] = cost.min(NEVER);
             lowest = lowest.min(cost);
@@ -166,18 +166,23 @@ impl Aligner {
     fn end(&self, typed: usize) -> (usize, u16) {
         let wide = self.letters.len() + 1;
         let row = &self.costs[typed * wide..(typed + 1) * wide];
-        let whole = |j: usize| {
-            let next = self.stands.get(j);
+        let (mut best, mut words) = ((0, NEVER), 0);
+        for j in (1..wide).rev() {
             let after = if j + 1 == wide {
                 0
             } else if j == self.stem {
                 1
             } else {
-                2 + u16::from(next == Some(&Stand::Inside))
+                1 + words.min(MOST_WORDS) + u16::from(self.stands[j] == Stand::Inside)
             };
-            row[j] + after + if j <= self.name { IN_FOLDERS } else { 0 }
-        };
-        (1..wide).map(|j| (j, whole(j))).min_by_key(|(_, cost)| *cost).unwrap_or((0, NEVER))
+            let cost = row[j] + after + if j <= self.name { IN_FOLDERS } else { 0 };
+            if cost <= best.1 {
+                best = (j, cost);
+            }
+            // An extension is no word that is missed.
+            words += u16::from(begins(self.stands[j - 1]) && j <= self.stem);
+        }
+        best
     }
 
     /// Adds the bytes of the path that are what was typed, after [`cost`](Self::cost) gave a cost.
@@ -193,7 +198,7 @@ impl Aligner {
                 && j > 1
                 && typed[i - 1] == self.letters[j - 2]
                 && typed[i - 2] == self.letters[j - 1]
-                && here == entry(i - 1, j - 1) + ERROR;
+                && here == entry(i - 1, j - 1) + SWAPPED;
             if !(same && here == entry(i, j)) {
                 if here == cost(i - 1, j) + extra(typed, i) {
                     i -= 1;
@@ -220,17 +225,26 @@ impl Aligner {
         if above[0] + start(at) == entry {
             return 0;
         }
-        let gap = |k: usize| match (j - 1 - k) as u16 {
-            0 => 0,
-            letters => letters.min(GAP_LETTERS) + resume(at),
-        };
-        (1..j).rev().find(|k| above[*k] + gap(*k) == entry).unwrap_or(0)
+        let mut words = 0;
+        for k in (1..j).rev() {
+            let gap = if k + 1 == j { 0 } else { words.min(MOST_WORDS) + resume(at) };
+            if above[k] + gap == entry {
+                return k;
+            }
+            words += u16::from(begins(self.stands[k - 1]));
+        }
+        0
     }
 }
 
 /// What the i-th typed letter costs when it is one too many.
 fn extra(typed: &[char], i: usize) -> u16 {
     if i > 1 && typed[i - 1] == typed[i - 2] { DOUBLED } else { ERROR }
+}
+
+/// Whether a word begins.
+fn begins(at: Stand) -> bool {
+    matches!(at, Stand::Word | Stand::Folder | Stand::Name)
 }
 
 /// What it costs to go on at a letter, after a gap.
@@ -273,17 +287,19 @@ mod tests {
             ("main.go", "src/main.go", 0, "....main.go"),
             ("MAIN", "src/main.go", 1, "....main..."),
             ("src/main.go", "src/main.go", 2, "src/main.go"),
-            ("srch/candidats", "a/search/candidates.rs", 14, "..s..rch/candidat.s..."),
-            ("mian.go", "main.go", 10, "main.go"),
-            ("maain.go", "main.go", 8, "main.go"),
-            ("mein.go", "main.go", 10, "m.in.go"),
-            ("amain.go", "main.go", 10, "main.go"),
+            ("srch/candidats", "a/search/candidates.rs", 18, "..s..rch/candidat.s..."),
+            ("mian.go", "main.go", 6, "main.go"),
+            ("maain.go", "main.go", 4, "main.go"),
+            ("mein.go", "main.go", 8, "m.in.go"),
+            ("amain.go", "main.go", 8, "main.go"),
             ("man.go", "main.go", 5, "ma.n.go"),
-            ("fmtprint", "src/fmt/print.go", 5, "....fmt.print..."),
-            ("sc", "search/candidates.rs", 9, "s......c............"),
+            ("fmtprint", "src/fmt/print.go", 4, "....fmt.print..."),
+            ("sc", "search/candidates.rs", 5, "s......c............"),
             ("read-me", "read_me.md", 4, "read.me..."),
             ("größe", "maß/größe.txt", 1, "....größe...."),
-            ("grosse", "größe.txt", 9, "größe...."),
+            ("grosse", "größe.txt", 5, "größe...."),
+            ("hsr", "a/http_server_routes.rs", 4, "..h....s......r......"),
+            ("hsr", "a/http/server_routes.rs", 6, "..h....s......r......"),
         ] {
             let (got, shown) = costs(typed, path);
             assert_eq!((got, &*shown), (cost, marked), "{typed} in {path}");
@@ -295,8 +311,8 @@ mod tests {
         let part = &Typed::new("mian.go").unwrap().parts[0];
         let mut aligner = Aligner::default();
         aligner.path("main.go");
-        assert_eq!(aligner.cost(part, 9), None);
-        assert_eq!(aligner.cost(part, 10), Some(10));
+        assert_eq!(aligner.cost(part, 5), None);
+        assert_eq!(aligner.cost(part, 6), Some(6));
         aligner.path("");
         assert_eq!(aligner.cost(part, 100), None);
     }

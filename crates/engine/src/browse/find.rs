@@ -54,9 +54,7 @@ impl Tree {
         let repos: Vec<&RepoTree> = self
             .repos()
             .iter()
-            .filter(|repo| {
-                part.as_ref().is_none_or(|part| repo.name.to_lowercase().contains(part))
-            })
+            .filter(|repo| part.as_ref().is_none_or(|part| repo.name.to_lowercase().contains(part)))
             .collect();
         let languages = finding.language.map(query::language_names);
         let wanted = |file: u32| {

@@ -33,7 +33,7 @@ pub(super) const CANDIDATES: usize = 1024;
 const STRETCH: usize = 1 << 14;
 
 /// Pairs of letters of a part that are looked at: its last ones.
-const PAIRS: usize = 64;
+const PAIRS: usize = 48;
 
 /// Pairs that an error may change.
 const PAIRS_OF_ERROR: usize = 3;
@@ -60,6 +60,8 @@ struct Words {
     lists: Vec<u32>,
     /// Where the list of each pair begins, and the last one ends.
     pairs: Vec<u32>,
+    /// Of each which letters it holds: see [`letter`].
+    letters: Vec<u32>,
 }
 
 /// The paths that are near.
@@ -74,15 +76,20 @@ pub struct Nearest {
 /// What a part can match in folders and names.
 struct Fit<'a> {
     part: &'a Part,
-    /// How many of its pairs are looked at.
+    /// How many of its pairs are looked at, and how many of them are in what is near.
     pairs: u32,
+    least: u32,
     /// Of each folder, which pairs it holds, and how many letters from the first on.
-    folders: Vec<u64>,
-    from: Vec<u16>,
-    /// Of each name, which pairs it holds, and the letter from which on it holds all.
-    names: Vec<u64>,
-    upto: Vec<u16>,
+    folders: Vec<Held>,
+    /// Of each name, which pairs it holds, and the letter from which on it holds all; or that no folder
+    /// holds so much that this one can hold the rest.
+    names: Vec<Held>,
 }
+
+/// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
+/// a letter. One number, since it is looked up for each path.
+#[derive(Clone, Copy)]
+struct Held(u64);
 
 /// Where one looks for paths.
 pub(crate) struct Scope<'a, P, W> {
@@ -147,7 +154,8 @@ impl Names {
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         let words = |words: &Words| {
-            words.text.len() + 4 * (words.starts.len() + words.lists.len() + words.pairs.len())
+            let numbers = [&words.starts, &words.lists, &words.pairs, &words.letters];
+            words.text.len() + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
         };
         8 * self.files.len() + 4 * self.parents.len() + words(&self.folders) + words(&self.names)
     }
@@ -188,7 +196,7 @@ impl Names {
         // The best first, so that others need not be compared to their end.
         all.sort_unstable_by(|a, b| b.cmp(a));
         let threads = rayon::current_num_threads().clamp(1, 1 + all.len() / 128);
-        let (ranked, more) = (0..threads)
+        let (mut ranked, more) = (0..threads)
             .into_par_iter()
             .map(|thread| {
                 let mine = all.iter().skip(thread).step_by(threads);
@@ -202,7 +210,6 @@ impl Names {
                 },
             );
         found += more;
-        let mut ranked = ranked;
         ranked.sort_unstable();
         ranked.truncate(scope.limit);
         Nearest { best: ranked.into_iter().map(|(cost, _, file)| (file, cost)).collect(), found }
@@ -212,27 +219,29 @@ impl Names {
     fn fit<'a>(&self, part: &'a Part) -> Fit<'a> {
         let typed = part.text.as_bytes();
         let pairs: Vec<u16> = typed.windows(2).rev().take(PAIRS).map(pair).collect();
-        let (names, (folders, from)) = rayon::join(
-            || {
-                let upto = (0..self.names.len())
-                    .into_par_iter()
-                    .with_min_len(STRETCH)
-                    .map(|at| backwards(typed, self.names.get(at)));
-                rayon::join(|| self.names.holding(&pairs), || upto.collect::<Vec<u16>>())
-            },
+        let (mut names, folders) = rayon::join(
+            || self.names.holding(&pairs),
             || {
                 let mut folders = self.folders.holding(&pairs);
-                let mut from = vec![0_u16; folders.len()];
                 for at in 1..folders.len() {
-                    let parent = self.parents[at] as usize;
-                    folders[at] |= folders[parent];
-                    from[at] = forwards(typed, from[parent], self.folders.get(at));
+                    let around = folders[self.parents[at] as usize];
+                    let letters = forwards(typed, around.letter(), self.folders.get(at));
+                    folders[at] = Held(folders[at].0 | around.0 & !0xffff | u64::from(letters));
                 }
-                (folders, from)
+                folders
             },
         );
-        let (names, upto) = names;
-        Fit { part, pairs: pairs.len() as u32, folders, from, names, upto }
+        // The letters that no folder can hold after those before them have to be in the name.
+        let most = folders.iter().map(|held| held.letter()).max().unwrap_or(0);
+        let rest = typed[usize::from(most)..].iter().fold(0, |all, byte| all | letter(*byte));
+        let cut = names.par_iter_mut().enumerate().with_min_len(STRETCH);
+        cut.for_each(|(at, held)| {
+            let can = self.names.letters[at] & rest == rest;
+            let upto = if can { backwards(typed, self.names.get(at)) } else { u16::MAX };
+            held.0 |= u64::from(upto);
+        });
+        let least = pairs.len().saturating_sub(PAIRS_OF_ERROR * part.errors()) as u32;
+        Fit { part, pairs: pairs.len() as u32, least, folders, names }
     }
 
     /// Of some paths those that promise most, and how many of them hold everything that was typed.
@@ -258,7 +267,8 @@ impl Names {
             } else {
                 self.names.get(name as usize).len()
             };
-            let promise = promise << 16 | u64::from(u16::MAX - length.min(usize::from(u16::MAX)) as u16);
+            let promise =
+                promise << 16 | u64::from(u16::MAX - length.min(usize::from(u16::MAX)) as u16);
             if (!whole && promise < bar) || !(scope.wanted)(file) {
                 continue;
             }
@@ -315,27 +325,34 @@ impl Names {
     }
 }
 
+impl Held {
+    #[inline]
+    fn letter(self) -> u16 {
+        self.0 as u16
+    }
+}
+
 impl Fit<'_> {
     /// Whether a path holds all letters in their order.
     fn holds(&self, folder: usize, name: usize) -> bool {
-        self.from[folder] >= self.upto[name]
+        self.folders[folder].letter() >= self.names[name].letter()
     }
 }
 
 /// What a path promises, and whether it holds everything that was typed; none if it cannot be near.
+#[inline]
 fn promise(fits: &[Fit<'_>], folder: usize, name: usize) -> Option<(u64, bool)> {
     let (mut sum, mut whole) = (0, true);
     for fit in fits {
-        let mine = fit.names[name];
-        let pairs = (mine | fit.folders[folder]).count_ones();
-        let holds = fit.holds(folder, name);
-        let missing = fit.pairs - pairs;
-        if !holds && missing as usize > PAIRS_OF_ERROR * fit.part.errors() {
+        let (own, around) = (fit.names[name], fit.folders[folder]);
+        let pairs = ((own.0 | around.0) >> 16).count_ones();
+        let holds = around.letter() >= own.letter();
+        if !holds && pairs < fit.least {
             return None;
         }
-        let in_name = match fit.upto[name] {
+        let in_name = match own.letter() {
             0 => 3,
-            _ => (mine.count_ones() * 2).checked_div(fit.pairs).unwrap_or(0),
+            _ => ((own.0 >> 16).count_ones() * 2).checked_div(fit.pairs).unwrap_or(0),
         };
         sum += u64::from(8 * pairs + 4 * u32::from(holds) + in_name);
         whole &= holds;
@@ -391,6 +408,19 @@ fn backwards(typed: &[u8], text: &[u8]) -> u16 {
         }
     }
     rest.len() as u16
+}
+
+/// A bit for a letter; other bytes share what is left.
+fn letter(byte: u8) -> u32 {
+    1 << match byte {
+        b'a'..=b'z' => byte - b'a',
+        b'0'..=b'9' => 26,
+        b'.' => 27,
+        b'_' => 28,
+        b'-' => 29,
+        b'/' => 30,
+        _ => 31,
+    }
 }
 
 /// Two letters in a row.
@@ -465,6 +495,7 @@ impl Words {
                 last = Some(letter);
             }
             let from = all.starts[number] as usize;
+            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
             own.extend(all.text[from..].windows(2).map(pair));
             own.sort_unstable();
             own.dedup();
@@ -497,13 +528,13 @@ impl Words {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Of each text which of some pairs it holds, the first as the lowest bit.
-    fn holding(&self, pairs: &[u16]) -> Vec<u64> {
-        let mut held = vec![0; self.len()];
-        for (bit, pair) in pairs.iter().enumerate() {
+    /// Of each text which of some pairs it holds.
+    fn holding(&self, pairs: &[u16]) -> Vec<Held> {
+        let mut held = vec![Held(0); self.len()];
+        for (bit, pair) in (16..).zip(pairs) {
             let pair = usize::from(*pair);
             for number in &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize] {
-                held[*number as usize] |= 1 << bit;
+                held[*number as usize].0 |= 1 << bit;
             }
         }
         held

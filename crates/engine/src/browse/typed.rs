@@ -27,10 +27,14 @@ pub(crate) struct Part {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum TooMuch {
     /// More than [`MAX_LETTERS`].
-    #[error("that is {0} letters; type {MAX_LETTERS} or fewer: the name of the file, or a part of its path")]
+    #[error(
+        "that is {0} letters; type {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
+    )]
     Letters(usize),
     /// More than [`MAX_PARTS`].
-    #[error("those are {0} words; type {MAX_PARTS} or fewer: the name of the file, or parts of its path")]
+    #[error(
+        "those are {0} words; type {MAX_PARTS} or fewer: the name of the file, or parts of its path"
+    )]
     Parts(usize),
 }
 
@@ -100,7 +104,8 @@ pub(crate) fn stand(before: Option<char>, here: char, after: Option<char>, name:
         return Stand::Separator;
     }
     let hump = here.is_uppercase()
-        && (before.is_lowercase() || after.is_some_and(char::is_lowercase) && before.is_uppercase());
+        && (before.is_lowercase()
+            || after.is_some_and(char::is_lowercase) && before.is_uppercase());
     let digit = here.is_numeric() && !before.is_numeric();
     if !before.is_alphanumeric() || hump || digit { Stand::Word } else { Stand::Inside }
 }

@@ -84,7 +84,8 @@ impl Store {
         conn.execute(AssertSqlSafe(memory)).await?;
         let begun = Instant::now();
         let definition = index.definition();
-        let create = format!("create index near on codesearch_bench_names.paths using {definition}");
+        let create =
+            format!("create index near on codesearch_bench_names.paths using {definition}");
         conn.execute(AssertSqlSafe(create)).await?;
         let took = begun.elapsed();
         let (bytes,) = sqlx::query_as("select pg_relation_size('codesearch_bench_names.near')")

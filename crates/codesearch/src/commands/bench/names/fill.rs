@@ -14,7 +14,8 @@ pub(crate) fn paths(real: &[String], count: usize) -> Vec<String> {
         chosen.sort_unstable();
         return chosen.into_iter().map(|at| real[at].clone()).collect();
     }
-    let words: Vec<&str> = real.iter().flat_map(|path| split(path)).filter(|word| is_word(word)).collect();
+    let words: Vec<&str> =
+        real.iter().flat_map(|path| split(path)).filter(|word| is_word(word)).collect();
     let mut all = real.to_vec();
     while all.len() < count {
         let mut others: HashMap<&str, &str> = HashMap::new();

@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 use store::bench::names::{NamesConnection, NamesIndex};
 
+use super::Bench;
 use super::report::{Section, Table};
 use super::serving::Serving;
 use super::summary::quantile;
-use super::Bench;
 use typing::{KINDS, Typing};
 
 /// How many paths there are.
@@ -89,8 +89,12 @@ enum Client {
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     let tree = bench.searcher.tree().await?;
-    let real: Vec<String> =
-        tree.repos().iter().flat_map(|repo| tree.files(repo)).map(|entry| entry.path.to_owned()).collect();
+    let real: Vec<String> = tree
+        .repos()
+        .iter()
+        .flat_map(|repo| tree.files(repo))
+        .map(|entry| entry.path.to_owned())
+        .collect();
     ensure!(!real.is_empty(), store::Error::Empty);
     let mut tables = Vec::new();
     for size in SIZES {
@@ -126,12 +130,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         table.row([clients.to_string(), p50, p99, mean, rate]);
     }
     tables.push(table);
-    Ok(Section {
-        name: "names",
-        title: "Nearest names".to_owned(),
-        tables,
-        pictures: Vec::new(),
-    })
+    Ok(Section { name: "names", title: "Nearest names".to_owned(), tables, pictures: Vec::new() })
 }
 
 /// Builds what a way needs, and asks.
@@ -221,7 +220,8 @@ impl Client {
         let work = tokio::task::spawn_blocking(move || {
             let typed = &ground.typings[number].text;
             let Some(names) = names else { return Ok(nucleo(typed, &ground.paths)) };
-            let near = names.nearest(&Typed::new(typed)?, LIMIT, |file| &ground.paths[file as usize]);
+            let near =
+                names.nearest(&Typed::new(typed)?, LIMIT, |file| &ground.paths[file as usize]);
             anyhow::Ok(near.best.into_iter().map(|(file, _)| file).collect())
         });
         work.await.context("finding broke off")?
@@ -275,9 +275,8 @@ async fn serve_finder(bench: &Bench<'_>, real: &[String]) -> Result<Vec<(usize, 
     for clients in [1, CLIENTS] {
         let typed = Arc::clone(&typed);
         let begun = Instant::now();
-        let ms = serving
-            .load(clients, MANY, move |number| typed[number % typed.len()].clone())
-            .await?;
+        let ms =
+            serving.load(clients, MANY, move |number| typed[number % typed.len()].clone()).await?;
         all.push((clients, begun.elapsed().as_secs_f64(), ms));
     }
     if let Some(serving) = Arc::into_inner(serving) {
@@ -290,8 +289,19 @@ fn tabulate(size: usize, real: usize, outcomes: &[(&str, Outcome)]) -> Vec<Table
     let mut speed = Table::new(
         &format!("{size} paths: the {LIMIT} nearest"),
         &[
-            "way", "build s", "MB", "bytes/path", "p50 ms", "p99 ms", "mean ms", "queries/s", "64: p50 ms",
-            "64: p99 ms", "64: queries/s", "right first", "in ten",
+            "way",
+            "build s",
+            "MB",
+            "bytes/path",
+            "p50 ms",
+            "p99 ms",
+            "mean ms",
+            "queries/s",
+            "64: p50 ms",
+            "64: p99 ms",
+            "64: queries/s",
+            "right first",
+            "in ten",
         ],
     );
     for (name, outcome) in outcomes {
@@ -319,7 +329,12 @@ fn tabulate(size: usize, real: usize, outcomes: &[(&str, Outcome)]) -> Vec<Table
         ]);
     }
     let dashes = |count| std::iter::repeat_n("-".to_owned(), count);
-    let reference = ["the reference, GiST of points".to_owned(), "-".to_owned(), "720000".to_owned(), "72".to_owned()];
+    let reference = [
+        "the reference, GiST of points".to_owned(),
+        "-".to_owned(),
+        "720000".to_owned(),
+        "72".to_owned(),
+    ];
     speed.row(
         reference
             .into_iter()
@@ -357,5 +372,10 @@ fn tabulate(size: usize, real: usize, outcomes: &[(&str, Outcome)]) -> Vec<Table
 fn times(ms: &[f64], seconds: f64) -> [String; 4] {
     let mean = ms.iter().sum::<f64>() / ms.len() as f64;
     let shown = |value: f64| format!("{value:.2}");
-    [shown(quantile(ms, 0.5)), shown(quantile(ms, 0.99)), shown(mean), format!("{:.0}", ms.len() as f64 / seconds)]
+    [
+        shown(quantile(ms, 0.5)),
+        shown(quantile(ms, 0.99)),
+        shown(mean),
+        format!("{:.0}", ms.len() as f64 / seconds),
+    ]
 }

@@ -89,7 +89,9 @@ impl Typing {
             }
             Kind::Swapped => {
                 let before = text.as_bytes()[at - 1] as char;
-                if !is_letter(stem, at - 1) || before.eq_ignore_ascii_case(&(text.as_bytes()[at] as char)) {
+                if !is_letter(stem, at - 1)
+                    || before.eq_ignore_ascii_case(&(text.as_bytes()[at] as char))
+                {
                     return None;
                 }
                 text.remove(at - 1);
