@@ -40,12 +40,12 @@ pub(super) struct ReadFile {
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
 pub(super) struct FindFile {
-    /// Letters of the path in their order, with or without gaps: fmtprint finds src/fmt/print.go. A
-    /// blank separates what may stand in any order.
+    /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
+    /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
     typed: String,
     /// Only in repositories whose names hold this, in any case.
     repo: Option<String>,
-    /// Only files in this language, by its whole name, in any case: go, c++, plain text.
+    /// Only files in this language, by its name or a short one, in any case: go, c++, rs, plain text.
     language: Option<String>,
     /// Most files in the answer, up to 500; 50 unless given.
     #[serde(default = "entries")]
@@ -88,7 +88,7 @@ pub(super) fn read_description() -> String {
 
 pub(super) fn find_description() -> String {
     format!(
-        "Finds files by some letters of their paths, the best first, as REPOSITORY: PATH. It does not look into \
+        "Finds files by what is typed of their paths, gaps and few wrong letters forgiven, the best first, as REPOSITORY: PATH. It does not look into \
          them; search does. An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line says \
          how many there are in all, and with which offset to go on."
     )
