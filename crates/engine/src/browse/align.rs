@@ -287,7 +287,7 @@ mod tests {
             ("main.go", "src/main.go", 0, "....main.go"),
             ("MAIN", "src/main.go", 1, "....main..."),
             ("src/main.go", "src/main.go", 2, "src/main.go"),
-            ("srch/candidats", "a/search/candidates.rs", 18, "..s..rch/candidat.s..."),
+            ("srch/candidats", "a/search/candidates.rs", 12, "..s..rch/candidat....s"),
             ("mian.go", "main.go", 6, "main.go"),
             ("maain.go", "main.go", 4, "main.go"),
             ("mein.go", "main.go", 8, "m.in.go"),

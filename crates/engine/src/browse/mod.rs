@@ -9,6 +9,7 @@ mod find;
 mod names;
 mod tree;
 mod typed;
+mod words;
 
 pub use find::{Finding, Near};
 pub use names::{Names, Nearest};

@@ -18,13 +18,14 @@
 //! 4. With a filter, the answer is that of an index of nothing but the files that pass it.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::align::Aligner;
-use super::typed::{Part, Stand, Typed, fold, stand};
+use super::typed::{Part, Typed};
+use super::words::{Held, Interning, Words, letter, pair};
 
 /// Paths that are compared letter by letter, at least.
 pub(super) const CANDIDATES: usize = 1024;
@@ -49,21 +50,6 @@ pub struct Names {
     names: Words,
 }
 
-/// Texts, and which of them hold a pair of letters.
-#[derive(Debug, Default)]
-struct Words {
-    /// All of them, folded, one behind the other.
-    text: Vec<u8>,
-    /// Where each begins, and the last one ends.
-    starts: Vec<u32>,
-    /// The numbers of those that hold each pair, pair by pair.
-    lists: Vec<u32>,
-    /// Where the list of each pair begins, and the last one ends.
-    pairs: Vec<u32>,
-    /// Of each which letters it holds: see [`letter`].
-    letters: Vec<u32>,
-}
-
 /// The paths that are near.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nearest {
@@ -85,11 +71,6 @@ struct Fit<'a> {
     /// holds so much that this one can hold the rest.
     names: Vec<Held>,
 }
-
-/// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
-/// a letter. One number, since it is looked up for each path.
-#[derive(Clone, Copy)]
-struct Held(u64);
 
 /// Where one looks for paths.
 pub(crate) struct Scope<'a, P, W> {
@@ -153,11 +134,7 @@ impl Names {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        let words = |words: &Words| {
-            let numbers = [&words.starts, &words.lists, &words.pairs, &words.letters];
-            words.text.len() + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
-        };
-        8 * self.files.len() + 4 * self.parents.len() + words(&self.folders) + words(&self.names)
+        8 * self.files.len() + 4 * self.parents.len() + self.folders.memory() + self.names.memory()
     }
 
     /// The paths nearest to what was typed, of all of them.
@@ -165,7 +142,7 @@ impl Names {
         &self,
         typed: &Typed,
         limit: usize,
-        path: impl Fn(u32) -> &'p str + Sync,
+        path: &(dyn Fn(u32) -> &'p str + Sync),
     ) -> Nearest {
         let all = 0..self.files.len() as u32;
         let candidates = CANDIDATES.max(2 * limit);
@@ -325,13 +302,6 @@ impl Names {
     }
 }
 
-impl Held {
-    #[inline]
-    fn letter(self) -> u16 {
-        self.0 as u16
-    }
-}
-
 impl Fit<'_> {
     /// Whether a path holds all letters in their order.
     fn holds(&self, folder: usize, name: usize) -> bool {
@@ -410,24 +380,6 @@ fn backwards(typed: &[u8], text: &[u8]) -> u16 {
     rest.len() as u16
 }
 
-/// A bit for a letter; other bytes share what is left.
-fn letter(byte: u8) -> u32 {
-    1 << match byte {
-        b'a'..=b'z' => byte - b'a',
-        b'0'..=b'9' => 26,
-        b'.' => 27,
-        b'_' => 28,
-        b'-' => 29,
-        b'/' => 30,
-        _ => 31,
-    }
-}
-
-/// Two letters in a row.
-fn pair(two: &[u8]) -> u16 {
-    u16::from_be_bytes([two[0], two[1]])
-}
-
 /// The number of a folder, whose text ends with a slash, and of those around it.
 fn folder<'p>(
     path: &'p str,
@@ -445,319 +397,5 @@ fn folder<'p>(
     folders.number(path).0
 }
 
-/// Texts, each once.
-#[derive(Default)]
-struct Interning<'p> {
-    numbers: HashMap<&'p str, u32>,
-    texts: Vec<&'p str>,
-}
-
-impl<'p> Interning<'p> {
-    /// The number of a text, and whether it is new.
-    fn number(&mut self, text: &'p str) -> (u32, bool) {
-        let next = self.texts.len() as u32;
-        let number = *self.numbers.entry(text).or_insert(next);
-        if number == next {
-            self.texts.push(text);
-        }
-        (number, number == next)
-    }
-}
-
-impl Words {
-    /// Names of files or of folders, each of which comes after the letter that is given.
-    fn new(texts: &[&str], names: bool, before: impl Fn(usize) -> Option<char>) -> Self {
-        let bytes = texts.iter().map(|text| text.len()).sum();
-        let mut all = Self { text: Vec::with_capacity(bytes), ..Self::default() };
-        all.starts.reserve(texts.len() + 1);
-        let mut held: Vec<(u16, u32)> = Vec::with_capacity(bytes);
-        let mut own: Vec<u16> = Vec::new();
-        for (number, text) in texts.iter().enumerate() {
-            all.starts.push(all.text.len() as u32);
-            let (mut buffer, mut last) = ([0; 4], None);
-            // Words in a row: of a name its own, of a folder the one around it before.
-            let mut word = before(number).map(fold);
-            own.clear();
-            let mut rest = text.chars().peekable();
-            while let Some(letter) = rest.next() {
-                let small = fold(letter);
-                let begins = match stand(last, letter, rest.peek().copied(), names) {
-                    Stand::Word | Stand::Folder | Stand::Name => true,
-                    Stand::Inside | Stand::Separator => false,
-                };
-                if begins {
-                    own.extend(word.replace(small).map(|before| pair_of(before, small)));
-                }
-                if last.is_none() {
-                    own.push(pair_of('/', small));
-                }
-                all.text.extend_from_slice(small.encode_utf8(&mut buffer).as_bytes());
-                last = Some(letter);
-            }
-            let from = all.starts[number] as usize;
-            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
-            own.extend(all.text[from..].windows(2).map(pair));
-            own.sort_unstable();
-            own.dedup();
-            held.extend(own.iter().map(|pair| (*pair, number as u32)));
-        }
-        all.starts.push(all.text.len() as u32);
-        all.text.shrink_to_fit();
-        all.pairs = vec![0; 1 << 16 | 1];
-        for (pair, _) in &held {
-            all.pairs[usize::from(*pair) + 1] += 1;
-        }
-        for at in 1..all.pairs.len() {
-            all.pairs[at] += all.pairs[at - 1];
-        }
-        let mut next = all.pairs.clone();
-        all.lists = vec![0; held.len()];
-        for (pair, number) in held {
-            let place = &mut next[usize::from(pair)];
-            all.lists[*place as usize] = number;
-            *place += 1;
-        }
-        all
-    }
-
-    fn len(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
-
-    fn get(&self, at: usize) -> &[u8] {
-        &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
-
-    /// Of each text which of some pairs it holds.
-    fn holding(&self, pairs: &[u16]) -> Vec<Held> {
-        let mut held = vec![Held(0); self.len()];
-        for (bit, pair) in (16..).zip(pairs) {
-            let pair = usize::from(*pair);
-            for number in &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize] {
-                held[*number as usize].0 |= 1 << bit;
-            }
-        }
-        held
-    }
-}
-
-/// The bytes that meet where two letters do.
-fn pair_of(before: char, after: char) -> u16 {
-    let (mut left, mut right) = ([0; 4], [0; 4]);
-    let left = before.encode_utf8(&mut left).as_bytes();
-    pair(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WORDS: [&str; 14] = [
-        "src",
-        "search",
-        "Candidates",
-        "shard",
-        "http_server",
-        "Main",
-        "a",
-        "größe",
-        "test",
-        "index",
-        "fmt",
-        "print",
-        "日本",
-        "v2",
-    ];
-    const ENDS: [&str; 4] = [".rs", ".go", "_test.go", ""];
-
-    /// Paths of a few words, in order; some names and folders are there often.
-    fn some_paths(count: usize) -> Vec<String> {
-        let mut rng = Random(7);
-        let mut paths: Vec<String> = (0..count)
-            .map(|_| {
-                let words: Vec<&str> =
-                    (0..1 + rng.below(4)).map(|_| WORDS[rng.below(14)]).collect();
-                let number =
-                    if rng.below(3) == 0 { String::new() } else { rng.below(50).to_string() };
-                format!("{}{number}{}", words.join("/"), ENDS[rng.below(4)])
-            })
-            .collect();
-        paths.sort_unstable();
-        paths.dedup();
-        paths
-    }
-
-    /// Numbers that are the same each time (splitmix64).
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ mixed >> 31) % bound as u64) as usize
-        }
-    }
-
-    /// What people might type for a path, with and without errors.
-    fn typings(path: &str, rng: &mut Random) -> Vec<String> {
-        let letters: Vec<char> = path.chars().collect();
-        let (from, at) = (rng.below(letters.len()), rng.below(letters.len()));
-        let piece: String = letters[from..].iter().take(2 + rng.below(8)).collect();
-        let gaps: String = letters.iter().filter(|_| rng.below(3) > 0).collect();
-        let mut swapped = letters.clone();
-        swapped.swap(at, at.saturating_sub(1));
-        let mut dropped = letters.clone();
-        dropped.remove(at);
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let parts = format!("{name} {}", &path[..path.find('/').unwrap_or(0)]);
-        vec![
-            name.to_owned(),
-            piece,
-            gaps,
-            swapped.iter().collect(),
-            dropped.iter().collect(),
-            parts,
-        ]
-    }
-
-    /// Whether a text holds letters in their order.
-    fn in_order(part: &Part, path: &str) -> bool {
-        let mut rest = path.chars().map(fold);
-        part.letters.iter().all(|letter| rest.any(|other| other == *letter))
-    }
-
-    /// What is near by looking at every path, as far as it holds what was typed, and the rest.
-    fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
-        let (mut whole, mut wrong) = (Vec::new(), Vec::new());
-        let mut aligner = Aligner::default();
-        for (file, path) in (0..).zip(paths) {
-            aligner.path(path);
-            let (mut cost, mut holds, mut near) = (0, true, true);
-            for part in &typed.parts {
-                let own = aligner.cost(part, u16::MAX).unwrap_or(u16::MAX);
-                let all = in_order(part, path);
-                holds &= all;
-                near &= all || own <= part.near();
-                cost = own.saturating_add(cost);
-            }
-            let one = (cost, path.len() as u32, file);
-            if holds {
-                whole.push(one);
-            } else if near {
-                wrong.push(one);
-            }
-        }
-        (whole, wrong)
-    }
-
-    fn scope<'a>(
-        paths: &'a [String],
-        among: &'a [Range<u32>],
-        candidates: usize,
-    ) -> Scope<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
-        let path = |file: u32| paths[file as usize].as_str();
-        Scope { among, path, wanted: |_| true, limit: candidates, candidates }
-    }
-
-    #[test]
-    fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
-        let paths = some_paths(400);
-        let names = Names::new(paths.len(), |file| &paths[file as usize]);
-        let mut rng = Random(11);
-        let all = [0..paths.len() as u32];
-        let mut forgiven = 0;
-        for _ in 0..30 {
-            let path = &paths[rng.below(paths.len())];
-            for text in typings(path, &mut rng) {
-                let typed = Typed::new(&text).unwrap();
-                let near = names.nearest_in(&typed, &scope(&paths, &all, paths.len()));
-                let (whole, wrong) = by_hand(&typed, &paths);
-                let found: Vec<(u16, u32, u32)> = near
-                    .best
-                    .iter()
-                    .map(|(file, cost)| (*cost, paths[*file as usize].len() as u32, *file))
-                    .collect();
-                assert!(found.is_sorted(), "{text}");
-                assert_eq!(near.found, found.len(), "{text}");
-                // All that hold it are there, at their costs; and nothing that is not near.
-                for one in &whole {
-                    assert!(found.binary_search(one).is_ok(), "{text}: {}", paths[one.2 as usize]);
-                }
-                for one in &found {
-                    assert!(whole.contains(one) || wrong.contains(one), "{text}: {one:?}");
-                }
-                forgiven += found.len() - whole.len();
-            }
-        }
-        assert!(forgiven > 0);
-    }
-
-    #[test]
-    fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
-        let paths = some_paths(400);
-        let names = Names::new(paths.len(), |file| &paths[file as usize]);
-        let mut rng = Random(13);
-        let all = [0..paths.len() as u32];
-        for _ in 0..40 {
-            let path = &paths[rng.below(paths.len())];
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let typed = Typed::new(name).unwrap();
-            let near = names.nearest_in(&typed, &scope(&paths, &all, 40));
-            let (mut whole, _) = by_hand(&typed, &paths);
-            whole.sort_unstable();
-            let (file, cost) = near.best[0];
-            assert_eq!((cost, file), (0, whole[0].2), "{name}");
-            assert!(near.found >= whole.len() && near.found <= whole.len() + 40, "{name}");
-            assert_eq!(near.best.len(), 40.min(near.found), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_filter_gives_what_an_index_of_those_files_would() {
-        let paths = some_paths(1600);
-        let names = Names::new(paths.len(), |file| &paths[file as usize]);
-        let path = |file: u32| paths[file as usize].as_str();
-        let wanted = |file: u32| file.is_multiple_of(3);
-        let among = [100..400_u32, 700..1500];
-        let chosen: Vec<u32> =
-            among.iter().cloned().flatten().filter(|file| wanted(*file)).collect();
-        let few = Names::new(chosen.len(), |at| path(chosen[at as usize]));
-        let mut rng = Random(17);
-        for _ in 0..30 {
-            let from = &paths[rng.below(paths.len())];
-            for text in typings(from, &mut rng) {
-                let typed = Typed::new(&text).unwrap();
-                let (limit, candidates) = (10, 25);
-                let filtered = names
-                    .nearest_in(&typed, &Scope { among: &among, path, wanted, limit, candidates });
-                let own = 0..chosen.len() as u32;
-                let alone = few.nearest_in(
-                    &typed,
-                    &Scope {
-                        among: std::slice::from_ref(&own),
-                        path: |at| path(chosen[at as usize]),
-                        wanted: |_| true,
-                        limit,
-                        candidates,
-                    },
-                );
-                let numbers: Vec<(u32, u16)> =
-                    alone.best.iter().map(|(at, cost)| (chosen[*at as usize], *cost)).collect();
-                assert_eq!(filtered.best, numbers, "{text}");
-                assert_eq!(filtered.found, alone.found, "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_typed_is_everything_the_shortest_first() {
-        let paths = ["b/long.rs", "c.rs", "a.rs"].map(str::to_owned);
-        let names = Names::new(paths.len(), |file| &paths[file as usize]);
-        let near = names.nearest(&Typed::default(), 2, |file| &paths[file as usize]);
-        assert_eq!(near, Nearest { best: vec![(1, 0), (2, 0)], found: 3 });
-        assert_eq!(names.nearest(&Typed::default(), 0, |_| "").best, []);
-        let none = Names::new(0, |_| "");
-        assert_eq!(none.nearest(&Typed::new("x").unwrap(), 5, |_| ""), Nearest::default());
-    }
-}
+mod tests;

@@ -221,7 +221,7 @@ impl Client {
             let typed = &ground.typings[number].text;
             let Some(names) = names else { return Ok(nucleo(typed, &ground.paths)) };
             let near =
-                names.nearest(&Typed::new(typed)?, LIMIT, |file| &ground.paths[file as usize]);
+                names.nearest(&Typed::new(typed)?, LIMIT, &|file| &ground.paths[file as usize]);
             anyhow::Ok(near.best.into_iter().map(|(file, _)| file).collect())
         });
         work.await.context("finding broke off")?
