@@ -175,9 +175,17 @@ pub fn check_language(asked: &str) -> Result<(), String> {
     ))
 }
 
+/// The names, in small letters, of the languages that someone who says `asked` may mean.
+///
+/// # Errors
+/// A sentence, as [`check_language`] says it.
+pub fn languages(asked: &str) -> Result<Vec<String>, String> {
+    check_language(asked).map(|()| names(asked))
+}
+
 /// The names, in small letters, of the languages that someone who says `asked` may mean: a language
 /// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
-pub fn names(asked: &str) -> Vec<String> {
+pub(crate) fn names(asked: &str) -> Vec<String> {
     // A NUL is in no name, and no statement can hold one.
     let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());
@@ -200,7 +208,8 @@ mod tests {
             assert_eq!(check_language(known), Ok(()), "{known}");
         }
         assert!(check_language("pyhton").unwrap_err().contains("nearest is lang:python"));
-        assert!(check_language("").is_err());
+        assert!(check_language("").is_err() && languages("pyhton").is_err());
+        assert!(languages("py").unwrap().contains(&"python".to_owned()));
         // The list has every language that common files are in.
         for extension in [
             "c", "h", "cpp", "cs", "css", "go", "html", "java", "js", "json", "kt", "lua", "m",

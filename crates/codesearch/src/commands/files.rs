@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write, stdout};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use engine::browse::{Finding, Typed};
 use engine::search::Searcher;
 use serde_json::json;
@@ -15,9 +15,8 @@ use crate::print::Paths;
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     // What cannot be asked is told before anything is opened.
     Typed::new(&args.query)?;
-    if let Some(language) = &args.lang {
-        query::check_language(language).map_err(|why| anyhow::anyhow!("--lang: {why}"))?;
-    }
+    let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
     Database::open(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let paths = Paths::new(store, args.local).await?;
@@ -27,7 +26,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
             tree.find(&Finding {
                 typed: &asked.query,
                 repo: asked.repo.as_deref(),
-                language: asked.lang.as_deref(),
+                languages: &languages,
                 limit: if asked.limit == 0 { tree.len() } else { asked.limit },
             })
         });

@@ -49,6 +49,7 @@ pub(crate) fn cores() -> usize {
 
 pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeArgs) -> Result<u8> {
     let address = listener.local_addr()?;
+    let hosts = http::Hosts::of(address, &args.host);
     let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
     let searcher = Searcher::new(database.store.clone(), cores()).keeping(cache);
     let searcher = Arc::new(searcher);
@@ -79,7 +80,7 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
-        http::serve(listener, http::routes(Arc::clone(&searcher)), stop).await;
+        http::serve(listener, http::routes(Arc::clone(&searcher), hosts), stop).await;
         for task in [watching, reading, listening] {
             task.abort();
             let _ = task.await;

@@ -1,11 +1,14 @@
 //! Searches over HTTP. The routes are the table of contents.
 
 mod ask;
+mod assets;
 mod browse;
 mod colour;
 mod connections;
 mod error;
 mod gather;
+mod given;
+mod hosts;
 mod link;
 mod livegrep;
 mod metrics;
@@ -23,9 +26,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::middleware::map_response;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::search::Searcher;
@@ -34,6 +37,7 @@ use tower_http::compression::CompressionLayer;
 
 pub(crate) use connections::serve;
 use error::Failure;
+pub(crate) use hosts::Hosts;
 use metrics::Metrics;
 
 /// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
@@ -65,8 +69,8 @@ impl Server {
     }
 }
 
-/// Every address there is.
-pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
+/// Every address there is, for those who ask by one of these names.
+pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let turns = Arc::new(Semaphore::new(SEARCHES_PER_CORE * cores));
     let server = Server { searcher, turns, metrics: Arc::default() };
@@ -93,10 +97,21 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))
         .route("/openapi.json", get(openapi))
-        .route("/static/style.css", get(style))
-        .route("/static/script.js", get(script))
+        .route(
+            "/static/style.css",
+            get(|address: Uri| async move { assets::STYLE.answer(&address) }),
+        )
+        .route(
+            "/static/first.js",
+            get(|address: Uri| async move { assets::FIRST.answer(&address) }),
+        )
+        .route(
+            "/static/script.js",
+            get(|address: Uri| async move { assets::SCRIPT.answer(&address) }),
+        )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        .layer(from_fn_with_state(hosts, hosts::check))
         .layer(CompressionLayer::new())
         .layer(map_response(mark))
         .with_state(server)
@@ -146,17 +161,4 @@ async fn syntax() -> &'static str {
 /// What can be asked over HTTP, and what is answered (<https://spec.openapis.org/oas/v3.1.0>).
 async fn openapi() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], include_str!("../../../../docs/openapi.json"))
-}
-
-async fn style() -> impl IntoResponse {
-    fixed("text/css; charset=utf-8", include_str!("../../../../web/static/style.css"))
-}
-
-async fn script() -> impl IntoResponse {
-    fixed("text/javascript; charset=utf-8", include_str!("../../../../web/static/script.js"))
-}
-
-/// What changes with the program only.
-fn fixed(kind: &'static str, text: &'static str) -> impl IntoResponse {
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=60")], text)
 }

@@ -15,6 +15,7 @@ mod http;
 mod ingest;
 mod language;
 mod livegrep;
+mod loading;
 mod memory;
 mod property;
 mod search;

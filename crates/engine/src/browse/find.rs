@@ -15,8 +15,8 @@ pub struct Finding<'a> {
     pub typed: &'a str,
     /// Only in repositories whose names hold this, in any case.
     pub repo: Option<&'a str>,
-    /// Only in this language, by any name it goes by.
-    pub language: Option<&'a str>,
+    /// Only in one of these languages, in small letters; in any if there are none.
+    pub languages: &'a [String],
     /// Most files.
     pub limit: usize,
 }
@@ -56,14 +56,11 @@ impl Tree {
             .iter()
             .filter(|repo| part.as_ref().is_none_or(|part| repo.name.to_lowercase().contains(part)))
             .collect();
-        let languages = finding.language.map(query::language_names);
         let wanted = |file: u32| {
-            languages.as_ref().is_none_or(|names| {
-                let language = self.nth(file).language;
-                language.is_some_and(|language| {
-                    names.iter().any(|name| name.eq_ignore_ascii_case(language))
+            finding.languages.is_empty()
+                || self.nth(file).language.is_some_and(|language| {
+                    finding.languages.iter().any(|one| language.eq_ignore_ascii_case(one))
                 })
-            })
         };
         let among: Vec<Range<u32>> = repos.iter().map(|repo| repo.numbers()).collect();
         let near = self.names().nearest_in(

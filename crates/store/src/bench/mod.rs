@@ -1,4 +1,5 @@
-//! Statements that only the experiments of `codesearch bench` make, in schemas of their own, which are dropped
-//! after.
+//! Statements that only the experiments of `codesearch bench` make, in schemas or databases of their own,
+//! which are dropped after.
 
+pub mod loading;
 pub mod names;
