@@ -197,6 +197,7 @@ box.addEventListener("keydown", (event) => {
 const finder = one("#finder");
 const typed = one("input", finder);
 const found = one("#found");
+const bytes_of = new TextEncoder();
 let finding = 0;
 let picked = 0;
 function pick(at) {
@@ -219,9 +220,12 @@ async function find() {
     row.dataset.href = `/file?repo=${encodeURIComponent(file.repo)}&path=${encodeURIComponent(file.path)}`;
     const path = document.createElement("span");
     const marked = new Set(file.matched);
-    [...file.path].forEach((letter, i) => {
-      path.append(marked.has(i) ? Object.assign(document.createElement("mark"), { textContent: letter }) : letter);
-    });
+    // What is marked is counted in bytes of UTF-8.
+    let byte = 0;
+    for (const letter of file.path) {
+      path.append(marked.has(byte) ? Object.assign(document.createElement("mark"), { textContent: letter }) : letter);
+      byte += bytes_of.encode(letter).length;
+    }
     row.append(path, Object.assign(document.createElement("small"), { textContent: file.repo }));
     row.addEventListener("click", () => { location.href = row.dataset.href; });
     return row;

@@ -23,6 +23,7 @@ Examples:
   codesearch up                        index the sample that comes with codesearch, and serve it
   codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
   codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
+  codesearch files srch/candidats      find a file by what is typed of its path
   codesearch serve                     serve it on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
@@ -44,6 +45,9 @@ pub(crate) enum Command {
     /// Search, and print the lines that match
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArgs),
+    /// Find files by what is typed of their paths, wrong letters forgiven
+    #[command(after_help = FILES_HELP)]
+    Files(FilesArgs),
     /// Explain what a query can say (codesearch help syntax)
     #[command(override_help = include_str!("../../../docs/syntax.md"))]
     Syntax,
@@ -97,6 +101,21 @@ What the query itself says (count:, timeout:, case:) goes before an option that 
 
 Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be
 searched in time.";
+
+const FILES_HELP: &str = "\
+Type the name of the file, a part of its path, or some letters of it in their order. Case does not matter,
+gaps are fine, and few wrong letters are forgiven: one missing, too many, another one, or two swapped. What is
+separated by a blank may stand in any order. The nearest comes first: a name that is what was typed, then what begins
+with it or is short, then what has gaps and errors.
+
+Examples:
+  codesearch files main.go                     files of that name, then what is like it
+  codesearch files 'srch/candidats'            search/candidates.rs
+  codesearch files shard --lang rs --limit 0   all paths in Rust with these letters
+  codesearch files 'deployment test' --repo k8s   two parts, in any order, in some repositories
+  $EDITOR \"$(codesearch files --local --limit 1 writer.rs)\"
+
+Exit status: 0 when files were found, 1 when nothing is near, 2 on an error.";
 
 const MCP_HELP: &str = "\
 An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends
@@ -277,6 +296,29 @@ pub(crate) struct SearchArgs {
     /// Cut printed lines after N characters; 0 for never [default: 500 on a terminal, else 0]
     #[arg(short = 'M', long, value_name = "N", action = ArgAction::Set)]
     pub(crate) max_columns: Option<usize>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FilesArgs {
+    /// What is typed of the path
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: String,
+    /// Print at most N files; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Only in repositories whose name holds this
+    #[arg(long, value_name = "PART")]
+    pub(crate) repo: Option<String>,
+    /// Only files in this language: go, rust, c++, ...
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lang: Option<String>,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print paths in the folders that were indexed, so that editors can open them, instead of paths
+    /// that begin with the name of their repository
+    #[arg(long)]
+    pub(crate) local: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

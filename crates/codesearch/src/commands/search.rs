@@ -22,12 +22,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
-        let paths = if args.local || args.vimgrep {
-            let repos = store.repos().await?.into_iter();
-            Paths::Local(repos.map(|repo| (repo.name, repo.source)).collect())
-        } else {
-            Paths::Named
-        };
+        let paths = Paths::new(store, args.local || args.vimgrep).await?;
         let mut printer = printer(args, &request, paths, store.is_loose());
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {

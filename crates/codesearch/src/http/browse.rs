@@ -559,7 +559,10 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
         let repo = Some(asked.repo.as_str()).filter(|repo| !repo.is_empty());
         kept.find(&Finding { typed: asked.q.trim(), repo, languages: &languages, limit })
     });
-    let (near, count) = work.await.map_err(|_| Failure::broke_off())?;
+    let (near, count) = work
+        .await
+        .map_err(|_| Failure::broke_off())?
+        .map_err(|why| Failure::bad_request(format!("q=: {why}")))?;
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near
             .iter()
@@ -579,8 +582,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
     let rows = near
         .iter()
         .map(|near| {
-            let ranges: Vec<_> = near.matched.iter().map(|at| *at..at + 1).collect();
-            let path = view::pieces(&near.path, &ranges, &[], 0..near.path.len());
+            let path = view::pieces(&near.path, &near.ranges(), &[], 0..near.path.len());
             (link::file(&near.repo, &near.path, "", None), path, near.repo.clone())
         })
         .collect();

@@ -94,7 +94,8 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
             .collect(),
         "file" | "f" | "path" if !value.is_empty() => {
             let finding = Finding { typed: value, limit: MOST, ..Finding::default() };
-            let (near, _) = tree.find(&finding);
+            // Of what is too long to be a path there is none.
+            let (near, _) = tree.find(&finding).unwrap_or_default();
             near.into_iter()
                 .map(|near| Suggestion {
                     text: format!("{sign}{} ", query::exactly("file", &near.path)),

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use engine::search::{FileMatch, Stats};
+use store::Store;
 
 pub(crate) use explain::{Explain, explanation};
 pub(crate) use json::Json;
@@ -31,15 +32,28 @@ pub(crate) enum Paths {
 }
 
 impl Paths {
+    /// Paths that can be opened, or those of the index.
+    pub(crate) async fn new(store: &Store, local: bool) -> Result<Self, store::Error> {
+        if !local {
+            return Ok(Self::Named);
+        }
+        let repos = store.repos().await?.into_iter();
+        Ok(Self::Local(repos.map(|repo| (repo.name, repo.source)).collect()))
+    }
+
     /// A file's path as it is printed.
     fn of(&self, file: &FileMatch) -> String {
+        self.joined(&file.repo, &file.path)
+    }
+
+    /// A path in a repository as it is printed.
+    pub(crate) fn joined(&self, repo: &str, path: &str) -> String {
         let folder = match self {
             Paths::Named => None,
-            Paths::Local(folders) => folders.get(&file.repo),
+            Paths::Local(folders) => folders.get(repo).map(String::as_str),
         };
         // The folder of a repository that has gone since is not known.
-        let folder = folder.unwrap_or(&file.repo);
-        Path::new(folder).join(&file.path).to_string_lossy().into_owned()
+        Path::new(folder.unwrap_or(repo)).join(path).to_string_lossy().into_owned()
     }
 }
 

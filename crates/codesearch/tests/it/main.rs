@@ -9,6 +9,7 @@ mod browser;
 mod cluster;
 mod editors;
 mod equality;
+mod files;
 mod harness;
 mod http;
 mod ingest;

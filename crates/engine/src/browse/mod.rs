@@ -4,11 +4,17 @@
 //! tools ask beside searches: one file, a folder, a repository, the files whose path is like what was
 //! typed. It is a list of places in what a server keeps in memory anyway, eight bytes for each file.
 
+mod align;
 mod find;
+mod names;
 mod tree;
+mod typed;
+mod words;
 
 pub use find::{Finding, Near};
+pub use names::{Names, Nearest};
 pub use tree::{Child, Counted, Entry, RepoTree, Tree};
+pub use typed::{MAX_LETTERS, MAX_PARTS, TooMuch, Typed};
 
 use crate::search::Searcher;
 

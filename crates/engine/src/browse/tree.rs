@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
 
+use super::names::Names;
 use crate::search::ShardFiles;
 
 /// All files of one state of the index, by repository and path.
@@ -19,6 +20,8 @@ pub struct Tree {
     repos: Vec<RepoTree>,
     /// The most frequent first.
     languages: Vec<(String, usize)>,
+    /// Made when it is first asked for.
+    pub(super) names: OnceLock<Names>,
 }
 
 /// A repository in a tree.
@@ -108,7 +111,7 @@ impl Tree {
         let mut languages: Vec<(String, usize)> =
             counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        Self { catalog, shards, files, repos, languages }
+        Self { catalog, shards, files, repos, languages, names: OnceLock::new() }
     }
 
     /// The state that it is of.
@@ -241,8 +244,9 @@ impl Tree {
         self.shards[usize::from(shard)].1.entry(row as usize)
     }
 
-    pub(crate) fn places(&self, repo: &RepoTree) -> &[(u16, u32)] {
-        &self.files[repo.files.clone()]
+    /// A file by its place among all.
+    pub(crate) fn nth(&self, at: u32) -> Entry<'_> {
+        self.entry(self.files[at as usize])
     }
 }
 
@@ -255,6 +259,11 @@ impl RepoTree {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// The places of its files among all.
+    pub(crate) fn numbers(&self) -> Range<u32> {
+        self.files.start as u32..self.files.end as u32
     }
 }
 

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store};
 use tokio::sync::{RwLock, mpsc};
@@ -463,15 +464,20 @@ impl Searcher {
             return Ok(Arc::clone(tree));
         }
         *kept = None;
-        let mut shards = Vec::with_capacity(catalog.shards.len());
-        for shard in &catalog.shards {
-            let known = self.resident.as_ref().map(|resident| resident.known(shard));
-            let files = match known.and_then(|known| known.files) {
-                Some(files) => files,
-                None => resident::read_files(&self.store, catalog.epoch, shard).await?,
-            };
-            shards.push((shard.clone(), files));
-        }
+        let epoch = catalog.epoch;
+        let read = catalog.shards.clone().into_iter().map(|shard| {
+            let known = self.resident.as_ref().and_then(|resident| resident.known(&shard).files);
+            let store = self.store.clone();
+            async move {
+                let files = match known {
+                    Some(files) => files,
+                    None => resident::read_files(&store, epoch, &shard).await?,
+                };
+                Ok::<_, store::Error>((shard, files))
+            }
+        });
+        let read: Vec<_> = read.collect();
+        let shards: Vec<_> = stream::iter(read).buffered(self.parallel).try_collect().await?;
         let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
         let tree = work.await.expect("putting files in order does not panic");
         *kept = Some(Arc::clone(&tree));

@@ -2,3 +2,4 @@
 //! which are dropped after.
 
 pub mod loading;
+pub mod names;

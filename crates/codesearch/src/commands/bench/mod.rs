@@ -5,6 +5,7 @@
 //! it was. `report` puts what they found into text, JSON and pictures.
 
 mod loading;
+mod names;
 mod regex;
 mod report;
 mod serving;
@@ -26,7 +27,7 @@ use crate::database::Database;
 use report::{Report, Section};
 
 /// The experiments, by the names that `--only` takes.
-const EXPERIMENTS: [&str; 2] = ["regex", "loading"];
+const EXPERIMENTS: [&str; 3] = ["regex", "loading", "names"];
 
 /// What all experiments share.
 pub(crate) struct Bench<'a> {
@@ -142,6 +143,7 @@ async fn experiment(bench: &Bench<'_>, name: &str) -> Result<Section> {
     match name {
         "regex" => regex::run(bench).await,
         "loading" => loading::run(bench).await,
+        "names" => names::run(bench).await,
         other => unreachable!("{other} is not among the names"),
     }
 }

@@ -1,7 +1,7 @@
 //! The tools beside `search`: one file or folder, files by their paths, repositories.
 
-use anyhow::{Result, anyhow, bail};
-use engine::browse::{Child, Finding, Near, Tree};
+use anyhow::{Context, Result, anyhow, bail};
+use engine::browse::{Child, Finding, Near, TooMuch, Tree};
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,8 +40,8 @@ pub(super) struct ReadFile {
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
 pub(super) struct FindFile {
-    /// Letters of the path in their order, with or without gaps: fmtprint finds src/fmt/print.go. A
-    /// blank separates what may stand in any order.
+    /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
+    /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
     typed: String,
     /// Only in repositories whose names hold this, in any case.
     repo: Option<String>,
@@ -88,7 +88,7 @@ pub(super) fn read_description() -> String {
 
 pub(super) fn find_description() -> String {
     format!(
-        "Finds files by some letters of their paths, the best first, as REPOSITORY: PATH. It does not look into \
+        "Finds files by what is typed of their paths, gaps and few wrong letters forgiven, the best first, as REPOSITORY: PATH. It does not look into \
          them; search does. An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line says \
          how many there are in all, and with which offset to go on."
     )
@@ -120,7 +120,8 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
     let name = path.rsplit('/').next().unwrap_or(path);
     let finding =
         Finding { typed: name, repo: Some(&asked.repo), limit: NEAR, ..Finding::default() };
-    let near: Vec<String> = tree.find(&finding).0.into_iter().map(|near| near.path).collect();
+    let (near, _) = tree.find(&finding).unwrap_or_default();
+    let near: Vec<String> = near.into_iter().map(|near| near.path).collect();
     if near.is_empty() {
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
     }
@@ -190,24 +191,28 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
-    let (files, all) = work.await.expect("finding does not panic");
+    let (files, all) = work.await.expect("finding does not panic").context("typed")?;
     Ok(list(&files, limit, offset, all, ("file", "files")))
 }
 
 /// The files that were found after some others, as lines, and how many there are in all.
-fn found(tree: &Tree, asked: &FindFile, languages: &[String]) -> (Vec<String>, usize) {
+fn found(
+    tree: &Tree,
+    asked: &FindFile,
+    languages: &[String],
+) -> Result<(Vec<String>, usize), TooMuch> {
     let offset = asked.offset as usize;
     let (near, all) = tree.find(&Finding {
         typed: &asked.typed,
         repo: asked.repo.as_deref(),
         languages,
         limit: offset + asked.limit,
-    });
+    })?;
     let line = |near: Near| {
         let language = near.language.map_or(String::new(), |name| format!(" ({name})"));
         format!("{}: {}{language}\n", near.repo, near.path)
     };
-    (near.into_iter().skip(offset).map(line).collect(), all)
+    Ok((near.into_iter().skip(offset).map(line).collect(), all))
 }
 
 pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<String> {

@@ -1,0 +1,61 @@
+//! `codesearch files`: print the paths nearest to what was typed.
+
+use std::io::{BufWriter, Write, stdout};
+
+use anyhow::{Context, Result, anyhow};
+use engine::browse::{Finding, Typed};
+use engine::search::Searcher;
+use serde_json::json;
+
+use super::serve;
+use crate::cli::{DatabaseArgs, FilesArgs};
+use crate::database::Database;
+use crate::print::Paths;
+
+pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
+    // What cannot be asked is told before anything is opened.
+    Typed::new(&args.query)?;
+    let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
+    Database::open(database, serve::connections())?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), serve::cores());
+        let paths = Paths::new(store, args.local).await?;
+        let tree = searcher.tree().await?;
+        let asked = args.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            tree.find(&Finding {
+                typed: &asked.query,
+                repo: asked.repo.as_deref(),
+                languages: &languages,
+                limit: if asked.limit == 0 { tree.len() } else { asked.limit },
+            })
+        });
+        let (near, all) = work.await.context("finding broke off")??;
+        let mut out = BufWriter::new(stdout().lock());
+        for file in &near {
+            let path = paths.joined(&file.repo, &file.path);
+            if args.json {
+                let mut line = json!({
+                    "repo": file.repo,
+                    "path": file.path,
+                    "language": file.language,
+                    "matched": file.matched,
+                });
+                if args.local {
+                    line["file"] = path.into();
+                }
+                writeln!(out, "{line}")?;
+            } else {
+                writeln!(out, "{path}")?;
+            }
+        }
+        out.flush()?;
+        if near.len() < all {
+            eprintln!(
+                "codesearch: the {} nearest of {all} files (--limit for more, 0 for all)",
+                near.len()
+            );
+        }
+        Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })
+    })
+}

@@ -1,0 +1,203 @@
+//! What is promised, against looking at every path.
+
+use super::super::typed::fold;
+use super::*;
+
+const WORDS: [&str; 14] = [
+    "src",
+    "search",
+    "Candidates",
+    "shard",
+    "http_server",
+    "Main",
+    "a",
+    "größe",
+    "test",
+    "index",
+    "fmt",
+    "print",
+    "日本",
+    "v2",
+];
+const ENDS: [&str; 4] = [".rs", ".go", "_test.go", ""];
+
+/// Paths of a few words, in order; some names and folders are there often.
+fn some_paths(count: usize) -> Vec<String> {
+    let mut rng = Random(7);
+    let mut paths: Vec<String> = (0..count)
+        .map(|_| {
+            let words: Vec<&str> = (0..1 + rng.below(4)).map(|_| WORDS[rng.below(14)]).collect();
+            let number = if rng.below(3) == 0 { String::new() } else { rng.below(50).to_string() };
+            format!("{}{number}{}", words.join("/"), ENDS[rng.below(4)])
+        })
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Numbers that are the same each time (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % bound as u64) as usize
+    }
+}
+
+/// What people might type for a path, with and without errors.
+fn typings(path: &str, rng: &mut Random) -> Vec<String> {
+    let letters: Vec<char> = path.chars().collect();
+    let (from, at) = (rng.below(letters.len()), rng.below(letters.len()));
+    let piece: String = letters[from..].iter().take(2 + rng.below(8)).collect();
+    let gaps: String = letters.iter().filter(|_| rng.below(3) > 0).collect();
+    let mut swapped = letters.clone();
+    swapped.swap(at, at.saturating_sub(1));
+    let mut dropped = letters.clone();
+    dropped.remove(at);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let parts = format!("{name} {}", &path[..path.find('/').unwrap_or(0)]);
+    vec![name.to_owned(), piece, gaps, swapped.iter().collect(), dropped.iter().collect(), parts]
+}
+
+/// Whether a text holds letters in their order.
+fn in_order(part: &Part, path: &str) -> bool {
+    let mut rest = path.chars().map(fold);
+    part.letters.iter().all(|letter| rest.any(|other| other == *letter))
+}
+
+/// What is near by looking at every path, as far as it holds what was typed, and the rest.
+fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
+    let (mut whole, mut wrong) = (Vec::new(), Vec::new());
+    let mut aligner = Aligner::default();
+    for (file, path) in (0..).zip(paths) {
+        aligner.path(path);
+        let (mut cost, mut holds, mut near) = (0, true, true);
+        for part in &typed.parts {
+            let own = aligner.cost(part, u16::MAX).unwrap_or(u16::MAX);
+            let all = in_order(part, path);
+            holds &= all;
+            near &= all || own <= part.near();
+            cost = own.saturating_add(cost);
+        }
+        let one = (cost, path.len() as u32, file);
+        if holds {
+            whole.push(one);
+        } else if near {
+            wrong.push(one);
+        }
+    }
+    (whole, wrong)
+}
+
+fn scope<'a>(
+    paths: &'a [String],
+    among: &'a [Range<u32>],
+    candidates: usize,
+) -> Scope<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
+    let path = |file: u32| paths[file as usize].as_str();
+    Scope { among, path, wanted: |_| true, limit: candidates, candidates }
+}
+
+#[test]
+fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
+    let paths = some_paths(400);
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let mut rng = Random(11);
+    let all = [0..paths.len() as u32];
+    let mut forgiven = 0;
+    for _ in 0..30 {
+        let path = &paths[rng.below(paths.len())];
+        for text in typings(path, &mut rng) {
+            let typed = Typed::new(&text).unwrap();
+            let near = names.nearest_in(&typed, &scope(&paths, &all, paths.len()));
+            let (whole, wrong) = by_hand(&typed, &paths);
+            let found: Vec<(u16, u32, u32)> = near
+                .best
+                .iter()
+                .map(|(file, cost)| (*cost, paths[*file as usize].len() as u32, *file))
+                .collect();
+            assert!(found.is_sorted(), "{text}");
+            assert_eq!(near.found, found.len(), "{text}");
+            // All that hold it are there, at their costs; and nothing that is not near.
+            for one in &whole {
+                assert!(found.binary_search(one).is_ok(), "{text}: {}", paths[one.2 as usize]);
+            }
+            for one in &found {
+                assert!(whole.contains(one) || wrong.contains(one), "{text}: {one:?}");
+            }
+            forgiven += found.len() - whole.len();
+        }
+    }
+    assert!(forgiven > 0);
+}
+
+#[test]
+fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
+    let paths = some_paths(400);
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let mut rng = Random(13);
+    let all = [0..paths.len() as u32];
+    for _ in 0..40 {
+        let path = &paths[rng.below(paths.len())];
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let typed = Typed::new(name).unwrap();
+        let near = names.nearest_in(&typed, &scope(&paths, &all, 40));
+        let (mut whole, _) = by_hand(&typed, &paths);
+        whole.sort_unstable();
+        let (file, cost) = near.best[0];
+        assert_eq!((cost, file), (0, whole[0].2), "{name}");
+        assert!(near.found >= whole.len() && near.found <= whole.len() + 40, "{name}");
+        assert_eq!(near.best.len(), 40.min(near.found), "{name}");
+    }
+}
+
+#[test]
+fn a_filter_gives_what_an_index_of_those_files_would() {
+    let paths = some_paths(1600);
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let path = |file: u32| paths[file as usize].as_str();
+    let wanted = |file: u32| file.is_multiple_of(3);
+    let among = [100..400_u32, 700..1500];
+    let chosen: Vec<u32> = among.iter().cloned().flatten().filter(|file| wanted(*file)).collect();
+    let few = Names::new(chosen.len(), |at| path(chosen[at as usize]));
+    let mut rng = Random(17);
+    for _ in 0..30 {
+        let from = &paths[rng.below(paths.len())];
+        for text in typings(from, &mut rng) {
+            let typed = Typed::new(&text).unwrap();
+            let (limit, candidates) = (10, 25);
+            let filtered =
+                names.nearest_in(&typed, &Scope { among: &among, path, wanted, limit, candidates });
+            let own = 0..chosen.len() as u32;
+            let alone = few.nearest_in(
+                &typed,
+                &Scope {
+                    among: std::slice::from_ref(&own),
+                    path: |at| path(chosen[at as usize]),
+                    wanted: |_| true,
+                    limit,
+                    candidates,
+                },
+            );
+            let numbers: Vec<(u32, u16)> =
+                alone.best.iter().map(|(at, cost)| (chosen[*at as usize], *cost)).collect();
+            assert_eq!(filtered.best, numbers, "{text}");
+            assert_eq!(filtered.found, alone.found, "{text}");
+        }
+    }
+}
+
+#[test]
+fn nothing_typed_is_everything_the_shortest_first() {
+    let paths = ["b/long.rs", "c.rs", "a.rs"].map(str::to_owned);
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let near = names.nearest(&Typed::default(), 2, &|file| &paths[file as usize]);
+    assert_eq!(near, Nearest { best: vec![(1, 0), (2, 0)], found: 3 });
+    assert_eq!(names.nearest(&Typed::default(), 0, &|_| "").best, []);
+    let none = Names::new(0, |_| "");
+    assert_eq!(none.nearest(&Typed::new("x").unwrap(), 5, &|_| ""), Nearest::default());
+}

@@ -1,0 +1,159 @@
+//! Texts, each once, and which of them hold a pair of letters: folders, and names of files.
+
+use std::collections::HashMap;
+
+use super::typed::{Stand, fold, stand};
+
+/// Texts, and which of them hold a pair of letters.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// All of them, folded, one behind the other.
+    text: Vec<u8>,
+    /// Where each begins, and the last one ends.
+    starts: Vec<u32>,
+    /// The numbers of those that hold each pair, pair by pair.
+    lists: Vec<u32>,
+    /// Where the list of each pair begins, and the last one ends.
+    pairs: Vec<u32>,
+    /// Of each which letters it holds: see [`letter`].
+    pub(super) letters: Vec<u32>,
+}
+
+/// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
+/// a letter. One number, since it is looked up for each path.
+#[derive(Clone, Copy)]
+pub(super) struct Held(pub(super) u64);
+
+impl Held {
+    #[inline]
+    pub(super) fn letter(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// Texts, each once.
+#[derive(Default)]
+pub(super) struct Interning<'p> {
+    pub(super) numbers: HashMap<&'p str, u32>,
+    pub(super) texts: Vec<&'p str>,
+}
+
+impl<'p> Interning<'p> {
+    /// The number of a text, and whether it is new.
+    pub(super) fn number(&mut self, text: &'p str) -> (u32, bool) {
+        let next = self.texts.len() as u32;
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        (number, number == next)
+    }
+}
+
+impl Words {
+    /// Names of files or of folders, each of which comes after the letter that is given.
+    pub(super) fn new(texts: &[&str], names: bool, before: impl Fn(usize) -> Option<char>) -> Self {
+        let bytes = texts.iter().map(|text| text.len()).sum();
+        let mut all = Self { text: Vec::with_capacity(bytes), ..Self::default() };
+        all.starts.reserve(texts.len() + 1);
+        let mut held: Vec<(u16, u32)> = Vec::with_capacity(bytes);
+        let mut own: Vec<u16> = Vec::new();
+        for (number, text) in texts.iter().enumerate() {
+            all.starts.push(all.text.len() as u32);
+            let (mut buffer, mut last) = ([0; 4], None);
+            // Words in a row: of a name its own, of a folder the one around it before.
+            let mut word = before(number).map(fold);
+            own.clear();
+            let mut rest = text.chars().peekable();
+            while let Some(letter) = rest.next() {
+                let small = fold(letter);
+                let begins = match stand(last, letter, rest.peek().copied(), names) {
+                    Stand::Word | Stand::Folder | Stand::Name => true,
+                    Stand::Inside | Stand::Separator => false,
+                };
+                if begins {
+                    own.extend(word.replace(small).map(|before| pair_of(before, small)));
+                }
+                if last.is_none() {
+                    own.push(pair_of('/', small));
+                }
+                all.text.extend_from_slice(small.encode_utf8(&mut buffer).as_bytes());
+                last = Some(letter);
+            }
+            let from = all.starts[number] as usize;
+            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
+            own.extend(all.text[from..].windows(2).map(pair));
+            own.sort_unstable();
+            own.dedup();
+            held.extend(own.iter().map(|pair| (*pair, number as u32)));
+        }
+        all.starts.push(all.text.len() as u32);
+        all.text.shrink_to_fit();
+        all.pairs = vec![0; 1 << 16 | 1];
+        for (pair, _) in &held {
+            all.pairs[usize::from(*pair) + 1] += 1;
+        }
+        for at in 1..all.pairs.len() {
+            all.pairs[at] += all.pairs[at - 1];
+        }
+        let mut next = all.pairs.clone();
+        all.lists = vec![0; held.len()];
+        for (pair, number) in held {
+            let place = &mut next[usize::from(pair)];
+            all.lists[*place as usize] = number;
+            *place += 1;
+        }
+        all
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        let numbers = [&self.starts, &self.lists, &self.pairs, &self.letters];
+        self.text.len() + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    pub(super) fn get(&self, at: usize) -> &[u8] {
+        &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// Of each text which of some pairs it holds.
+    pub(super) fn holding(&self, pairs: &[u16]) -> Vec<Held> {
+        let mut held = vec![Held(0); self.len()];
+        for (bit, pair) in (16..).zip(pairs) {
+            let pair = usize::from(*pair);
+            for number in &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize] {
+                held[*number as usize].0 |= 1 << bit;
+            }
+        }
+        held
+    }
+}
+
+/// The bytes that meet where two letters do.
+fn pair_of(before: char, after: char) -> u16 {
+    let (mut left, mut right) = ([0; 4], [0; 4]);
+    let left = before.encode_utf8(&mut left).as_bytes();
+    pair(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
+}
+
+/// A bit for a letter; other bytes share what is left.
+pub(super) fn letter(byte: u8) -> u32 {
+    1 << match byte {
+        b'a'..=b'z' => byte - b'a',
+        b'0'..=b'9' => 26,
+        b'.' => 27,
+        b'_' => 28,
+        b'-' => 29,
+        b'/' => 30,
+        _ => 31,
+    }
+}
+
+/// Two letters in a row.
+pub(super) fn pair(two: &[u8]) -> u16 {
+    u16::from_be_bytes([two[0], two[1]])
+}
