@@ -298,8 +298,8 @@ mod tests {
             ("read-me", "read_me.md", 4, "read.me..."),
             ("größe", "maß/größe.txt", 1, "....größe...."),
             ("grosse", "größe.txt", 5, "größe...."),
-            ("hsr", "a/http_server_routes.rs", 4, "..h....s......r......"),
-            ("hsr", "a/http/server_routes.rs", 6, "..h....s......r......"),
+            ("hsr", "a/http_server_routes.rs", 4, "..h....s......r........"),
+            ("hsr", "a/http/server_routes.rs", 6, "..h....s......r........"),
         ] {
             let (got, shown) = costs(typed, path);
             assert_eq!((got, &*shown), (cost, marked), "{typed} in {path}");
