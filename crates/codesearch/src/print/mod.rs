@@ -10,7 +10,7 @@ use std::path::Path;
 
 use engine::search::{FileMatch, Stats};
 
-pub(crate) use explain::{Explain, explanation};
+pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
 pub(crate) use text::Text;
 
