@@ -121,12 +121,12 @@ the rest.";
 
 const SERVE_HELP: &str = "\
 Limits:
-  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its /64), or
-  who sends a token: Authorization: Bearer TOKEN. Budgets fill by the second and hold a minute's worth.
-  Who asks for more gets status 429 and is told when to come back (Retry-After).
+  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
+  /64), or who sends a token: Authorization: Bearer TOKEN. Budgets fill by the second and hold a
+  minute's worth. Who asks for more gets status 429 and is told when to come back (Retry-After).
 
-  The file of --tokens has a line for each token: a name, the token (16 characters or more), and what it
-  may have; what is not said is as for an address.
+  The file of --tokens has a line for each token: a name, the token (16 characters or more), and
+  what it may have; what is not said is as for an address, and none is no limit.
 
     # name  token                             limits
     ci      3f0c9a7b3d4e285f1e0c9a7b3d4e2851  at-once=8 per-minute=600
@@ -136,14 +136,14 @@ All of it: docs/operating.md";
 
 const STATS_HELP: &str = "\
 Spans of time are whole hours, the one that has begun included:
-  24h, 7d               so long until now
-  48h-24h               from so long ago until so long ago
+  24h, 7d                        so long until now
+  48h-24h                        from so long ago until so long ago
   2026-01-30..2026-01-31T12:00   between two times
 
 Examples:
   codesearch stats                           the last 24 hours
   codesearch stats --since 7d --kind scan    of a week, those that no index could help
-  codesearch stats --compare before          beside the 24 hours before them: what has become slower?
+  codesearch stats --compare before          beside the 24 hours before: what is slower?
   codesearch stats --since 1h --compare 25h-24h
   codesearch stats --slow                    the slowest of those that took long, with their plans
   codesearch stats --statements              what Postgres itself counts of statements

@@ -63,6 +63,8 @@ pub(crate) struct Bounds {
 pub(crate) struct Limits {
     /// Those of an address.
     each: Bounds,
+    /// Any address, when addresses have none.
+    anyone: Arc<Client>,
     /// All clients together. How many search at once is decided by [`Server::turn`], which lets them wait.
     all: Arc<Client>,
     addresses: Cache<IpAddr, Arc<Client>>,
@@ -167,6 +169,7 @@ impl Limits {
         };
         Self {
             each,
+            anyone: Arc::new(Client::new(Bounds::default())),
             all: Arc::new(Client::new(all)),
             addresses: Cache::new(MAX_CLIENTS),
             tokens: tokens.into_iter().map(token).collect(),
@@ -182,6 +185,9 @@ impl Limits {
             let hash: [u8; 32] = Sha256::digest(token).into();
             let known = self.tokens.get(&hash).map(Arc::clone);
             return known.ok_or(Refused { reason: Refusal::Token, wait: 0 });
+        }
+        if self.each == Bounds::default() {
+            return Ok(Arc::clone(&self.anyone));
         }
         // Without a connection there is no address: such requests are one client.
         let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);

@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_doubling_ends_at_a_millisecond() {
         let mut histogram = Histogram::default();
-        histogram.add(Duration::from_micros(1000));
+        histogram.add(Duration::from_millis(1));
         histogram.add(Duration::from_micros(1001));
         let row = |ms: u64| {
             let upto = Some(Duration::from_millis(ms));
