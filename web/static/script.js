@@ -1,30 +1,8 @@
-// What the pages do beyond showing: nothing here is needed to search, read or find.
+// What the pages do beyond showing: nothing here is needed to search, read or find. It runs when the page
+// has been painted, after first.js.
 "use strict";
 
-const one = (selector, root = document) => root.querySelector(selector);
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const box = one("#q");
-
-// --- theme: the system's, light or dark -------------------------------------
-
-const THEMES = ["", "light", "dark"];
-const kept = {
-  get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
-  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
-};
-const theme = one("#theme");
-function dress(name) {
-  if (name) document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-  theme.textContent = `Theme: ${name || "system"}`;
-  theme.hidden = false;
-}
-dress(kept.get("theme") || "");
-theme.addEventListener("click", () => {
-  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "") + 1) % THEMES.length];
-  kept.set("theme", next);
-  dress(next);
-});
 
 // --- results while they are found -------------------------------------------
 
@@ -79,7 +57,7 @@ function expandable() {
       lines.innerHTML = await answer.text();
       link.closest(".more").remove();
       one(".lines", file).replaceWith(...lines.childNodes);
-      one("h2 a", file).focus();
+      one("h3 a", file).focus();
     });
   }
 }
@@ -117,7 +95,6 @@ function press() {
   }
 }
 if (switches) {
-  switches.hidden = false;
   press();
   box.addEventListener("input", press);
   for (const button of all("button", switches)) {
@@ -313,7 +290,7 @@ function go(step) {
 }
 for (const [id, step] of [["#previous", -1], ["#following", 1]]) {
   const button = one(id);
-  if (button) { button.hidden = false; button.addEventListener("click", () => go(step)); }
+  if (button) button.addEventListener("click", () => go(step));
 }
 
 // --- keys -------------------------------------------------------------------
@@ -325,7 +302,7 @@ function walk(step) {
   files[at]?.classList.remove("here");
   at = Math.max(0, Math.min(files.length - 1, at + step));
   files[at].classList.add("here");
-  one("h2 a", files[at]).focus({ preventScroll: true });
+  one("h3 a", files[at]).focus({ preventScroll: true });
   files[at].scrollIntoView({ block: "center" });
 }
 document.addEventListener("keydown", (event) => {
@@ -339,7 +316,9 @@ document.addEventListener("keydown", (event) => {
     k: () => walk(-1),
     n: () => go(1),
     p: () => go(-1),
-    o: () => one(".file.here h2 a")?.click(),
+    o: () => one(".file.here h3 a")?.click(),
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
+
+document.documentElement.dataset.script = "on";

@@ -329,6 +329,10 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 for any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
+    /// Answer to this name, too, as when a proxy passes it on (several: each of them). A server on a loopback
+    /// address answers to localhost and loopback addresses only, so that no other site can read it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
     /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
     /// machine's memory]
     #[arg(long, value_name = "MIB")]

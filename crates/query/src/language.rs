@@ -175,6 +175,14 @@ pub fn check_language(asked: &str) -> Result<(), String> {
     ))
 }
 
+/// The names, in small letters, of the languages that someone who says `asked` may mean.
+///
+/// # Errors
+/// A sentence, as [`check_language`] says it.
+pub fn languages(asked: &str) -> Result<Vec<String>, String> {
+    check_language(asked).map(|()| names(asked))
+}
+
 /// The names, in small letters, of the languages that someone who says `asked` may mean: a language
 /// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
 pub(crate) fn names(asked: &str) -> Vec<String> {
@@ -200,7 +208,8 @@ mod tests {
             assert_eq!(check_language(known), Ok(()), "{known}");
         }
         assert!(check_language("pyhton").unwrap_err().contains("nearest is lang:python"));
-        assert!(check_language("").is_err());
+        assert!(check_language("").is_err() && languages("pyhton").is_err());
+        assert!(languages("py").unwrap().contains(&"python".to_owned()));
         // The list has every language that common files are in.
         for extension in [
             "c", "h", "cpp", "cs", "css", "go", "html", "java", "js", "json", "kt", "lua", "m",

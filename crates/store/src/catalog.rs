@@ -66,6 +66,8 @@ pub struct Shard {
 pub struct CatalogRepo {
     /// Its name.
     pub name: String,
+    /// Its rank among the repositories; 0 for none.
+    pub rank: u16,
     /// The shards that hold its files.
     pub shards: Vec<ShardId>,
 }
@@ -106,8 +108,8 @@ impl Store {
         .bind(epoch.0)
         .fetch_all(&mut *tx)
         .await?;
-        let repos: Vec<(i32, String, Vec<i16>)> =
-            sqlx::query_as("select id, name, shards from repos where indexed_at is not null")
+        let repos: Vec<(i32, String, i32, Vec<i16>)> =
+            sqlx::query_as("select id, name, rank, shards from repos where indexed_at is not null")
                 .fetch_all(&mut *tx)
                 .await?;
         let now = current_epoch(&mut tx).await?;
@@ -132,9 +134,9 @@ impl Store {
                 .collect(),
             repos: repos
                 .into_iter()
-                .map(|(id, name, shards)| {
+                .map(|(id, name, rank, shards)| {
                     let shards = shards.into_iter().map(ShardId).collect();
-                    (RepoId(id), CatalogRepo { name, shards })
+                    (RepoId(id), CatalogRepo { name, rank: rank as u16, shards })
                 })
                 .collect(),
             pin: Mutex::new(pin),
@@ -151,7 +153,7 @@ pub struct Changes(PgListener);
 impl Store {
     /// A connection that is told of every change of the index from now on.
     pub async fn changes(&self) -> Result<Changes> {
-        let mut listener = PgListener::connect_with(&self.control).await?;
+        let mut listener = PgListener::connect_with(self.control()).await?;
         listener.ignore_pool_close_event(true);
         // A connection that broke is to be told at once.
         listener.eager_reconnect(false);

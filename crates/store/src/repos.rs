@@ -26,6 +26,8 @@ pub struct Repo {
     pub bytes: i64,
     /// How many files of it were left out.
     pub skipped: i64,
+    /// Its rank among the repositories, as its operator says; 0 for none.
+    pub rank: u16,
     /// When it was last read, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
 }
@@ -34,11 +36,11 @@ impl Store {
     /// Everything that is indexed, by name.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
         let rows = sqlx::query(
-            "select id, name, source, web, files, bytes, skipped,
+            "select id, name, source, web, files, bytes, skipped, rank,
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         let repo = |row: &PgRow| {
             Ok(Repo {
@@ -49,6 +51,7 @@ impl Store {
                 files: row.try_get("files")?,
                 bytes: row.try_get("bytes")?,
                 skipped: row.try_get("skipped")?,
+                rank: row.try_get::<i32, _>("rank")? as u16,
                 indexed_at: row.try_get("indexed_at")?,
             })
         };
@@ -61,7 +64,7 @@ impl Store {
             sqlx::query_as("select encode(oid, 'hex') from blobs where shard = $1 and id = $2")
                 .bind(shard.0)
                 .bind(blob.0)
-                .fetch_optional(&self.control)
+                .fetch_optional(self.control())
                 .await?;
         Ok(row.map_or_else(String::new, |(hash,)| hash))
     }
@@ -73,7 +76,7 @@ impl Store {
              where repo = $1 and born <= epoch and died > epoch order by reason, path",
         )
         .bind(repo.0)
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?)
     }
 
@@ -83,7 +86,7 @@ impl Store {
             "select reason, count(*) from skipped, state
              where born <= epoch and died > epoch group by reason",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows.into_iter().collect())
     }

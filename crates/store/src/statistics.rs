@@ -72,7 +72,7 @@ impl Store {
         searches.sort_by_key(|row| (row.hour, &row.kind, &row.outcome));
         let mut refusals: Vec<&(i64, String, i64)> = noted.refusals.iter().collect();
         refusals.sort();
-        let mut tx = self.control.begin().await?;
+        let mut tx = self.control().begin().await?;
         if !searches.is_empty() {
             // Arrays of arrays would be one array: they travel as texts.
             let counts = searches.iter().map(|row| {
@@ -152,7 +152,7 @@ impl Store {
         )
         .bind(from)
         .bind(to)
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
@@ -175,7 +175,7 @@ impl Store {
         )
         .bind(from)
         .bind(to)
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?)
     }
 
@@ -189,7 +189,7 @@ impl Store {
         .bind(from)
         .bind(to)
         .bind(most)
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
@@ -207,7 +207,7 @@ impl Store {
     /// Makes the hours of days that are more than so many days ago one row a day, and forgets what is
     /// older still.
     pub async fn thin_statistics(&self, days_by_hour: i32, days: i32) -> Result<()> {
-        let mut tx = self.control.begin().await?;
+        let mut tx = self.control().begin().await?;
         sqlx::query(
             "with old as (
                  delete from searches
@@ -237,20 +237,20 @@ impl Store {
 
     /// What Postgres counts of the statements of this database, the most expensive first; none where it
     /// does not count them. `add` lets the extension be added to the database.
-    pub async fn statements(&self, add: bool, most: i64) -> Result<Option<Vec<Statement>>> {
+    pub async fn counted_statements(&self, add: bool, most: i64) -> Result<Option<Vec<Statement>>> {
         let schema = async || -> Result<Option<String>> {
             Ok(sqlx::query_scalar(
                 "select quote_ident(nspname) from pg_extension e
                  join pg_namespace n on n.oid = e.extnamespace where extname = 'pg_stat_statements'",
             )
-            .fetch_optional(&self.control)
+            .fetch_optional(self.control())
             .await?)
         };
         // Without its library the extension can be added, and says nothing.
         let loaded: bool = sqlx::query_scalar(
             "select current_setting('pg_stat_statements.max', true) is not null",
         )
-        .fetch_one(&self.control)
+        .fetch_one(self.control())
         .await?;
         if !loaded {
             return Ok(None);
@@ -258,7 +258,7 @@ impl Store {
         let mut found = schema().await?;
         if found.is_none() && add {
             sqlx::query("create extension if not exists pg_stat_statements schema public")
-                .execute(&self.control)
+                .execute(self.control())
                 .await?;
             found = schema().await?;
         }
@@ -274,7 +274,7 @@ impl Store {
                  group by 1 order by 3 desc limit $1"
             )))
             .bind(most)
-            .fetch_all(&self.control)
+            .fetch_all(self.control())
             .await?;
         Ok(Some(
             rows.into_iter()

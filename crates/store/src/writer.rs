@@ -34,6 +34,8 @@ pub struct RepoRow {
     pub source: String,
     /// Where its files can be read on the web, before their paths.
     pub web: Option<String>,
+    /// Its rank among the repositories; 0 for none.
+    pub rank: u16,
 }
 
 /// A file that the walk has seen.
@@ -279,14 +281,16 @@ impl Writer {
 
     /// Every repository that is indexed.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        let rows: Vec<(i32, String, String, Option<String>)> =
-            sqlx::query_as("select id, name, source, web from repos where indexed_at is not null")
-                .fetch_all(&mut self.conn)
-                .await?;
-        Ok(rows
-            .into_iter()
-            .map(|(id, name, source, web)| RepoRow { id: RepoId(id), name, source, web })
-            .collect())
+        let rows: Vec<(i32, String, String, Option<String>, i32)> = sqlx::query_as(
+            "select id, name, source, web, rank from repos where indexed_at is not null",
+        )
+        .fetch_all(&mut self.conn)
+        .await?;
+        let repo = |(id, name, source, web, rank)| {
+            let (id, rank): (i32, i32) = (id, rank);
+            RepoRow { id: RepoId(id), name, source, web, rank: rank as u16 }
+        };
+        Ok(rows.into_iter().map(repo).collect())
     }
 
     /// A key for a repository that is not indexed yet. Nothing of it is seen before the switch.
@@ -477,6 +481,7 @@ impl Writer {
         let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
         let sources: Vec<&str> = repos.iter().map(|repo| repo.source.as_str()).collect();
         let webs: Vec<Option<&str>> = repos.iter().map(|repo| repo.web.as_deref()).collect();
+        let ranks: Vec<i32> = repos.iter().map(|repo| i32::from(repo.rank)).collect();
         let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
         let fresh: Vec<i16> = indexed.iter().map(|shard| shard.0).collect();
 
@@ -576,6 +581,15 @@ impl Writer {
         .bind(&names)
         .execute(&mut *tx)
         .await?;
+        let ranked = sqlx::query(
+            "update repos r set rank = given.rank from unnest($1::int[], $2::int[]) given (id, rank)
+             where r.id = given.id and r.rank <> given.rank",
+        )
+        .bind(&ids)
+        .bind(&ranks)
+        .execute(&mut *tx)
+        .await?
+        .rows_affected();
         sqlx::query(
             "update repos r set name = given.name, source = given.source, web = given.web, indexed_at = now(),
                  files = coalesce(f.files, 0), bytes = coalesce(f.bytes, 0),
@@ -612,7 +626,7 @@ impl Writer {
         let (epoch,): (i32,) =
             sqlx::query_as("select epoch from state for update").fetch_one(&mut *tx).await?;
         // The first epoch exists from the first ingest on, even if that found nothing to index.
-        if epoch == 0 || stored + retired + skips > 0 || !gone.is_empty() {
+        if epoch == 0 || stored + retired + skips + ranked > 0 || !gone.is_empty() {
             tx.execute("update state set epoch = epoch + 1").await?;
         }
         tx.execute("truncate loaded, left_out").await?;

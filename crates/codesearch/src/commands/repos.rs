@@ -37,7 +37,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             if args.json {
                 let line = json!({
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
-                    "skipped": repo.skipped, "indexed_at": repo.indexed_at,
+                    "skipped": repo.skipped, "rank": repo.rank, "indexed_at": repo.indexed_at,
                 });
                 say!("{line}");
             } else {

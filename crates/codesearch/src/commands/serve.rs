@@ -90,6 +90,7 @@ pub(crate) fn serve(
     settings: Settings,
 ) -> Result<u8> {
     let address = listener.local_addr()?;
+    let hosts = http::Hosts::of(address, &args.host);
     let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
     let searcher = Searcher::new(database.store.clone(), cores()).keeping(cache);
     let searcher = Arc::new(searcher);
@@ -123,7 +124,7 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
-        http::serve(listener, http::routes_of(server.clone()), stop).await;
+        http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
         for task in [watching, keeping] {
             task.abort();
             let _ = task.await;

@@ -91,7 +91,7 @@ async fn slow(store: &Store, args: &StatsArgs, span: Span) -> Result<u8> {
 }
 
 async fn statements(store: &Store, args: &StatsArgs, ours: bool) -> Result<u8> {
-    let Some(statements) = store.statements(ours, MAX_LISTED).await? else {
+    let Some(statements) = store.counted_statements(ours, MAX_LISTED).await? else {
         if ours {
             bail!(
                 "this build of Postgres counts no statements: pg_stat_statements is missing, or the server was \

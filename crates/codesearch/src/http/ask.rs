@@ -19,7 +19,7 @@ use crate::narrow::Narrow;
 /// Batches of files that the search may be ahead of who reads them.
 const FOUND_AHEAD: usize = 2;
 
-/// Bytes of a query that is compiled where it is.
+/// Bytes of patterns that are compiled where they are asked for.
 const MAX_SHORT: usize = 256;
 
 /// Lines of context on either side, at most: each match may have its own.
@@ -97,27 +97,51 @@ impl Asked {
         text.map(|text| Cursor::parse(text).ok_or_else(wrong)).transpose()
     }
 
+    /// Nothing is asked for that only a page has.
+    pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
+        for (name, value) in [("sort", &self.sort), ("wait", &self.wait)] {
+            if value.is_some() {
+                return Err(Failure::bad_request(format!(
+                    "{name}= is for pages only: leave it out, or ask for one with format=html; JSON comes in the \
+                     order of repositories and paths, or as it is found when it is large"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn explains(&self) -> bool {
         self.explain.as_deref().is_some_and(|value| !matches!(value, "" | "0" | "no" | "false"))
     }
 }
 
-/// The request, compiled.
-pub(crate) async fn compiled(asked: &Asked) -> Result<Request, Failure> {
-    compiled_for(asked, None).await
+/// The request, compiled; for so many results unless it is said how many.
+pub(crate) async fn compiled(asked: &Asked, usual: Option<Count>) -> Result<Request, Failure> {
+    let texts = [Some(&asked.q), asked.repo.as_ref(), asked.file.as_ref()];
+    let short = is_short(texts.into_iter().flatten());
+    let asked = asked.clone();
+    compile(short, move || request(&asked, usual)).await
 }
 
-/// The same, for so many results unless it is said how many.
-pub(crate) async fn compiled_for(asked: &Asked, count: Option<Count>) -> Result<Request, Failure> {
-    // What is short is compiled in less time than it takes to wake another thread. A large pattern would
-    // keep others waiting here, and a short one is large when it repeats something many times.
-    let short = asked.q.len() <= MAX_SHORT && !asked.q.contains('{');
-    if short && [&asked.repo, &asked.file].iter().all(|pattern| pattern.is_none()) {
-        return request(asked, count);
+/// Compiles something where that keeps nobody waiting.
+pub(crate) async fn compile(
+    short: bool,
+    work: impl FnOnce() -> Result<Request, Failure> + Send + 'static,
+) -> Result<Request, Failure> {
+    if short {
+        return work();
     }
-    let asking = asked.clone();
-    let compiled = tokio::task::spawn_blocking(move || request(&asking, count)).await;
-    compiled.expect("compiling does not panic")
+    tokio::task::spawn_blocking(work).await.expect("compiling does not panic")
+}
+
+/// Whether patterns are compiled in less time than it takes to wake another thread. A large one would
+/// keep others waiting, and a short one is large when it repeats something many times.
+pub(crate) fn is_short<'t>(patterns: impl IntoIterator<Item = &'t String>) -> bool {
+    let mut bytes = 0;
+    patterns.into_iter().all(|pattern| {
+        bytes += pattern.len();
+        bytes <= MAX_SHORT && !pattern.contains('{')
+    })
 }
 
 /// A search whose results are taken one batch after another. It goes on only while they are waited for,

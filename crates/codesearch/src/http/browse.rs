@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -18,9 +17,10 @@ use serde::Deserialize;
 use serde_json::json;
 use store::Repo;
 
-use super::ask::{Asked, Running, compiled_for};
+use super::ask::{Asked, Running, compiled};
 use super::colour::{Grammar, MAX_COLOURED};
 use super::error::Failure;
+use super::given::Given;
 use super::page::{human, protect, render};
 use super::results::grouped;
 use super::view::{self, LineView, Piece};
@@ -59,8 +59,6 @@ pub(crate) struct Wanted {
     /// `json` or `html`.
     format: Option<String>,
 }
-
-type Asking = Result<Query<Wanted>, QueryRejection>;
 
 #[derive(Template)]
 #[template(path = "file.html")]
@@ -133,6 +131,7 @@ struct RepoView {
     files: String,
     size: String,
     skipped: String,
+    rank: u16,
     indexed: String,
 }
 
@@ -171,9 +170,8 @@ type Answered = Result<Response, Failure>;
 pub(crate) async fn file(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Asking,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
     let done = file_answer(&server, &headers, &wanted).await;
     answered(&headers, &wanted.q, wanted.format.as_deref(), done)
 }
@@ -214,16 +212,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         .same
         .iter()
         .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
-    let encode = |part: &str| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string();
     let page = FilePage {
         query: &wanted.q,
         crumbs: crumbs(&wanted.repo, &wanted.path),
         facts: facts.join(" · "),
         raw: link::to("/raw", &raw[..2]),
         download: link::to("/raw", &raw),
-        web: repo.web.as_ref().map(|web| {
-            format!("{web}{}", wanted.path.split('/').map(encode).collect::<Vec<_>>().join("/"))
-        }),
+        web: repo.web.as_ref().map(|web| format!("{web}{}", link::path(&wanted.path))),
         same: same.collect(),
         document: &document,
         lines,
@@ -332,12 +327,11 @@ fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
 pub(crate) async fn raw(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Asking,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
     let document = match document(&server, &wanted).await {
         Ok(document) => document,
-        Err(failure) => return failure.into_response(),
+        Err(failure) => return answered(&headers, "", None, Err(failure)),
     };
     let hash = document.hash;
     let mut response =
@@ -358,9 +352,8 @@ pub(crate) async fn raw(
 pub(crate) async fn repos(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Asking,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
     let page = wants_page(&headers, wanted.format.as_deref());
     let done = match (wanted.repo.is_empty(), page) {
         (true, true) => all_repos_page(&server, &wanted).await,
@@ -391,6 +384,7 @@ fn repo_json(repo: &Repo) -> serde_json::Value {
         "files": repo.files,
         "bytes": repo.bytes,
         "skipped": repo.skipped,
+        "rank": repo.rank,
         "indexed_at": repo.indexed_at,
         "web": repo.web,
     })
@@ -417,6 +411,7 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
                 files: grouped(repo.files as usize),
                 size: human(repo.bytes as u64),
                 skipped: grouped(repo.skipped as usize),
+                rank: repo.rank,
                 indexed: repo.indexed_at.clone(),
             })
             .collect(),
@@ -512,6 +507,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
             ("Text", human(repo.bytes as u64)),
             ("Left out", format!("{} files", grouped(repo.skipped as usize))),
             ("Read", repo.indexed_at.clone()),
+            ("Rank", repo.rank.to_string()),
             ("From", repo.source.clone()),
         ],
         languages: languages.collect(),
@@ -538,9 +534,8 @@ fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
 pub(crate) async fn files(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Asking,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
     let done = files_answer(&server, &headers, &wanted).await;
     answered(&headers, "", wanted.format.as_deref(), done)
 }
@@ -554,17 +549,15 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
             })?
         }
     };
-    if let Some(language) = wanted.lang.as_deref().filter(|language| !language.is_empty()) {
-        query::check_language(language)
-            .map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
-    }
+    let language = wanted.lang.as_deref().filter(|language| !language.is_empty());
+    let languages = language.map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
     let _turn = server.turn().await?;
     let tree = server.searcher.tree().await?;
     let (asked, kept) = (wanted.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
         let repo = Some(asked.repo.as_str()).filter(|repo| !repo.is_empty());
-        let language = asked.lang.as_deref().filter(|lang| !lang.is_empty());
-        kept.find(&Finding { typed: asked.q.trim(), repo, language, limit })
+        kept.find(&Finding { typed: asked.q.trim(), repo, languages: &languages, limit })
     });
     let (near, count) = work.await.map_err(|_| Failure::broke_off())?;
     if !wants_page(headers, wanted.format.as_deref()) {
@@ -600,8 +593,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
 }
 
 /// `/search/lines`: all lines of one file in which a query matches, as a piece of a page.
-pub(crate) async fn lines(State(server): State<Server>, wanted: Asking) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
+pub(crate) async fn lines(State(server): State<Server>, Given(wanted): Given<Wanted>) -> Response {
     lines_answer(&server, &wanted).await.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -615,7 +607,7 @@ async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
         file: exactly(&wanted.path),
         ..Asked::default()
     };
-    let mut request = compiled_for(&asked, None).await?;
+    let mut request = compiled(&asked, None).await?;
     request.context = (view::CONTEXT, view::CONTEXT);
     request.limit = Some(1);
     let mut search = Running::start(server, &Arc::new(request));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use engine::search::{FileMatch, Line, Request, Stats};
-use query::Query;
 
 use super::Server;
 use super::ask::Running;
@@ -11,12 +10,6 @@ use super::error::Failure;
 
 /// An answer that takes more bytes than this is cut, and says so.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
-
-/// A query, compiled on a thread where that keeps nobody waiting.
-pub(crate) async fn compiled(query: Query) -> Result<Request, Failure> {
-    let compiled = tokio::task::spawn_blocking(move || Request::new(&query)).await;
-    Ok(compiled.expect("compiling does not panic")?)
-}
 
 /// Runs a search and hands over its files one by one, until there are no more or `take` wants no more.
 pub(crate) async fn gather(

@@ -26,6 +26,11 @@ pub(crate) fn to(page: &str, parameters: &[(&str, &str)]) -> String {
     address
 }
 
+/// A path as it stands in the address of a file on the web.
+pub(crate) fn path(path: &str) -> String {
+    utf8_percent_encode(path, PLAIN).to_string()
+}
+
 /// The page of a file, with what a query matches in it, at a line.
 pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String {
     let mut address = to("/file", &[("repo", repo), ("path", path), ("q", q)]);
@@ -56,5 +61,6 @@ mod tests {
             "/file?repo=h/r&path=a%20b/c%26d%23e%3F.rs&q=x%2By%20%22%3C#L3"
         );
         assert_eq!(folder("h/r", ""), "/repos?repo=h/r");
+        assert_eq!(path("a b/c#d.rs"), "a%20b/c%23d.rs");
     }
 }

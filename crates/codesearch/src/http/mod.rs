@@ -1,11 +1,14 @@
 //! Searches over HTTP. The routes are the table of contents.
 
 mod ask;
+mod assets;
 mod browse;
 mod colour;
 mod connections;
 mod error;
 mod gather;
+mod given;
+mod hosts;
 mod limits;
 mod link;
 mod livegrep;
@@ -24,8 +27,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -35,6 +38,7 @@ use tower_http::compression::CompressionLayer;
 
 pub(crate) use connections::serve;
 use error::Failure;
+pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
 use metrics::Metrics;
 pub(crate) use results::grouped;
@@ -108,13 +112,14 @@ impl Server {
     }
 }
 
-/// Every address there is, without limits or statistics in the database.
-pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
-    routes_of(Server::new(searcher, Settings::default()))
+/// Every address there is, without limits or statistics in the database, for those who ask by one of these
+/// names.
+pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
+    routes_of(Server::new(searcher, Settings::default()), hosts)
 }
 
-/// Every address there is.
-pub(crate) fn routes_of(server: Server) -> Router {
+/// Every address there is, for those who ask by one of these names.
+pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
     let searches = Router::new()
         .route("/search", get(search::search))
         .route("/search/stream", get(stream::stream))
@@ -144,10 +149,21 @@ pub(crate) fn routes_of(server: Server) -> Router {
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))
         .route("/openapi.json", get(openapi))
-        .route("/static/style.css", get(style))
-        .route("/static/script.js", get(script))
+        .route(
+            "/static/style.css",
+            get(|address: Uri| async move { assets::STYLE.answer(&address) }),
+        )
+        .route(
+            "/static/first.js",
+            get(|address: Uri| async move { assets::FIRST.answer(&address) }),
+        )
+        .route(
+            "/static/script.js",
+            get(|address: Uri| async move { assets::SCRIPT.answer(&address) }),
+        )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        .layer(from_fn_with_state(hosts, hosts::check))
         .layer(CompressionLayer::new())
         .layer(map_response(mark))
         .with_state(server)
@@ -197,17 +213,4 @@ async fn syntax() -> &'static str {
 /// What can be asked over HTTP, and what is answered (<https://spec.openapis.org/oas/v3.1.0>).
 async fn openapi() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], include_str!("../../../../docs/openapi.json"))
-}
-
-async fn style() -> impl IntoResponse {
-    fixed("text/css; charset=utf-8", include_str!("../../../../web/static/style.css"))
-}
-
-async fn script() -> impl IntoResponse {
-    fixed("text/javascript; charset=utf-8", include_str!("../../../../web/static/script.js"))
-}
-
-/// What changes with the program only.
-fn fixed(kind: &'static str, text: &'static str) -> impl IntoResponse {
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=60")], text)
 }

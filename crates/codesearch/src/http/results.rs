@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Resume, Stats, s
 use query::{Count, Query as Parsed, Select, Tree};
 use tokio::time::timeout_at;
 
-use super::ask::{Asked, Cursor, Running, compiled_for, stopped};
+use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
 use super::view::{self, FileView};
 use super::{Server, link, page};
@@ -66,6 +67,8 @@ struct Ranked {
     file: FileMatch,
     /// Its matching lines, of which some may not be kept.
     matches: usize,
+    /// What matches in lines that are not kept and will be shown around those that are: their numbers and ranges.
+    beyond: Vec<(u64, Vec<Range<usize>>)>,
 }
 
 /// What was found so far: the best of it, and counts of all.
@@ -101,9 +104,9 @@ impl Gathering {
         }
         let score = if self.order == Order::Relevance { score(&file) } else { 0.0 };
         let matches = file.matches();
-        file.lines.truncate(view::MAX_LINES);
+        let beyond = beyond(&mut file.lines);
         file.lines.iter_mut().for_each(shorten);
-        self.best.push(Ranked { score, file, matches });
+        self.best.push(Ranked { score, file, matches, beyond });
         if self.best.len() >= 2 * self.keep {
             self.settle();
         }
@@ -127,6 +130,15 @@ impl Ranked {
             Order::Repo => by_repo(),
         }
     }
+}
+
+/// Keeps the lines that are shown at first, and gives what matches in those that will be seen around them.
+fn beyond(lines: &mut Vec<Line>) -> Vec<(u64, Vec<Range<usize>>)> {
+    let rest = lines.split_off(lines.len().min(view::MAX_LINES));
+    let last = lines.last().map_or(0, |line| line.number);
+    let seen = rest.into_iter().take_while(|line| line.number <= last + view::CONTEXT as u64);
+    // A line may be a megabyte of matches.
+    seen.map(|line| (line.number, line.ranges.into_iter().take(64).collect())).collect()
 }
 
 /// Keeps of a long line what is around its first match.
@@ -207,7 +219,7 @@ impl Search {
         let order = Order::of(asked)?;
         let usual = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
         let cursor = asked.cursor()?;
-        let mut request = compiled_for(asked, Some(usual)).await?;
+        let mut request = compiled(asked, Some(usual)).await?;
         // They are read for the files that are shown only.
         request.context = (0, 0);
         // Nobody looks at an empty page for longer.
@@ -264,8 +276,8 @@ impl Search {
         gathering.settle();
         let select = request.program().select;
         let best = gathering.best.drain(..).skip(shown).take(PAGE);
-        let (mut files, matches): (Vec<FileMatch>, Vec<usize>) =
-            best.map(|ranked| (ranked.file, ranked.matches)).unzip();
+        let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
+            best.map(|ranked| (ranked.file, (ranked.matches, ranked.beyond))).unzip();
         let next = next(&request, &stats, shown + files.len(), gathering.files)
             .map(|cursor| with(asked, "cursor", &cursor.to_string()));
         let mut repos = Vec::new();
@@ -278,15 +290,20 @@ impl Search {
             let around = (view::CONTEXT, view::CONTEXT);
             server.searcher.add_context(&mut files, stats.epoch, around).await?;
         }
-        let views = views(files.into_iter().zip(matches).collect(), asked.q.clone()).await;
+        let marked = files.into_iter().zip(counts).map(|(mut file, (matches, beyond))| {
+            for (number, ranges) in beyond {
+                if let Some(line) = file.lines.iter_mut().find(|line| line.number == number) {
+                    line.ranges = ranges;
+                }
+            }
+            (file, matches)
+        });
+        let views = views(marked.collect(), asked.q.clone()).await;
         let explanation = asked
             .explains()
             .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
-            format!(
-                "Not in the index, though they might match: {} files",
-                crate::print::skipped(&stats)
-            )
+            format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
         Ok(Results {
             summary: summary(&request, &stats, gathering.order, gathering.files),

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
@@ -19,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
+use super::given::{Given, Refused};
 use super::{Server, page, results, wants_page, zoekt};
 use crate::print::explanation;
 
@@ -163,18 +163,14 @@ pub(crate) async fn search(
     State(server): State<Server>,
     headers: HeaderMap,
     address: Uri,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Given<Asked>, Refused>,
 ) -> Response {
     if let Some(answer) = zoekt::answer_web(&server, &address).await {
         return answer;
     }
-    let Ok(Query(asked)) = asked else {
-        let failure = Failure::unreadable();
-        return if wants_page(&headers, None) {
-            page::failed(&Asked::default(), failure)
-        } else {
-            failure.into_response()
-        };
+    let asked = match asked {
+        Ok(Given(asked)) => asked,
+        Err(refused) => return refused.into_response(),
     };
     let page = wants_page(&headers, asked.format.as_deref());
     if page && asked.q.trim().is_empty() {
@@ -191,8 +187,9 @@ pub(crate) async fn search(
 
 async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let turn = server.turn().await?;
+    asked.of_a_program()?;
     let fields = Fields::of(asked)?;
-    let mut request = compiled(asked).await?;
+    let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
     let loose = server.searcher.store().is_loose();
@@ -223,10 +220,9 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
 /// `/explain`: how a query is understood and planned, without searching.
 pub(crate) async fn explain(
     State(server): State<Server>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    Given(asked): Given<Asked>,
 ) -> Result<Response, Failure> {
-    let Ok(Query(asked)) = asked else { return Err(Failure::unreadable()) };
-    let request = compiled(&asked).await?;
+    let request = compiled(&asked, None).await?;
     Ok(Json(explanation(&request, server.searcher.store().is_loose())).into_response())
 }
 

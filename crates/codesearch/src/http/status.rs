@@ -2,8 +2,7 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -12,6 +11,7 @@ use store::{Ingest, ShardFill, SlowSearch};
 
 use super::ask::Asked;
 use super::error::Failure;
+use super::given::Given;
 use super::page::{human, render};
 use super::results::grouped;
 use super::{Server, link, page, wants_page};
@@ -170,15 +170,10 @@ impl Shown {
 pub(crate) async fn stats(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let format = wanted.as_ref().ok().and_then(|wanted| wanted.format.clone());
-    let page = wants_page(&headers, format.as_deref());
-    let answered = match wanted {
-        Ok(Query(wanted)) => answer(&server, &wanted, page).await,
-        Err(_) => Err(Failure::unreadable()),
-    };
-    match answered {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    match answer(&server, &wanted, page).await {
         Ok(response) => response,
         Err(failure) if page => page::failed(&Asked::default(), failure),
         Err(failure) => failure.into_response(),

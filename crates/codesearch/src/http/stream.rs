@@ -8,8 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, Sse};
@@ -21,6 +20,7 @@ use tokio::sync::mpsc;
 use super::Server;
 use super::ask::{Asked, Running, compiled};
 use super::error::Failure;
+use super::given::{Given, Refused};
 use super::results::{Search, grouped};
 use super::search::{Fields, StatsJson, next};
 
@@ -47,18 +47,18 @@ impl Client {
 /// Answers a search while it runs.
 pub(crate) async fn stream(
     State(server): State<Server>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Given<Asked>, Refused>,
 ) -> Response {
     let (send, receive) = mpsc::channel(AHEAD);
     let gone = send.clone();
     let work = async move {
         let client = Client(send);
         let done = match asked {
-            Err(_) => Err(Failure::unreadable()),
-            Ok(Query(asked)) if asked.format.as_deref() == Some("html") => {
+            Err(refused) => Err(refused.failure),
+            Ok(Given(asked)) if asked.format.as_deref() == Some("html") => {
                 pieces(&server, &asked, &client).await
             }
-            Ok(Query(asked)) => files(&server, &asked, &client).await,
+            Ok(Given(asked)) => files(&server, &asked, &client).await,
         };
         if let Err(failure) = done {
             client.tell("error", &json!({ "error": failure.body })).await;
@@ -84,8 +84,9 @@ pub(crate) async fn stream(
 async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Failure> {
     let _turn = server.turn().await?;
     let begun = Instant::now();
+    asked.of_a_program()?;
     let fields = Fields::of(asked)?;
-    let mut request = compiled(asked).await?;
+    let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
     let mut search = Running::start(server, &request);

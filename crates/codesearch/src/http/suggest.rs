@@ -1,8 +1,7 @@
 //! `/suggest`: how a word of a query could go on.
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use engine::browse::{Finding, Tree};
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use super::Server;
 use super::error::Failure;
+use super::given::Given;
 use super::results::grouped;
 
 /// Suggestions at most.
@@ -55,9 +55,8 @@ struct Suggestion {
 /// Answers `/suggest`.
 pub(crate) async fn suggest(
     State(server): State<Server>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    Given(Asked { word }): Given<Asked>,
 ) -> Result<Response, Failure> {
-    let Ok(Query(Asked { word })) = asked else { return Err(Failure::unreadable()) };
     let tree = server.searcher.tree().await?;
     // Going through all paths takes its time.
     let work = tokio::task::spawn_blocking(move || suggestions(&word, &tree));

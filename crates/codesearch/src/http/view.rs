@@ -20,6 +20,8 @@ pub(crate) const CONTEXT: usize = 1;
 #[derive(Debug)]
 pub(crate) struct FileView {
     pub(crate) repo: String,
+    /// Where its repository is shown.
+    pub(crate) repo_href: String,
     pub(crate) path: Vec<Piece>,
     /// Where the whole file is shown.
     pub(crate) href: String,
@@ -65,8 +67,14 @@ pub(crate) fn file(file: &FileMatch, matches: usize, q: &str) -> FileView {
         lines: lines(file),
         more: matches.saturating_sub(shown),
         more_href: link::lines(&file.repo, &file.path, q),
+        repo_href: link::folder(&file.repo, ""),
         repo: file.repo.clone(),
     }
+}
+
+/// Files in their order, those together that follow each other and are of one repository.
+pub(crate) fn runs(files: &[FileView]) -> impl Iterator<Item = &[FileView]> {
+    files.chunk_by(|a, b| a.repo == b.repo)
 }
 
 /// All lines of a file that are there.

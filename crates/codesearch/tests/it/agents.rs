@@ -342,6 +342,12 @@ fn files_and_repositories_are_found() {
         agent.told("find_file", &json!({ "typed": "go", "repo": "TWO", "language": "go" })),
         "1 to 1 of 1 file. That is all.\n\ntwo: c.go (Go)\n"
     );
+    assert_eq!(
+        agent.told("find_file", &json!({ "typed": "b", "language": "py" })),
+        "1 to 1 of 1 file. That is all.\n\none: lib/b.py (Python)\n"
+    );
+    let unknown = agent.refused("find_file", &json!({ "typed": "b", "language": "pyhton" }));
+    assert!(unknown.contains("nearest is lang:python"), "{unknown}");
     assert_eq!(agent.told("find_file", &json!({ "typed": "zzz" })), "No file is like that.");
     let first = agent.told("find_file", &json!({ "typed": "go", "limit": 1 }));
     assert_eq!(

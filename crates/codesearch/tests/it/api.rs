@@ -67,6 +67,7 @@ fn answers_are_what_the_document_says() {
         ("/file?repo=three&path=src/main.rs", 404),
         ("/raw?repo=one&path=%00", 404),
         ("/files?q=srcman", 200),
+        ("/files?q=srcman&lang=rs", 200),
         ("/files?q=", 200),
         ("/files?q=zzzzqqqq", 200),
         ("/files?q=a&limit=5000", 400),
@@ -91,6 +92,76 @@ fn answers_are_what_the_document_says() {
         assert_eq!(status, expected, "{path}: {answer}");
         check(&document, path, status, &answer);
     }
+}
+
+#[test]
+fn a_parameter_that_is_none_is_told() {
+    let (_fixture, server) = served();
+    let message = |path: &str| -> String {
+        let (status, answer) = server.json(path);
+        assert_eq!(status, 400, "{path}: {answer}");
+        answer["error"]["message"].as_str().unwrap().to_owned()
+    };
+    for (path, expected) in [
+        ("/search?q=needle&lmit=1", "there is no parameter lmit= here; the nearest is limit="),
+        ("/search?q=needle&langauge=go", "there is no parameter langauge="),
+        ("/explain?q=needle&Case=yes", "the nearest is case="),
+        ("/file?repo=one&pth=copy.rs", "the nearest is path="),
+        ("/raw?repo=one&path=copy.rs&dowload=1", "the nearest is download="),
+        ("/files?q=srcman&limt=1", "the nearest is limit="),
+        ("/repos?rep=one", "the nearest is repo="),
+        ("/suggest?wrd=a", "the nearest is word="),
+        ("/search?q=needle&q=main", "q= is there twice: give it once"),
+        ("/search?q=needle&sort=path", "sort= is for pages only"),
+        ("/search?q=needle&wait=1", "wait= is for pages only"),
+    ] {
+        let told = message(path);
+        assert!(told.contains(expected), "{path}: {told}");
+    }
+    let events = server.get("/search/stream?q=needle&sort=path", "text/event-stream").2;
+    assert!(events.contains("event: error") && events.contains("for pages only"), "{events}");
+    // Whoever links to a page may add something; what cannot be read is told on a page.
+    for path in ["/search?q=needle&utm_source=x", "/file?repo=one&path=copy.rs&x=1", "/repos?x=1"] {
+        assert_eq!(server.get(path, "text/html").0, 200, "{path}");
+    }
+    for path in ["/file?repo=a&repo=b", "/repos?q=a&q=b", "/raw?path=a&path=b", "/search?q=a&q=b"] {
+        let (status, kind, page) = server.get(path, "text/html");
+        assert_eq!((status, kind.as_str()), (400, "text/html; charset=utf-8"), "{path}");
+        assert!(page.contains("is there twice: give it once"), "{page}");
+    }
+    // What the document lists is taken, at each address.
+    let document = document();
+    for (address, what) in document["paths"].as_object().unwrap() {
+        let parameters = what["get"]["parameters"].as_array();
+        for name in parameters.into_iter().flatten().map(|it| it["name"].as_str().unwrap()) {
+            let answer = server.get(&format!("{address}?{name}="), "application/json").2;
+            assert!(!answer.contains("there is no parameter"), "{address} {name}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_server_on_loopback_is_asked_by_its_own_names() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "needle\n");
+    fixture.ingest();
+    let ask = |server: &Server, host: &str, more: &str| {
+        let text = format!("GET /repos HTTP/1.1\r\n{host}Connection: close\r\n{more}\r\n");
+        raw(server.address, text.as_bytes())
+    };
+    let server = fixture.serve();
+    for host in ["Host: localhost\r\n", "Host: 127.0.0.1:1\r\n", "Host: [::1]\r\n"] {
+        assert!(ask(&server, host, "").starts_with("HTTP/1.1 200"), "{host}");
+    }
+    let answer = ask(&server, "Host: evil.example\r\n", "");
+    assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
+    assert!(answer.contains("wrong_host") && answer.contains("--host NAME"), "{answer}");
+    assert!(!answer.contains("indexed_at"), "{answer}");
+    let page = ask(&server, "Host: evil.example\r\n", "Accept: text/html\r\n");
+    assert!(page.starts_with("HTTP/1.1 421") && page.contains("<p>this server"), "{page}");
+    let server = fixture.serve_with(&["--host", "code.example"]);
+    assert!(ask(&server, "Host: Code.example:443\r\n", "").starts_with("HTTP/1.1 200"));
+    assert!(ask(&server, "Host: evil.example\r\n", "").starts_with("HTTP/1.1 421"));
 }
 
 #[test]
@@ -166,7 +237,8 @@ fn files_are_given_as_text_and_nothing_else() {
     let (_fixture, server) = served();
     let path = "/raw?repo=two&path=%3Cscript%3Ealert(1)%3C/script%3E.html";
     let request = |path: &str, more: &str| {
-        let text = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
+        let text =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
         raw(server.address, text.as_bytes()).to_lowercase()
     };
     let answer = request(path, "Accept: text/html\r\n");
@@ -199,7 +271,7 @@ fn answers_are_compressed_for_those_who_ask() {
     let (_fixture, server) = served();
     for encoding in ["gzip", "zstd"] {
         let request = format!(
-            "GET /search?q=needle HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: {encoding}\r\n\r\n"
+            "GET /search?q=needle HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept-Encoding: {encoding}\r\n\r\n"
         );
         let answer = raw(server.address, request.as_bytes()).to_lowercase();
         assert!(answer.contains(&format!("content-encoding: {encoding}")), "{answer}");

@@ -68,11 +68,20 @@ fn browser() -> Option<PathBuf> {
 struct Tab<'a> {
     client: Client,
     server: &'a Server,
+    scripted: bool,
 }
 
 impl Tab<'_> {
     async fn open(&self, path: &str) {
         self.client.goto(&format!("http://{}{path}", self.server.address)).await.unwrap();
+        self.ready().await;
+    }
+
+    /// Waits for the script of the page, if there is to be one.
+    async fn ready(&self) {
+        if self.scripted {
+            self.until("document.documentElement.dataset.script").await;
+        }
     }
 
     /// Waits for what a selector names, and gives its text.
@@ -83,6 +92,7 @@ impl Tab<'_> {
 
     async fn click(&self, selector: &str) {
         self.text(selector).await;
+        self.ready().await;
         let found = self.client.find(Locator::Css(selector)).await.unwrap();
         found.click().await.unwrap();
     }
@@ -105,6 +115,7 @@ impl Tab<'_> {
     }
 
     async fn keys(&self, selector: &str, keys: &str) {
+        self.ready().await;
         let found = self.client.find(Locator::Css(selector)).await.unwrap();
         found.send_keys(keys).await.unwrap();
     }
@@ -131,6 +142,15 @@ fn repositories() -> Fixture {
 
 /// Runs journeys, each in a tab of its own, with these options of the browser.
 fn journeys(options: &[&str], journey: &impl AsyncFn(&Tab<'_>)) {
+    journeys_in(repositories, options, journey);
+}
+
+/// The same in other repositories.
+fn journeys_in(
+    repositories: impl FnOnce() -> Fixture,
+    options: &[&str],
+    journey: &impl AsyncFn(&Tab<'_>),
+) {
     let Some(driver) = Driver::start() else { return };
     let fixture = repositories();
     let server = fixture.serve();
@@ -149,7 +169,8 @@ fn journeys(options: &[&str], journey: &impl AsyncFn(&Tab<'_>)) {
             .connect(&driver.address)
             .await
             .unwrap();
-        let tab = Tab { client: client.clone(), server: &server };
+        let scripted = !options.iter().any(|option| option.contains("scriptEnabled=false"));
+        let tab = Tab { client: client.clone(), server: &server, scripted };
         journey(&tab).await;
         client.close().await.unwrap();
     });
@@ -174,7 +195,7 @@ fn searching_narrowing_paging_and_opening() {
 
         // More lines of one file.
         let more = tab.text(".file [data-more]").await;
-        assert_eq!(more, "Show 3 more matching lines in this file");
+        assert_eq!(more, "Show 2 more matching lines in this file");
         tab.run("document.querySelector('.file [data-more]').closest('.file').id = 'grown'").await;
         tab.click("#grown [data-more]").await;
         tab.until("document.querySelectorAll('#grown .lines mark').length === 9").await;
@@ -275,7 +296,7 @@ fn errors_nothing_found_and_hostile_names() {
         // Names and contents that are scripts are text.
         tab.open("/search?q=script+needle").await;
         assert!(tab.text(".file .path").await.starts_with("<img src=x"));
-        tab.click(".file h2 a").await;
+        tab.click(".file h3 a").await;
         assert!(tab.text("#text").await.contains("<script>alert(2)</script>"));
         assert_eq!(tab.run("return document.images.length").await, 0);
         assert!(tab.client.get_alert_text().await.is_err());
@@ -314,11 +335,118 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         assert!(tab.address().await.contains("cursor="));
         tab.click("aside a[title=one]").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
-        tab.click(".file h2 a").await;
+        tab.click(".file h3 a").await;
         assert!(tab.text("#text").await.contains("needle"));
         tab.open("/files?q=srvr").await;
         assert!(tab.text(".paths").await.contains("src/server.go"));
     });
+}
+
+#[test]
+fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| -> String {
+        let mut command = Command::new("git");
+        // The settings of whoever runs the tests mean nothing here.
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(arguments);
+        let done = command.current_dir(folder.path()).output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    let text = "package tool\n\nfunc needle() {\n}\n";
+    git(&["init", "--quiet"]);
+    git(&["remote", "add", "origin", "https://example.org/elsewhere"]);
+    git(&["remote", "set-url", "origin", "https://github.com/acme/tool.git"]);
+    std::fs::create_dir(folder.path().join("a #b")).unwrap();
+    std::fs::write(folder.path().join("a #b/tool.go"), text).unwrap();
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "All"]);
+    let file = format!(
+        "https://github.com/acme/tool/blob/{}/a%20%23b/tool.go",
+        git(&["rev-parse", "HEAD"])
+    );
+    let cloned = || {
+        let fixture = Fixture::new();
+        let path = folder.path().to_str().unwrap();
+        fixture.run(&["ingest", "--shards", "4", path]).code(0);
+        fixture
+    };
+    journeys_in(cloned, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        tab.open("/search?q=needle").await;
+        assert_eq!(tab.text(".run h2").await, "github.com/acme/tool");
+        tab.click(".file li:has(mark) a.no").await;
+        tab.until("location.pathname === '/file' && location.hash === '#L3'").await;
+        assert_eq!(tab.text("#origin").await, "At its origin");
+        let href = "return document.querySelector('#origin').href";
+        assert_eq!(tab.run(href).await, format!("{file}#L3"));
+        tab.run("location.hash = '#L1-L3'").await;
+        tab.until("document.querySelectorAll('#text li.on').length === 3").await;
+        assert_eq!(tab.run(href).await, format!("{file}#L1-L3"));
+        let rel = tab.run("return document.querySelector('#origin').rel").await;
+        assert_eq!(rel, "noreferrer");
+    });
+}
+
+/// When a page was painted first, and when the largest of what it shows was, in milliseconds after its
+/// first byte (<https://www.w3.org/TR/paint-timing/>, <https://www.w3.org/TR/largest-contentful-paint/>).
+const PAINTS: &str = r"
+const done = arguments[arguments.length - 1];
+const byte = performance.getEntriesByType('navigation')[0].responseStart;
+let [first, largest] = [null, null];
+const told = () => { if (first !== null && largest !== null) done([first - byte, largest - byte]); };
+new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; told(); })
+  .observe({ type: 'paint', buffered: true });
+new PerformanceObserver((list) => { for (const e of list.getEntries()) largest = e.startTime; told(); })
+  .observe({ type: 'largest-contentful-paint', buffered: true });
+";
+
+/// Pages whose painting is looked at. The first one is a word: what this browser takes for any page.
+const PAINTED: [&str; 4] =
+    ["/healthz", "/", "/search?q=station", "/file?repo=tidepool&path=src/harmonic.rs&q=fn"];
+
+fn sample() -> Fixture {
+    let fixture = Fixture::new();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/sample");
+    fixture.run(&["ingest", "--shards", "4", "--depth", "1", sample]).code(0);
+    fixture
+}
+
+/// Visits each page so often, and prints the medians.
+fn paints(visits: usize) {
+    journeys_in(sample, &["--window-size=1920,1080"], &async |tab: &Tab<'_>| {
+        for page in PAINTED {
+            let (mut first, mut largest) = (Vec::new(), Vec::new());
+            for _ in 0..visits {
+                tab.client.goto(&format!("http://{}{page}", tab.server.address)).await.unwrap();
+                let painted = tab.client.execute_async(PAINTS, Vec::new()).await.unwrap();
+                let [one, other]: [f64; 2] = serde_json::from_value(painted).unwrap();
+                assert!(one > 0.0 && other >= one, "{page}: {one} {other}");
+                first.push(one);
+                largest.push(other);
+            }
+            let median = |mut times: Vec<f64>| {
+                times.sort_by(f64::total_cmp);
+                times[times.len() / 2]
+            };
+            println!(
+                "{page}: painted {:.0} ms after the first byte, all of what is seen {:.0} ms ({visits} visits)",
+                median(first),
+                median(largest)
+            );
+        }
+    });
+}
+
+#[test]
+fn pages_tell_when_they_were_painted() {
+    paints(1);
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p codesearch --test it -- --ignored --nocapture painted"]
+fn how_soon_pages_are_painted() {
+    paints(15);
 }
 
 /// Contrast of all texts with what is behind them, names of what can be used, one main part, headings of

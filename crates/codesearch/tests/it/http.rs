@@ -79,21 +79,85 @@ fn json_for_programs() {
 fn a_page_for_browsers() {
     let (_fixture, server) = served();
     let browser = "text/html,application/xhtml+xml";
-    let (status, kind, page) = server.get("/search?q=func", browser);
+    let (status, kind, page) = server.get("/search?q=func&wait=1", browser);
     assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"));
     assert!(page.contains("<mark class=\"k\">func</mark>"), "{page}");
     assert!(page.contains("&#60;") && !page.contains("<b>"), "{page}");
     assert!(!page.contains("<script>"), "{page}");
-    assert!(page.contains("Show 24 more matching lines"), "{page}");
+    assert!(page.contains("Show 23 more matching lines"), "{page}");
     assert!(server.get("/", browser).2.contains("2 repositories"));
     assert_eq!(server.get("/static/style.css", browser).1, "text/css; charset=utf-8");
+    // What a page names is kept by browsers, since another state of it has another address.
+    for name in ["style.css", "first.js", "script.js"] {
+        let address = page.split('"').find(|part| part.contains(name)).unwrap();
+        let ask = |address: &str| {
+            let text =
+                format!("GET {address} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            raw(server.address, text.as_bytes())
+        };
+        assert!(ask(address).contains("cache-control: max-age=31536000, immutable"), "{address}");
+        let plain = address.split('?').next().unwrap();
+        assert!(ask(plain).contains("cache-control: max-age=60\r\n"), "{plain}");
+    }
     let (status, _, page) = server.get("/search?q=a(b", browser);
     assert_eq!(status, 400);
     assert!(page.contains("a<mark class=\"here\">(</mark>b"), "{page}");
     assert!(page.contains("unclosed group"), "{page}");
-    assert!(server.get("/search?q=nowhere-at-all", browser).2.contains("Nothing matches"));
+    assert!(server.get("/search?q=nowhere-at-all&wait=1", browser).2.contains("Nothing matches"));
     assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));
     assert!(server.get("/search?q=func&format=html", "*/*").1.contains("html"));
+}
+
+#[test]
+fn files_stand_below_their_repository_in_the_order_of_relevance() {
+    let fixture = Fixture::new();
+    fixture.write("a/use.go", "x := needle()\n");
+    fixture.write("a/def.go", "func needle() {}\n");
+    fixture.write("b/needle.go", "func needle() {}\n");
+    fixture.write("b/vendor/v.go", "// needle\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    let page = server.get("/search?q=needle&wait=1", "text/html").2;
+    let found = page.split("<div class=\"found\">").nth(1).unwrap();
+    let mut shown: Vec<String> = Vec::new();
+    for part in found.split("<h").skip(1) {
+        let link = part.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
+        shown.push(link.replace("&#38;", "&").split("&q=").next().unwrap().to_owned());
+    }
+    assert_eq!(
+        shown,
+        [
+            "/repos?repo=b",
+            "/file?repo=b&path=needle.go",
+            "/repos?repo=a",
+            "/file?repo=a&path=def.go",
+            "/file?repo=a&path=use.go",
+            "/repos?repo=b",
+            "/file?repo=b&path=vendor/v.go",
+        ]
+    );
+    // A piece for a script has the same headings.
+    let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
+    assert_eq!(events.matches("<section class=\\\"run\\\">").count(), 3, "{events}");
+}
+
+#[test]
+fn a_line_that_matches_is_marked_wherever_it_is_shown() {
+    let fixture = Fixture::new();
+    let lines: Vec<String> = (1..=9).map(|n| format!("needle {n}")).collect();
+    fixture.write("a/near.txt", lines.join("\n"));
+    fixture.write("a/far.txt", "needle\nx\n".repeat(9));
+    fixture.ingest();
+    let server = fixture.serve();
+    for (file, shown, marked, more) in [("near", 7, 7, 2), ("far", 12, 6, 3)] {
+        let page =
+            server.get(&format!("/search?q=needle+file:{file}&case=yes&wait=1"), "text/html").2;
+        let lines = page.split("<ol class=\"lines\">").nth(1).unwrap();
+        let lines = lines.split("</ol>").next().unwrap();
+        assert_eq!(lines.matches("<li").count(), shown, "{lines}");
+        assert_eq!(lines.matches("<mark>needle</mark>").count(), marked, "{lines}");
+        assert!(page.contains(&format!("Show {more} more matching line")), "{page}");
+    }
 }
 
 #[test]
@@ -141,11 +205,13 @@ fn errors_have_a_status_and_a_sentence() {
             (&json!(true), &json!(0))
         );
     }
-    let answer =
-        raw(server.address, b"POST /search HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let answer = raw(
+        server.address,
+        b"POST /search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+    );
     assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
     let long = format!(
-        "GET /search?q={} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        "GET /search?q={} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
         "a".repeat(9000)
     );
     assert!(raw(server.address, long.as_bytes()).starts_with("HTTP/1.1 400"));

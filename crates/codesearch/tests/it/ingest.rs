@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::harness::Fixture;
+use crate::harness::{Fixture, eventually};
 
 #[test]
 fn every_file_left_out_is_a_row_with_a_reason() {
@@ -299,4 +299,45 @@ fn removing_after_a_killed_ingest_leaves_whole_shards() {
     fixture.ingest();
     assert_eq!(fixture.search(&["-l", "first|second"]), ["a/a.txt", "b/b.txt"]);
     fixture.check_invariants();
+}
+
+#[test]
+fn a_rank_alone_takes_effect() {
+    let fixture = Fixture::new();
+    let rank = |repo: &str, config: &str| fixture.write(&format!("{repo}/.git/config"), config);
+    for repo in ["a", "b", "c"] {
+        fixture.write(&format!("{repo}/x.go"), format!("x := needle({repo:?})\n"));
+        rank(repo, "[core]\n\tbare = false\n");
+    }
+    let ingest = || fixture.run(&["ingest", "--shards", "4", "."]).code(0);
+    let epoch = || fixture.sql::<i32>("select epoch from state");
+    ingest();
+    let server = fixture.serve();
+    let order = || -> Vec<String> {
+        let page = server.get("/search?q=needle&wait=1", "text/html").2;
+        let names = page.split("href=\"/file?repo=").skip(1);
+        let mut names: Vec<String> = names.map(|rest| rest[..1].to_owned()).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(order(), ["a", "b", "c"]);
+    let before = epoch();
+    rank("b", "[codesearch]\n\trank = 3\n");
+    rank("c", "[zoekt]\n\tpriority = 9\n");
+    ingest();
+    assert_eq!(epoch(), before + 1);
+    eventually("the server hears of it", || order() == ["c", "b", "a"]);
+    let (_, repos) = server.json("/repos");
+    let ranks: Vec<u64> =
+        repos["repos"].as_array().unwrap().iter().map(|r| r["rank"].as_u64().unwrap()).collect();
+    assert_eq!(ranks, [0, 3, 9]);
+    assert!(server.get("/repos?repo=c", "text/html").2.contains("<dt>Rank</dt><dd>9</dd>"));
+    assert!(fixture.run(&["repos", "--json"]).code(0).out.contains("\"rank\":9"));
+    // Nothing is new, and a rank that is none is told.
+    ingest();
+    assert_eq!(epoch(), before + 1);
+    rank("a", "[codesearch]\n\trank = high\n");
+    let told = ingest();
+    assert!(told.err.contains("git config codesearch.rank N"), "{}", told.err);
+    assert_eq!(epoch(), before + 1);
 }

@@ -214,8 +214,11 @@ fn a_timeout_says_so_and_ends_what_runs() {
     // Clients that leave, one of an answer in one piece, one of a stream.
     for limit in ["10", "0"] {
         let mut client = TcpStream::connect(server.address).unwrap();
-        write!(client, "GET /search?q=serve&timeout=10m&limit={limit} HTTP/1.1\r\nhost: x\r\n\r\n")
-            .unwrap();
+        write!(
+            client,
+            "GET /search?q=serve&timeout=10m&limit={limit} HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        )
+        .unwrap();
         eventually("the search waits", || running() == 1);
         drop(client);
         eventually("the statement is cancelled", || running() == 0);

@@ -15,6 +15,7 @@ mod ingest;
 mod language;
 mod limits;
 mod livegrep;
+mod loading;
 mod memory;
 mod property;
 mod search;

@@ -15,8 +15,8 @@ pub struct Finding<'a> {
     pub typed: &'a str,
     /// Only in repositories whose names hold this, in any case.
     pub repo: Option<&'a str>,
-    /// Only in this language, in any case.
-    pub language: Option<&'a str>,
+    /// Only in one of these languages, in small letters; in any if there are none.
+    pub languages: &'a [String],
     /// Most files.
     pub limit: usize,
 }
@@ -43,9 +43,10 @@ impl Tree {
             finding.repo.is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
         };
         let speaks = |entry: &Entry<'_>| {
-            finding.language.is_none_or(|wanted| {
-                entry.language.is_some_and(|language| language.eq_ignore_ascii_case(wanted))
-            })
+            finding.languages.is_empty()
+                || entry.language.is_some_and(|language| {
+                    finding.languages.iter().any(|one| language.eq_ignore_ascii_case(one))
+                })
         };
         let repos: Vec<&RepoTree> = self.repos().iter().filter(|repo| holds(&repo.name)).collect();
         // Scores are compared first, then short paths come first, then the order of the tree.

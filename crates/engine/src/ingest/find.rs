@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) below: String,
     /// Where its files can be read on the web, as of its commit: the address before their paths.
     pub(crate) web: Option<String>,
+    /// Its rank among the repositories, as its operator says; 0 for none.
+    pub(crate) rank: u16,
 }
 
 /// What lies below a folder.
@@ -28,6 +30,8 @@ pub(crate) struct Below {
     pub(crate) loose: Vec<PathBuf>,
     /// Folders that cannot be looked into, so that nobody knows what they hold.
     pub(crate) closed: Vec<PathBuf>,
+    /// Repositories whose configuration says something else than a number where their rank stands.
+    pub(crate) unranked: Vec<PathBuf>,
 }
 
 /// The repositories below `path`: every folder with a `.git` (not looked into for more), or every
@@ -50,7 +54,10 @@ pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, E
         folders.push(root.clone());
         below.loose.clear();
     }
-    below.repos = folders.into_iter().map(|folder| named(&root, folder)).collect();
+    for folder in folders {
+        let repo = named(&root, folder, &mut below.unranked);
+        below.repos.push(repo);
+    }
     Ok(below)
 }
 
@@ -119,13 +126,18 @@ fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn named(root: &Path, folder: PathBuf) -> Found {
+fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> Found {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
     let own =
         root.file_name().map_or_else(|| "root".to_owned(), |n| n.to_string_lossy().into_owned());
-    let origin = origin(&folder);
+    let config = config(&folder);
+    let origin = config.as_ref().and_then(origin);
+    let rank = config.as_ref().map_or(Some(0), rank).unwrap_or_else(|| {
+        unranked.push(folder.clone());
+        0
+    });
     let web = origin.as_deref().and_then(|origin| web(origin, &commit(&folder)?));
-    Found { origin, web, folder, below: if below.is_empty() { own } else { below } }
+    Found { origin, web, rank, folder, below: if below.is_empty() { own } else { below } }
 }
 
 /// Where the files of an origin can be read on the web, if it lies at a forge of a known kind.
@@ -163,10 +175,24 @@ fn commit(folder: &Path) -> Option<String> {
     is_hash.then_some(commit)
 }
 
+/// The configuration of a repository.
+fn config(folder: &Path) -> Option<File> {
+    File::from_path_no_includes(git_folder(folder)?.join("config"), Source::Local).ok()
+}
+
+/// The rank that a configuration gives, 0 if it gives none: our own, or else Zoekt's priority, which may
+/// be a fraction or out of bounds. None if it is no number.
+fn rank(config: &File) -> Option<u16> {
+    if let Some(rank) = config.string("codesearch.rank") {
+        return String::from_utf8_lossy(&rank).trim().parse().ok();
+    }
+    let Some(priority) = config.string("zoekt.priority") else { return Some(0) };
+    let priority: f64 = String::from_utf8_lossy(&priority).trim().parse().ok()?;
+    (!priority.is_nan()).then_some(priority as u16)
+}
+
 /// The host and path of the remote `origin`: `github.com/golang/go`.
-fn origin(folder: &Path) -> Option<String> {
-    let config =
-        File::from_path_no_includes(git_folder(folder)?.join("config"), Source::Local).ok()?;
+fn origin(config: &File) -> Option<String> {
     let url = config.string("remote.origin.url")?;
     let url = gix_url::parse(url.as_slice()).ok()?;
     let host = url.host()?;
@@ -285,6 +311,29 @@ mod tests {
         let github = format!("https://github.com/a/b/blob/{hash}/");
         let gitlab = format!("https://gitlab.example.org/a/b/-/blob/{hash}/");
         assert_eq!(webs, [Some(github), None, Some(gitlab)]);
+    }
+
+    #[test]
+    fn a_rank_is_what_the_configuration_says() {
+        let root = tempfile::tempdir().unwrap();
+        for (folder, config) in [
+            ("a", "[codesearch]\n\trank = 7\n[zoekt]\n\tpriority = 900\n"),
+            ("b", "[zoekt]\n\tpriority = 12.5\n"),
+            ("c", "[zoekt]\n\tpriority = 1e9\n"),
+            ("d", "[core]\n\tbare = false\n"),
+            ("e", "[codesearch]\n\trank = high\n"),
+            ("f", "[codesearch]\n\trank = 65536\n"),
+            ("g", "[zoekt]\n\tpriority = -3\n"),
+        ] {
+            make(root.path(), &[(folder, "")], &[]);
+            fs::write(root.path().join(folder).join(".git/config"), config).unwrap();
+        }
+        let below = repositories(root.path(), None).unwrap();
+        let ranks: Vec<u16> = below.repos.iter().map(|repo| repo.rank).collect();
+        assert_eq!(ranks, [7, 12, u16::MAX, 0, 0, 0, 0]);
+        let unranked: Vec<_> =
+            below.unranked.iter().map(|path| path.file_name().unwrap()).collect();
+        assert_eq!(unranked, ["e", "f"]);
     }
 
     #[test]

@@ -161,6 +161,12 @@ pub async fn run(
                 folder.display()
             )));
         }
+        for folder in below.unranked {
+            progress(Event::Notice(format!(
+                "no rank: what git config says in {} is no number; use git config codesearch.rank N, from 0 to 65535",
+                folder.display()
+            )));
+        }
         closed.extend(below.closed);
         found.extend(below.repos);
     }
@@ -207,7 +213,7 @@ pub async fn run(
             walk::walk(&mut writer, id, &repo.folder, options, report.seen, progress).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
-        repos.push(RepoRow { id, name: repo.name, source, web: repo.web });
+        repos.push(RepoRow { id, name: repo.name, source, web: repo.web, rank: repo.rank });
     }
     let mut gone = Vec::new();
     for row in known {

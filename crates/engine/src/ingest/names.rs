@@ -19,6 +19,8 @@ pub(crate) struct Settled {
     pub(crate) known: Option<RepoRow>,
     /// Where its files can be read on the web.
     pub(crate) web: Option<String>,
+    /// Its rank among the repositories.
+    pub(crate) rank: u16,
 }
 
 /// Names the repositories that were found. `known` are those that are indexed.
@@ -44,7 +46,7 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
         };
         names.insert(name.clone());
         let known = Some(row.clone());
-        settled.push(Settled { folder: repo.folder, name, known, web: repo.web });
+        settled.push(Settled { folder: repo.folder, name, known, web: repo.web, rank: repo.rank });
     }
     let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
@@ -61,7 +63,7 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
         used.extend(known.as_ref().map(|row| row.id));
         names.insert(name.clone());
-        settled.push(Settled { folder: repo.folder, name, known, web: repo.web });
+        settled.push(Settled { folder: repo.folder, name, known, web: repo.web, rank: repo.rank });
     }
     settled
 }
@@ -85,6 +87,7 @@ mod tests {
                 name: (*name).to_owned(),
                 source: (*source).to_owned(),
                 web: None,
+                rank: 0,
             })
             .collect();
         let found = found
@@ -94,6 +97,7 @@ mod tests {
                 origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
                 below: (*below).to_owned(),
                 web: None,
+                rank: 0,
             })
             .collect();
         let settled: Vec<String> = settle(found, &known)

@@ -2,7 +2,8 @@
 //!
 //! The order of the reference engines (Zoekt's `contentprovider.go` and Sourcegraph's ranking notes agree
 //! on its signals): what is called so before what mentions it, definitions before uses, whole words
-//! before parts of words, code that people write and read before tests, copies and output of programs.
+//! before parts of words, code that people write and read before tests, copies and output of programs; and of
+//! what is much alike, what lies in the repository that its operator ranks higher.
 
 use std::ops::Range;
 
@@ -34,6 +35,10 @@ const TEST: f32 = -30.0;
 const COPIED: f32 = -70.0;
 const GENERATED: f32 = -80.0;
 const PROSE: f32 = -10.0;
+
+/// For the highest rank that a repository can have: less than any of the above, so that it decides
+/// between files that are much alike.
+const REPOSITORY: f32 = 5.0;
 
 /// Words before a name that say that it is defined here.
 const DEFINERS: [&str; 36] = [
@@ -104,7 +109,8 @@ pub fn score(file: &FileMatch) -> f32 {
     let best = matching.map(score_line).fold(0.0, f32::max);
     let count = file.matches();
     let few = if count == 0 { 0.0 } else { FEW / (count as f32).log2().mul_add(0.5, 1.0) };
-    best + few + score_path(&file.path, &file.path_ranges) + standing(&file.path)
+    let rank = REPOSITORY * f32::from(file.rank) / f32::from(u16::MAX);
+    best + few + score_path(&file.path, &file.path_ranges) + standing(&file.path) + rank
 }
 
 fn score_path(path: &str, ranges: &[Range<usize>]) -> f32 {
@@ -249,6 +255,7 @@ mod tests {
             repo_id: RepoId(1),
             place: (ShardId(0), BlobId(0)),
             repo: "r".to_owned(),
+            rank: 0,
             path: path.to_owned(),
             path_ranges: matcher.ranges(path),
             language: None,
@@ -309,6 +316,18 @@ mod tests {
                 "vendor/a/b.min.js: word",
             ],
         );
+    }
+
+    #[test]
+    fn a_repository_s_rank_decides_between_equals_only() {
+        let of = |rank, line| score(&FileMatch { rank, ..file("a.go", "Open", &[line]) });
+        let (highest, use_of) = (u16::MAX, "x := Open(path)");
+        assert!(of(2, use_of) > of(1, use_of) && of(1, use_of) > of(0, use_of));
+        assert!(of(0, "func Open(path string) {") > of(highest, use_of));
+        assert!(of(0, use_of) > of(highest, "x := Opened(path)"));
+        assert!(of(0, "x := Opened(path)") > of(highest, "x := ReOpened(path)"));
+        let named = score(&file("Open.go", "Open", &[]));
+        assert!(named > of(highest, use_of));
     }
 
     #[test]

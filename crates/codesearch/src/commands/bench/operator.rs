@@ -18,7 +18,7 @@ use super::report::{Section, Table};
 use super::serving::Serving;
 use super::summary::{median, quantile};
 use crate::commands::serve;
-use crate::http::{self, Bounds, Limits, Settings};
+use crate::http::{self, Bounds, Hosts, Limits, Settings};
 use crate::statistics::{Summary, Trim, text};
 
 /// How often a first search is made, each on a connection of its own.
@@ -285,7 +285,7 @@ async fn spans(bench: &Bench<'_>) -> Result<Spans> {
         let searcher = Searcher::new(bench.store.clone(), serve::cores()).keeping(cache);
         searcher.read_ahead().await?;
         let server = http::Server::new(Arc::new(searcher), Settings::default());
-        let serving = Serving::of(http::routes_of(server.clone())).await?;
+        let serving = Serving::of(http::routes_of(server.clone(), Hosts::any())).await?;
         let mut slow = 0;
         for n in 0..TIMES {
             for (pattern, _) in PATTERNS {
@@ -330,8 +330,8 @@ async fn cost(bench: &Bench<'_>) -> Result<Cost> {
         ..Settings::default()
     };
     let (off, on) = (
-        http::routes(Arc::clone(&searcher)),
-        http::routes_of(http::Server::new(Arc::clone(&searcher), on)),
+        http::routes(Arc::clone(&searcher), Hosts::any()),
+        http::routes_of(http::Server::new(Arc::clone(&searcher), on), Hosts::any()),
     );
     let (off, on) = (Arc::new(Serving::of(off).await?), Arc::new(Serving::of(on).await?));
     let (nothing, _) = PATTERNS[7];

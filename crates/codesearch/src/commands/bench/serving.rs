@@ -33,7 +33,7 @@ impl Serving {
             .keeping(cluster::machine_memory() / 4);
         let searcher = Arc::new(searcher);
         searcher.read_ahead().await?;
-        Self::of(http::routes(searcher)).await
+        Self::of(http::routes(searcher, http::Hosts::any())).await
     }
 
     /// Serves some routes.

@@ -1,6 +1,6 @@
 //! The tools beside `search`: one file or folder, files by their paths, repositories.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use engine::browse::{Child, Finding, Near, Tree};
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
@@ -45,7 +45,7 @@ pub(super) struct FindFile {
     typed: String,
     /// Only in repositories whose names hold this, in any case.
     repo: Option<String>,
-    /// Only files in this language, by its whole name, in any case: go, c++, plain text.
+    /// Only files in this language: its name (c++, plain text) or the extension of its files (rs, py).
     language: Option<String>,
     /// Most files in the answer, up to 500; 50 unless given.
     #[serde(default = "entries")]
@@ -118,7 +118,8 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
         return lines("A folder", &text, &asked);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
-    let finding = Finding { typed: name, repo: Some(&asked.repo), language: None, limit: NEAR };
+    let finding =
+        Finding { typed: name, repo: Some(&asked.repo), limit: NEAR, ..Finding::default() };
     let near: Vec<String> = tree.find(&finding).0.into_iter().map(|near| near.path).collect();
     if near.is_empty() {
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
@@ -186,18 +187,20 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     let tree = searcher.tree().await?;
     let (limit, offset) = (asked.limit, asked.offset as usize);
     // It looks at every path there is.
-    let work = tokio::task::spawn_blocking(move || found(&tree, &asked));
+    let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
+    let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic");
     Ok(list(&files, limit, offset, all, ("file", "files")))
 }
 
 /// The files that were found after some others, as lines, and how many there are in all.
-fn found(tree: &Tree, asked: &FindFile) -> (Vec<String>, usize) {
+fn found(tree: &Tree, asked: &FindFile, languages: &[String]) -> (Vec<String>, usize) {
     let offset = asked.offset as usize;
     let (near, all) = tree.find(&Finding {
         typed: &asked.typed,
         repo: asked.repo.as_deref(),
-        language: asked.language.as_deref(),
+        languages,
         limit: offset + asked.limit,
     });
     let line = |near: Near| {

@@ -10,8 +10,12 @@ use axum::response::{IntoResponse, Response};
 use query::{Place, Select, Tree};
 use serde_json::{Value, json};
 
+use super::answer::{File, SearchResult};
+use super::arguments::{MAX_REPO_MATCHES, Options};
+use super::find::find;
 use super::lines::LineMatch;
-use super::{File, Listed, Options, SearchResult, find, indexed_at, listed, parse, total};
+use super::list::{Listed, indexed_at, listed, total};
+use super::parse;
 use crate::http::Server;
 use crate::http::error::Failure;
 
@@ -81,7 +85,7 @@ async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
     let num = num.unwrap_or(DEFAULT_FILES);
     let options = Options {
         max_wall_time: MAX_WALL_TIME.as_nanos() as i64,
-        shard_max_match_count: super::MAX_REPO_MATCHES as i64,
+        shard_max_match_count: MAX_REPO_MATCHES as i64,
         max_doc_display_count: num,
         num_context_lines: context,
         ..Options::default()

@@ -1,0 +1,4 @@
+//! Statements that only the experiments of `codesearch bench` make, in schemas or databases of their own,
+//! which are dropped after.
+
+pub mod loading;
