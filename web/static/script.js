@@ -33,7 +33,7 @@ if (results) {
   source.addEventListener("error", (event) => {
     source.close();
     const told = event.data ? JSON.parse(event.data).error.message
-      : "the server does not answer; reload the page to search again";
+      : "the server does not answer, or takes no more searches now; reload the page in a moment to search again";
     const section = document.createElement("section");
     section.className = "error";
     section.setAttribute("role", "alert");

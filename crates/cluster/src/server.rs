@@ -22,6 +22,9 @@ const RETRY: Duration = Duration::from_secs(30);
 /// What the system says when a disk is full.
 const FULL_DISK: &str = "No space left on device";
 
+/// The library that counts statements.
+const STATEMENTS: &str = "pg_stat_statements";
+
 const MIB: u64 = 1 << 20;
 
 /// Makes the data directory unless there is one, and returns the build it belongs to.
@@ -100,6 +103,12 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let memory = machine_memory() / MIB;
     let compression =
         if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
+    // It counts statements, what they take and read.
+    let statements = if loads(home, owner, build, STATEMENTS) {
+        format!("shared_preload_libraries = '{STATEMENTS}'\n")
+    } else {
+        String::new()
+    };
     let text = format!(
         "# Written at each start. Your own settings belong into local.conf, which is read after this.\n\
          listen_addresses = ''\n\
@@ -121,7 +130,7 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          max_locks_per_transaction = 512\n\
          random_page_cost = 1.1\n\
          jit = off\n\
-         {compression}",
+         {compression}{statements}",
         socket = home.run().display().to_string().replace('\'', "''"),
         shared = (memory / 4).clamp(16, 8192),
         cache = (memory * 6 / 10).max(64),
@@ -141,6 +150,21 @@ fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {
         .arg("-D")
         .arg(home.data())
         .args(["-c", "default_toast_compression=lz4", "-C", "default_toast_compression"])
+        .output()
+        .is_ok_and(|out| out.status.success())
+}
+
+/// Whether this build has a library that can be loaded at the start: some are made without it, and a server
+/// that cannot load one does not start.
+fn loads(home: &Home, owner: &Owner, build: &Build, library: &str) -> bool {
+    // To know this setting, the server has to have loaded what it is told to.
+    owner
+        .command(&build.program("postgres"), home.base())
+        .arg("-D")
+        .arg(home.data())
+        .arg("-c")
+        .arg(format!("shared_preload_libraries={library}"))
+        .args(["-C", "shared_memory_size"])
         .output()
         .is_ok_and(|out| out.status.success())
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::statistics::Trim;
+
 /// Search all your repositories by regular expression.
 ///
 /// Point codesearch at a folder of cloned repositories, then search all of it from the terminal,
@@ -52,6 +54,7 @@ pub(crate) enum Command {
     #[command(override_help = include_str!("../../../docs/syntax.md"))]
     Syntax,
     /// Serve searches over HTTP, for browsers and programs
+    #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Serve agents: the Model Context Protocol on standard input and output
     #[command(after_help = MCP_HELP)]
@@ -62,6 +65,9 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     /// Prepare the database before the first ingest, to choose the number of shards
     Init(InitArgs),
+    /// Show how long searches took that servers of this index have answered
+    #[command(after_help = STATS_HELP)]
+    Stats(StatsArgs),
     /// Look at, start or stop the private Postgres
     Db(DbArgs),
     /// Measure this index: the experiments of the systems that codesearch learned from
@@ -131,6 +137,37 @@ Tools:
 
 An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get
 the rest.";
+
+const SERVE_HELP: &str = "\
+Limits:
+  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
+  /64), or who sends a token: Authorization: Bearer TOKEN. Budgets fill by the second and hold a
+  minute's worth. Who asks for more gets status 429 and is told when to come back (Retry-After).
+
+  The file of --tokens has a line for each token: a name, the token (16 characters or more), and
+  what it may have; what is not said is as for an address, and none is no limit.
+
+    # name  token                             limits
+    ci      3f0c9a7b3d4e285f1e0c9a7b3d4e2851  at-once=8 per-minute=600
+    mirror  9b1d4e285f1e0c9a7b3d4e28513f0c9a  per-minute=none mib-per-minute=100
+
+All of it: docs/operating.md";
+
+const STATS_HELP: &str = "\
+Spans of time are whole hours, the one that has begun included:
+  24h, 7d                        so long until now
+  48h-24h                        from so long ago until so long ago
+  2026-01-30..2026-01-31T12:00   between two times
+
+Examples:
+  codesearch stats                           the last 24 hours
+  codesearch stats --since 7d --kind scan    of a week, those that no index could help
+  codesearch stats --compare before          beside the 24 hours before: what is slower?
+  codesearch stats --since 1h --compare 25h-24h
+  codesearch stats --slow                    the slowest of those that took long, with their plans
+  codesearch stats --statements              what Postgres itself counts of statements
+
+Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 
 const BENCH_HELP: &str = "\
   codesearch bench reference                   all experiments, on the index that is there
@@ -342,6 +379,77 @@ pub(crate) struct ServeArgs {
     /// machine's memory]
     #[arg(long, value_name = "MIB")]
     pub(crate) cache: Option<u64>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+}
+
+/// What the operator of a server decides.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Statistics and limits")]
+pub(crate) struct OperatorArgs {
+    /// Log searches that take this long with their plans, for `codesearch stats --slow`
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = query::duration)]
+    pub(crate) slow: Duration,
+    /// Keep no statistics and no slow searches in the database
+    #[arg(long)]
+    pub(crate) no_statistics: bool,
+    /// Searches that a client may have running
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_at_once: Option<u32>,
+    /// Searches that a client may make in a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_per_minute: Option<u32>,
+    /// MiB of answers that a client may be sent in a minute, before they are compressed
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_mib_per_minute: Option<u32>,
+    /// Searches that may run for all clients together; more wait up to 10 s for their turn [default: 4
+    /// for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_at_once: Option<u32>,
+    /// Searches that all clients together may make in a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_per_minute: Option<u32>,
+    /// MiB of answers that all clients together may be sent in a minute
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_mib_per_minute: Option<u32>,
+    /// A file of tokens with limits of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Take the client's address from the last entry of X-Forwarded-For. Only behind a proxy that adds
+    /// it: whoever else reaches the server can say anything
+    #[arg(long)]
+    pub(crate) trust_forwarded: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// So long until now [default: 24h]
+    #[arg(long, value_name = "SPAN", conflicts_with_all = ["from", "to"])]
+    pub(crate) since: Option<String>,
+    /// From this time: 2026-01-31, 2026-01-31T12:00, with Z for UTC
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Until this time [default: now]
+    #[arg(long, value_name = "TIME", requires = "from")]
+    pub(crate) to: Option<String>,
+    /// Show another span beside it: as many hours `before` it, or any span
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) compare: Option<String>,
+    /// Only searches of this kind: indexed, scan, multi-line, names, ...
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Percentages of the quickest and of the slowest that the trimmed mean leaves out
+    #[arg(long, value_name = "LOW,HIGH", default_value = "5,5")]
+    pub(crate) trim: Trim,
+    /// List the slowest searches of those that took long, with their plans
+    #[arg(long, conflicts_with_all = ["compare", "statements"])]
+    pub(crate) slow: bool,
+    /// List what Postgres counts of the statements of this database (pg_stat_statements)
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) statements: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -19,6 +19,7 @@ mod http;
 mod narrow;
 mod print;
 mod progress;
+mod statistics;
 
 use std::process::ExitCode;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Repos(args) => commands::repos::list(&cli.database, &args),
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),
         Command::Init(args) => commands::repos::init(&cli.database, &args),
+        Command::Stats(args) => commands::stats::run(&cli.database, &args),
         Command::Db(args) => commands::db::run(&cli.database, &args),
         Command::Bench(args) => commands::bench::run(&cli.database, &args),
     };

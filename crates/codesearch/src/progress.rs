@@ -17,8 +17,11 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` says
 /// how much is logged, in the syntax of tracing's `EnvFilter`.
 pub(crate) fn init(server: bool) {
-    let default =
-        if server { "warn,codesearch=info,cluster=info,engine=info" } else { "warn,cluster=info" };
+    let default = if server {
+        "warn,codesearch=info,cluster=info,engine=info,store=info"
+    } else {
+        "warn,cluster=info"
+    };
     let filter =
         EnvFilter::try_from_env("CODESEARCH_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let lines = tracing_subscriber::fmt::layer()

@@ -14,6 +14,14 @@ use crate::lease::Leases;
 /// The oldest server that is supported (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;
 
+/// Connections of a program beside those for searching: [`Store::control`], and those that hold the newest
+/// state of the index and a few earlier ones.
+const CONTROL: u32 = 4;
+const PINS: u32 = 5;
+
+/// Connections that are left to the operator, beside those that the server keeps for its superuser.
+const OPERATOR: i64 = 3;
+
 /// The advisory lock on preparing the database.
 const SETUP_LOCK: i64 = 0x6373_0002_0000;
 
@@ -50,7 +58,7 @@ pub struct Store {
 
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
-    /// `connections` are used at once for searching.
+    /// `connections` are used at once for searching, and fewer where the server has no room for them.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
         let options = options(target).await?;
         let mut first = PgConnection::connect_with(&options).await?;
@@ -62,6 +70,7 @@ impl Store {
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
         let loose = ensure_loose_operator(&mut first).await?;
+        let connections = bounded(&mut first, connections).await?;
         first.close().await?;
         let searching = options.clone().options([
             // A text in TOAST makes a sequential scan look cheap, and it never is.
@@ -72,7 +81,8 @@ impl Store {
             ("jit", "off"),
         ]);
         let leases = Leases::new(searching, connections);
-        let control = PgPoolOptions::new().max_connections(4).connect_lazy_with(options.clone());
+        let control =
+            PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
         Ok(Self { leases, control, statements: Arc::default(), options, loose })
     }
 
@@ -134,6 +144,34 @@ impl Store {
         self.leases.close().await;
         self.control.close().await;
     }
+}
+
+/// How many of the connections that are wanted for searching leave enough for everything else: for
+/// this program's other ones, for those of an ingest, and for the operator.
+async fn bounded(conn: &mut PgConnection, wanted: u32) -> Result<u32> {
+    // A role and a database can have bounds of their own; -1 is none.
+    let (most, reserved, used): (i64, i64, i64) = sqlx::query_as(
+        "select least(current_setting('max_connections')::bigint,
+                      (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+                      (select nullif(datconnlimit, -1) from pg_database where datname = current_database())),
+                current_setting('superuser_reserved_connections')::bigint
+                    + coalesce(current_setting('reserved_connections', true)::bigint, 0),
+                (select coalesce(sum(numbackends), 1)::bigint - 1 from pg_stat_database)",
+    )
+    .fetch_one(conn)
+    .await?;
+    let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
+    let ingest = 1 + cores + i64::from(CONTROL);
+    let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
+    let room = (most - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
+    if room < wanted {
+        tracing::info!(
+            "the database takes {most} connections, {reserved} of them reserved, {used} in use and {beside} \
+             kept for an ingest, the operator and the like: searches use at most {room} instead of \
+             {wanted}; raise max_connections for more"
+        );
+    }
+    Ok(room.min(wanted))
 }
 
 pub(crate) async fn options(target: &Target) -> Result<PgConnectOptions> {

@@ -1,10 +1,13 @@
 //! Connections for searching: kept ready, and cancelled when nobody waits for them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
-use sqlx::{Arguments, AssertSqlSafe, Connection, Encode, FromRow, PgConnection, Postgres, Type};
+use sqlx::{
+    Arguments, AssertSqlSafe, Connection, Encode, Executor, FromRow, PgConnection, Postgres, Type,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connect::Store;
@@ -16,6 +19,12 @@ const ACQUIRE: Duration = Duration::from_secs(30);
 /// How long a connection is kept that nobody uses.
 const MAX_IDLE: Duration = Duration::from_mins(5);
 
+/// What the first search on a connection would wait for: the library of the trigram operators, the
+/// dictionary of words, and what the server must know of tables before it can plan.
+const WARMING: &str =
+    "select show_trgm('warm'), to_tsvector('english', 'warm'), to_tsvector('simple', 'warm');
+     select from state, shards, repos limit 0";
+
 /// The connections for searching.
 ///
 /// Beside what a pool does, they know the server's process that each of them talks to, so that what
@@ -26,6 +35,10 @@ const MAX_IDLE: Duration = Duration::from_mins(5);
 pub(crate) struct Leases {
     options: PgConnectOptions,
     most: usize,
+    /// They are made ready before they are used.
+    warming: bool,
+    /// How many are kept although nobody uses them.
+    kept: Arc<AtomicUsize>,
     free: Arc<Semaphore>,
     /// Those in nobody's hands, the one that was used last on top.
     idle: Arc<Mutex<Vec<Backend>>>,
@@ -83,12 +96,15 @@ impl Leases {
     pub(crate) fn new(options: PgConnectOptions, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
-        Self { options, most, free, idle: Arc::default() }
+        Self { options, most, warming: true, kept: Arc::default(), free, idle: Arc::default() }
     }
 
     async fn connect(&self) -> Result<Backend> {
         let mut conn = PgConnection::connect_with(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
+        if self.warming {
+            conn.execute(WARMING).await?;
+        }
         Ok(Backend { conn, pid, used: Instant::now() })
     }
 
@@ -113,10 +129,46 @@ impl Store {
         (self.leases.most.saturating_sub(free), self.leases.most)
     }
 
-    /// Closes the connections for searching that nobody has used for some minutes: each keeps memory of
-    /// the server for the statements it knows.
+    /// Closes the connections for searching that nobody has used for some minutes, but for those that are
+    /// [kept](Self::keep_warm): each takes memory of the server for the statements it knows.
     pub fn trim(&self) {
-        self.leases.idle().retain(|backend| backend.used.elapsed() < MAX_IDLE);
+        let kept = self.leases.kept.load(Ordering::Relaxed);
+        let mut idle = self.leases.idle();
+        // The one that was used last is on top.
+        let spare = idle.len().saturating_sub(kept);
+        let mut at = 0;
+        idle.retain(|backend| {
+            at += 1;
+            at > spare || backend.used.elapsed() < MAX_IDLE
+        });
+    }
+
+    /// Keeps so many connections for searching open and ready, whether they are used or not, and opens
+    /// those that are not there yet.
+    pub async fn keep_warm(&self, connections: usize) -> Result<()> {
+        let connections = connections.min(self.leases.most);
+        self.leases.kept.store(connections, Ordering::Relaxed);
+        loop {
+            let busy = self.connections().0;
+            if busy + self.leases.idle().len() >= connections {
+                return Ok(());
+            }
+            // A permit of its own: searches that come meanwhile open theirs.
+            let Ok(_permit) = self.leases.free.try_acquire() else { return Ok(()) };
+            let backend = self.leases.connect().await?;
+            self.leases.idle().push(backend);
+        }
+    }
+
+    /// The same database with connections for searching of its own, which are made ready before they are
+    /// used, or are not.
+    #[must_use]
+    pub fn apart(&self, connections: u32, warming: bool) -> Self {
+        let mut leases = Leases::new(self.leases.options.clone(), connections);
+        leases.warming = warming;
+        let mut store = self.clone();
+        store.leases = leases;
+        store
     }
 
     /// Takes a connection for searching.
@@ -179,6 +231,18 @@ impl Lease {
     ) -> Result<Vec<T>> {
         let rows = self.rows(ask).await?;
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
+    }
+
+    /// The server's process at the other end.
+    pub fn pid(&self) -> i32 {
+        self.backend.as_ref().expect("there until it is done").pid
+    }
+
+    /// Bytes that the server's process has allocated for itself.
+    pub async fn memory(&mut self) -> Result<i64> {
+        let sql = "select sum(total_bytes)::bigint from pg_backend_memory_contexts";
+        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql.to_owned())).await?;
+        Ok(rows.first().map_or(0, |(bytes,)| *bytes))
     }
 
     /// Whether the server has the loose operator.

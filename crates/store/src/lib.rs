@@ -14,6 +14,7 @@ mod grams;
 mod lease;
 mod repos;
 mod shards;
+mod statistics;
 mod writer;
 
 pub use candidates::Found;
@@ -26,6 +27,7 @@ pub use grams::{BLOCK_CHUNKS, ShardGrams};
 pub use lease::Lease;
 pub use repos::Repo;
 pub use shards::{IndexProgress, Ingest, ShardFill};
+pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
 /// A shard: one partition of `chunks` and of `files`, with one trigram index.

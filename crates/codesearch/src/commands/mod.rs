@@ -8,6 +8,7 @@ pub(crate) mod mcp;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod stats;
 pub(crate) mod up;
 
 /// `codesearch syntax`: the language of queries, as in the documentation.

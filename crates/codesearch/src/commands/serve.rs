@@ -3,24 +3,60 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cluster::Cluster;
 use engine::search::Searcher;
+use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use crate::cli::{DatabaseArgs, ServeArgs};
+use crate::cli::{DatabaseArgs, OperatorArgs, ServeArgs};
 use crate::database::{Database, close_cluster};
-use crate::http;
+use crate::http::{self, Bounds, Limits, Settings};
+use crate::statistics::Book;
 
 /// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
+/// How often what was counted is added to the database, and how long that may take at the end.
+const FLUSH_EVERY: Duration = Duration::from_mins(1);
+const LAST_FLUSH: Duration = Duration::from_secs(5);
+
+/// How often old statistics are made fewer.
+const THIN_EVERY: Duration = Duration::from_hours(6);
+
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
+    let settings = settings(&args.operator)?;
     let listener = bind(args.listen)?;
-    serve(Database::open(database, connections())?, listener, args)
+    serve(Database::open(database, connections())?, listener, args, settings)
+}
+
+/// What the operator has said, checked before anything slow is begun.
+pub(crate) fn settings(args: &OperatorArgs) -> Result<Settings> {
+    let each = Bounds {
+        at_once: args.client_at_once,
+        per_minute: args.client_per_minute,
+        mib_per_minute: args.client_mib_per_minute,
+    };
+    let all = Bounds {
+        at_once: None,
+        per_minute: args.server_per_minute,
+        mib_per_minute: args.server_mib_per_minute,
+    };
+    let tokens = args.tokens.as_deref().map(|file| http::read_tokens(file, each)).transpose()?;
+    let limits = Limits::new(each, all, tokens.unwrap_or_default(), args.trust_forwarded);
+    let mut settings = Settings {
+        slow: Some(args.slow),
+        statistics: !args.no_statistics,
+        limits,
+        ..Settings::default()
+    };
+    if let Some(most) = args.server_at_once {
+        settings.at_once = most as usize;
+    }
+    Ok(settings)
 }
 
 /// Takes the port before anything slow is begun.
@@ -47,7 +83,12 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeArgs) -> Result<u8> {
+pub(crate) fn serve(
+    mut database: Database,
+    listener: TcpListener,
+    args: &ServeArgs,
+    settings: Settings,
+) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
     let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
@@ -80,10 +121,21 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
-        http::serve(listener, http::routes(Arc::clone(&searcher), hosts), stop).await;
-        for task in [watching, reading, listening] {
+        let server = http::Server::new(Arc::clone(&searcher), settings);
+        let (store, keeper) = (searcher.store().clone(), server.clone());
+        let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
+        http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
+        for task in [watching, keeping] {
             task.abort();
             let _ = task.await;
+        }
+        for task in [reading, listening] {
+            task.abort();
+            let _ = task.await;
+        }
+        let last = tokio::time::timeout(LAST_FLUSH, server.book().flush(searcher.store())).await;
+        if !matches!(last, Ok(Ok(()))) {
+            tracing::warn!("the statistics of the last minutes are lost: the database is away");
         }
         Ok::<_, std::io::Error>(())
     });
@@ -94,6 +146,30 @@ pub(crate) fn serve(mut database: Database, listener: TcpListener, args: &ServeA
     }
     done.context("the server ended")?;
     Ok(crate::FOUND)
+}
+
+/// Keeps statistics in the database, and some connections to it ready.
+async fn keep(store: &Store, book: &Book) -> Infallible {
+    let (mut flushed, mut thinned) = (Instant::now(), None::<Instant>);
+    loop {
+        // A database that is away comes back, and nothing is lost meanwhile.
+        if let Err(error) = store.keep_warm(cores()).await {
+            tracing::debug!("no connections can be kept ready: {error}");
+        }
+        if book.is_kept() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
+            match Book::thin(store).await {
+                Ok(()) => thinned = Some(Instant::now()),
+                Err(error) => tracing::debug!("old statistics are as they were: {error}"),
+            }
+        }
+        if flushed.elapsed() >= FLUSH_EVERY {
+            flushed = Instant::now();
+            if let Err(error) = book.flush(store).await {
+                tracing::debug!("statistics stay in memory: {error}");
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Looks now and then for a newer state of the index, and for the private Postgres.

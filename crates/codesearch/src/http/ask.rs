@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::Server;
 use super::error::Failure;
-use super::metrics::Counted;
+use super::metrics::{Counted, of_request};
 use crate::narrow::Narrow;
 
 /// Batches of files that the search may be ahead of who reads them.
@@ -158,12 +158,13 @@ pub(crate) type Ended = Result<Stats, Failure>;
 impl Running {
     pub(crate) fn start(server: &Server, request: &Arc<Request>) -> Self {
         let (found, files) = mpsc::channel(FOUND_AHEAD);
-        let (searcher, request) = (Arc::clone(&server.searcher), Arc::clone(request));
+        let (searcher, asked) = (Arc::clone(&server.searcher), Arc::clone(request));
         let search = async move {
-            let search = AssertUnwindSafe(searcher.search(&request, found)).catch_unwind();
+            let search = AssertUnwindSafe(searcher.search(&asked, found)).catch_unwind();
             search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
         };
-        let counted = server.metrics.begin();
+        let (kind, told) = of_request(request, server.searcher.store().is_loose());
+        let counted = server.metrics.begin(kind, told);
         Self { search: Box::pin(search), files, ended: None, counted }
     }
 

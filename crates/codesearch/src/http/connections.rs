@@ -3,11 +3,15 @@
 //! What `axum::serve` does, with bounds: a client that never finishes its request, or ten thousand
 //! that come at once, must not keep others from being answered.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -26,6 +30,10 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// How long nobody is let in after the system has refused a connection, as when it has no more files to give.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Who is at the other end of a request's connection: a client, or a proxy of clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// Answers clients until it is told to stop, and then sends what it is sending to its end.
 pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -40,8 +48,8 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: impl Futu
             next = next => next,
             () = &mut stop => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("a connection cannot be taken: {error}");
                 tokio::time::sleep(PAUSE).await;
@@ -50,7 +58,11 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: impl Futu
         };
         // An answer is not held back until the one before it was acknowledged.
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(routes.clone());
+        let routes = TowerToHyperService::new(routes.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(address.ip()));
+            routes.call(request)
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)

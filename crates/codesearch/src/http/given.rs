@@ -35,6 +35,7 @@ fn known(path: &str) -> &'static [&'static str] {
         "/files" => &["q", "repo", "lang", "limit", "format"],
         "/repos" => &["q", "repo", "path", "format"],
         "/suggest" => &["word"],
+        "/stats" => &["since", "from", "to", "compare", "trim", "format"],
         _ => &[],
     }
 }

@@ -9,67 +9,67 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use engine::search::{Stats, Stopped};
+use engine::search::{Request, Stats, Stopped};
+use query::{Atom, Expr, Plan};
 
 use super::Server;
 use super::ask::Ended;
 use super::error::Failure;
+use crate::print::explained;
+use crate::statistics::{Book, Kind, Outcome, Refusal};
 
-/// Buckets of the histogram: the first ends at [`FIRST_US`], and each at twice what the one before it does.
-pub(crate) const BUCKETS: usize = 22;
-const FIRST_US: u64 = 50;
-
-/// How searches end.
-const OUTCOMES: [&str; 6] = ["complete", "limit", "timeout", "shard_error", "failed", "abandoned"];
+/// Buckets of a doubling that Prometheus is told: it keeps a series for each.
+const PER_DOUBLING: usize = 2;
 
 /// What was counted since the server was started.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// By [`OUTCOMES`].
-    outcomes: [AtomicU64; OUTCOMES.len()],
-    /// Requests that were turned away because too many searches ran.
-    refused: AtomicU64,
+    /// How long searches took, and how they ended.
+    pub(crate) book: Book,
+    /// What takes longer goes into the log of slow searches.
+    slow: Option<Duration>,
     running: AtomicU64,
-    /// Searches by how long they took; one more for what took longer than all buckets.
-    buckets: [AtomicU64; BUCKETS + 1],
-    micros: AtomicU64,
     shards_searched: AtomicU64,
     shards_pruned: AtomicU64,
     candidates: AtomicU64,
     rechecks: AtomicU64,
     bytes: AtomicU64,
     results: AtomicU64,
+    slow_searches: AtomicU64,
 }
+
+/// What the log says of a slow search: its query, and its plan with what was done if that is known.
+type Told = dyn Fn(Option<&Stats>) -> (String, String) + Send + Sync;
 
 /// A search that is counted, however it ends.
 pub(crate) struct Counted {
     metrics: Arc<Metrics>,
+    kind: Kind,
+    told: Box<Told>,
     begun: Instant,
     ended: bool,
 }
 
 impl Metrics {
-    /// Counts a search that begins.
-    pub(crate) fn begin(self: &Arc<Self>) -> Counted {
+    /// Keeps statistics in a book, and notes what takes longer than `slow`.
+    pub(crate) fn new(book: Book, slow: Option<Duration>) -> Self {
+        Self { book, slow, ..Self::default() }
+    }
+
+    /// Counts a search that begins. `told` is asked only if it was slow.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        kind: Kind,
+        told: impl Fn(Option<&Stats>) -> (String, String) + Send + Sync + 'static,
+    ) -> Counted {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Counted { metrics: Arc::clone(self), begun: Instant::now(), ended: false }
+        let metrics = Arc::clone(self);
+        Counted { metrics, kind, told: Box::new(told), begun: Instant::now(), ended: false }
     }
 
     /// Counts a request that was turned away.
-    pub(crate) fn refuse(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many searches took how long: for each bucket its upper end, and at last those beyond.
-    pub(crate) fn latencies(&self) -> Vec<(Option<Duration>, u64)> {
-        let counts = self.buckets.iter().map(|count| count.load(Ordering::Relaxed));
-        counts.enumerate().map(|(at, count)| (upper(at), count)).collect()
-    }
-
-    /// How many searches ended in each way.
-    pub(crate) fn outcomes(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
-        OUTCOMES.into_iter().zip(counts).collect()
+    pub(crate) fn refuse(&self, reason: Refusal) {
+        self.book.refuse(reason);
     }
 
     /// How many searches run.
@@ -78,22 +78,54 @@ impl Metrics {
     }
 }
 
+/// The kind of a search in lines, and what is told of it.
+pub(crate) fn of_request(
+    request: &Arc<Request>,
+    loose: bool,
+) -> (Kind, impl Fn(Option<&Stats>) -> (String, String) + Send + Sync + 'static) {
+    let program = request.program();
+    let kind = if program.terms.iter().any(|term| term.matcher.spans_lines()) {
+        Kind::Multiline
+    } else if !reads_texts(&program.expr) {
+        Kind::Names
+    } else if request.plan() == Plan::Scan {
+        Kind::Scan
+    } else {
+        Kind::Indexed
+    };
+    let request = Arc::clone(request);
+    let told = move |stats: Option<&Stats>| {
+        (request.program().tree.clone(), explained(&request, loose, stats))
+    };
+    (kind, told)
+}
+
+/// Whether a condition is about texts.
+fn reads_texts(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(_) => false,
+        Expr::Atom(atom) => matches!(atom, Atom::Content(_)),
+        Expr::Not(part) => reads_texts(part),
+        Expr::All(parts) | Expr::Any(parts) => parts.iter().any(reads_texts),
+    }
+}
+
 impl Counted {
     /// Counts how the search ended.
     pub(crate) fn end(&mut self, ended: &Ended) {
         let outcome = match ended {
-            Err(_) => "failed",
+            Err(_) => Outcome::Failed,
             Ok(stats) => {
                 self.count(stats);
                 match stats.stopped {
-                    None => "complete",
-                    Some(Stopped::Limit) => "limit",
-                    Some(Stopped::Timeout(_)) => "timeout",
-                    Some(Stopped::Shards(_)) => "shard_error",
+                    None => Outcome::Complete,
+                    Some(Stopped::Limit) => Outcome::Limit,
+                    Some(Stopped::Timeout(_)) => Outcome::Timeout,
+                    Some(Stopped::Shards(_)) => Outcome::ShardError,
                 }
             }
         };
-        self.note(outcome, self.begun.elapsed());
+        self.note(outcome, self.begun.elapsed(), ended.as_ref().ok());
     }
 
     /// Does not count the search: another one takes its place.
@@ -115,74 +147,91 @@ impl Counted {
         add(&metrics.results, stats.files);
     }
 
-    fn note(&mut self, outcome: &str, took: Duration) {
+    fn note(&mut self, outcome: Outcome, took: Duration, stats: Option<&Stats>) {
         self.ended = true;
         let metrics = &self.metrics;
         metrics.running.fetch_sub(1, Ordering::Relaxed);
-        if let Some(at) = OUTCOMES.iter().position(|known| *known == outcome) {
-            metrics.outcomes[at].fetch_add(1, Ordering::Relaxed);
+        metrics.book.search(self.kind, outcome, took);
+        if metrics.slow.is_some_and(|slow| took >= slow) {
+            metrics.slow_searches.fetch_add(1, Ordering::Relaxed);
+            metrics.book.slow(self.kind, outcome, took, || (self.told)(stats));
         }
-        let micros = took.as_micros() as u64;
-        let at = (0..BUCKETS).find(|at| micros <= FIRST_US << at).unwrap_or(BUCKETS);
-        metrics.buckets[at].fetch_add(1, Ordering::Relaxed);
-        metrics.micros.fetch_add(micros, Ordering::Relaxed);
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
         if !self.ended {
-            self.note("abandoned", self.begun.elapsed());
+            self.note(Outcome::Abandoned, self.begun.elapsed(), None);
         }
     }
-}
-
-/// Where a bucket ends; the last one does not.
-fn upper(at: usize) -> Option<Duration> {
-    (at < BUCKETS).then(|| Duration::from_micros(FIRST_US << at))
-}
-
-/// A quantile of what a histogram holds, within a bucket as if all of it were spread evenly over it.
-pub(crate) fn quantile(latencies: &[(Option<Duration>, u64)], q: f64) -> Option<Duration> {
-    let all: u64 = latencies.iter().map(|(_, count)| count).sum();
-    let mut wanted = q * all as f64;
-    let mut lower = Duration::ZERO;
-    for (upper, count) in latencies.iter().filter(|_| all > 0) {
-        let upper = upper.unwrap_or(lower * 2);
-        if *count > 0 && wanted <= *count as f64 {
-            return Some(lower + upper.saturating_sub(lower).mul_f64(wanted / *count as f64));
-        }
-        wanted -= *count as f64;
-        lower = upper;
-    }
-    None
 }
 
 /// `/metrics`.
 pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let metrics = &server.metrics;
+    let since_start = metrics.book.since_start();
     let mut text = String::new();
     let head = |text: &mut String, name: &str, kind: &str, help: &str| {
         // Writing to a text does not fail.
         let _ = writeln!(text, "# HELP codesearch_{name} {help}\n# TYPE codesearch_{name} {kind}");
     };
-    head(&mut text, "searches_total", "counter", "Searches that ended, by how they did.");
-    for (outcome, count) in metrics.outcomes() {
-        let _ = writeln!(text, "codesearch_searches_total{{outcome=\"{outcome}\"}} {count}");
-    }
+    let outcomes = since_start.outcomes();
+    let kinds = since_start.kinds();
+    let refused = since_start.refused();
+    let by = |text: &mut String, name: &str, label: &str, help: &str, counts: Vec<(&str, u64)>| {
+        head(text, name, "counter", help);
+        for (word, count) in counts {
+            let _ = writeln!(text, "codesearch_{name}{{{label}=\"{word}\"}} {count}");
+        }
+    };
+    // A word that was never counted is told all the same: a series that begins at 1 has no increase.
+    let counts = |of: &dyn Fn(&str) -> u64, words: Vec<&'static str>| -> Vec<(&str, u64)> {
+        words.into_iter().map(|word| (word, of(word))).collect()
+    };
+    by(
+        &mut text,
+        "searches_total",
+        "outcome",
+        "Searches that ended, by how they did.",
+        counts(
+            &|word| outcomes.get(word).map_or(0, crate::statistics::Histogram::total),
+            Outcome::ALL.iter().map(|outcome| outcome.word()).collect(),
+        ),
+    );
+    by(
+        &mut text,
+        "searches_by_kind_total",
+        "kind",
+        "Searches that ended, by what their plan was.",
+        counts(
+            &|word| kinds.get(word).map_or(0, crate::statistics::Histogram::total),
+            Kind::ALL.iter().map(|kind| kind.word()).collect(),
+        ),
+    );
+    by(
+        &mut text,
+        "refused_total",
+        "reason",
+        "Requests that were turned away, by the limit that they met.",
+        counts(
+            &|word| refused.get(word).copied().unwrap_or(0),
+            Refusal::ALL.iter().map(|reason| reason.word()).collect(),
+        ),
+    );
     let name = "search_duration_seconds";
     head(&mut text, name, "histogram", "How long searches took, until their last result.");
     let mut sum = 0;
-    for (upper, count) in metrics.latencies() {
-        sum += count;
+    for row in since_start.all().rows(PER_DOUBLING) {
+        sum += row.count;
         let upper =
-            upper.map_or_else(|| "+Inf".to_owned(), |upper| upper.as_secs_f64().to_string());
+            row.upto().map_or_else(|| "+Inf".to_owned(), |upper| upper.as_secs_f64().to_string());
         let _ = writeln!(text, "codesearch_{name}_bucket{{le=\"{upper}\"}} {sum}");
     }
-    let seconds = metrics.micros.load(Ordering::Relaxed) as f64 / 1e6;
+    let seconds = since_start.all().micros() as f64 / 1e6;
     let _ = writeln!(text, "codesearch_{name}_sum {seconds}\ncodesearch_{name}_count {sum}");
     for (name, counter, help) in [
-        ("refused_total", &metrics.refused, "Requests turned away because too many searches ran."),
+        ("slow_searches_total", &metrics.slow_searches, "Searches that took longer than --slow."),
         ("shards_searched_total", &metrics.shards_searched, "Shards that searches asked."),
         ("shards_pruned_total", &metrics.shards_pruned, "Shards that were ruled out unasked."),
         ("candidates_total", &metrics.candidates, "Chunks that the trigram indexes named."),
@@ -234,28 +283,40 @@ mod tests {
 
     #[test]
     fn searches_are_counted_by_how_long_they_took() {
-        let metrics = Arc::new(Metrics::default());
-        for (micros, outcome) in
-            [(10, "complete"), (60, "limit"), (60, "limit"), (u64::MAX >> 1, "failed")]
-        {
-            metrics.begin().note(outcome, Duration::from_micros(micros));
+        let metrics = Arc::new(Metrics::new(Book::new(true), Some(Duration::from_secs(1))));
+        let begin = || metrics.begin(Kind::Indexed, |_| (String::new(), String::new()));
+        for (micros, outcome) in [
+            (10, Outcome::Complete),
+            (60, Outcome::Limit),
+            (60, Outcome::Limit),
+            (u64::MAX >> 1, Outcome::Failed),
+        ] {
+            begin().note(outcome, Duration::from_micros(micros), None);
         }
-        drop(metrics.begin());
-        let counts: Vec<u64> = metrics.latencies().iter().map(|(_, count)| *count).collect();
-        assert_eq!((counts[0], counts[1], counts[BUCKETS]), (2, 2, 1));
-        assert_eq!(metrics.outcomes()[1], ("limit", 2));
-        assert_eq!(metrics.outcomes()[5], ("abandoned", 1));
+        drop(begin());
+        begin().replaced();
+        let since_start = metrics.book.since_start();
+        let outcome = |word: &str| since_start.outcomes()[word].total();
+        assert_eq!((outcome("limit"), outcome("failed"), outcome("abandoned")), (2, 1, 1));
+        assert_eq!(since_start.all().total(), 5);
+        assert_eq!(metrics.slow_searches.load(Ordering::Relaxed), 1);
         assert_eq!(metrics.running(), 0);
     }
 
     #[test]
-    fn quantiles_lie_in_their_buckets() {
-        let ms = Duration::from_millis;
-        let latencies = [(Some(ms(1)), 50), (Some(ms(2)), 0), (Some(ms(4)), 50), (None, 0)];
-        assert_eq!(quantile(&latencies, 0.25), Some(Duration::from_micros(500)));
-        assert_eq!(quantile(&latencies, 0.5), Some(ms(1)));
-        assert_eq!(quantile(&latencies, 0.75), Some(ms(3)));
-        assert_eq!(quantile(&latencies, 1.0), Some(ms(4)));
-        assert_eq!(quantile(&[(None, 0)], 0.5), None);
+    fn kinds_are_told_by_the_plan() {
+        for (query, kind) in [
+            ("foo", Kind::Indexed),
+            ("foo file:a", Kind::Indexed),
+            (".", Kind::Scan),
+            ("-foo", Kind::Scan),
+            (r"foo\n\s*bar", Kind::Multiline),
+            ("file:foo", Kind::Names),
+            ("repo:foo lang:go", Kind::Names),
+        ] {
+            let parsed = query::Query::parse(query, query::Case::Smart).unwrap();
+            let request = Arc::new(Request::new(&parsed).unwrap());
+            assert_eq!(of_request(&request, true).0, kind, "{query}");
+        }
     }
 }

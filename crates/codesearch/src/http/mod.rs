@@ -9,6 +9,7 @@ mod error;
 mod gather;
 mod given;
 mod hosts;
+mod limits;
 mod link;
 mod livegrep;
 mod metrics;
@@ -38,7 +39,11 @@ use tower_http::compression::CompressionLayer;
 pub(crate) use connections::serve;
 use error::Failure;
 pub(crate) use hosts::Hosts;
+pub(crate) use limits::{Bounds, Limits, read_tokens};
 use metrics::Metrics;
+pub(crate) use results::grouped;
+
+use crate::statistics::{Book, Refusal};
 
 /// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
 /// them would keep all others waiting, and those who only ask whether the server lives.
@@ -47,52 +52,99 @@ const SEARCHES_PER_CORE: usize = 4;
 /// How long a search waits for its turn before its client is told to come back later.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
+/// What a server is told by its operator.
+pub(crate) struct Settings {
+    /// What takes longer goes into the log of slow searches.
+    pub(crate) slow: Option<Duration>,
+    /// Statistics are kept in the database.
+    pub(crate) statistics: bool,
+    /// Searches that run at once, for all clients together.
+    pub(crate) at_once: usize,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            slow: None,
+            statistics: false,
+            at_once: SEARCHES_PER_CORE * cores,
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// What all handlers share.
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     searcher: Arc<Searcher>,
     turns: Arc<Semaphore>,
     metrics: Arc<Metrics>,
+    limits: Arc<Limits>,
 }
 
 impl Server {
+    pub(crate) fn new(searcher: Arc<Searcher>, settings: Settings) -> Self {
+        Self {
+            searcher,
+            turns: Arc::new(Semaphore::new(settings.at_once)),
+            metrics: Arc::new(Metrics::new(Book::new(settings.statistics), settings.slow)),
+            limits: Arc::new(settings.limits),
+        }
+    }
+
+    /// Its statistics.
+    pub(crate) fn book(&self) -> &Book {
+        &self.metrics.book
+    }
+
     /// Waits for a turn to search.
     async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned();
         match tokio::time::timeout(MAX_WAIT, turn).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => {
-                self.metrics.refuse();
+                self.metrics.refuse(Refusal::Busy);
                 Err(Failure::busy())
             }
         }
     }
 }
 
-/// Every address there is, for those who ask by one of these names.
+/// Every address there is, without limits or statistics in the database, for those who ask by one of these
+/// names.
 pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let turns = Arc::new(Semaphore::new(SEARCHES_PER_CORE * cores));
-    let server = Server { searcher, turns, metrics: Arc::default() };
-    Router::new()
-        .route("/", get(page::home))
+    routes_of(Server::new(searcher, Settings::default()), hosts)
+}
+
+/// Every address there is, for those who ask by one of these names.
+pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
+    let searches = Router::new()
         .route("/search", get(search::search))
         .route("/search/stream", get(stream::stream))
         .route("/search/lines", get(browse::lines))
-        .route("/explain", get(search::explain))
-        .route("/suggest", get(suggest::suggest))
-        .route("/file", get(browse::file))
-        .route("/raw", get(browse::raw))
         .route("/files", get(browse::files))
-        .route("/repos", get(browse::repos))
-        .route("/stats", get(status::stats))
-        .route("/metrics", get(metrics::metrics))
         .route("/api/search", post(zoekt::search).fallback(zoekt::only_post))
         .route("/api/list", post(zoekt::list).fallback(zoekt::only_post))
         .route("/api/v1/search", get(livegrep::search).post(livegrep::search))
         .route("/api/v1/search/", get(livegrep::search).post(livegrep::search))
         // There is one index, however a client calls it.
         .route("/api/v1/search/{backend}", get(livegrep::search).post(livegrep::search))
+        .route_layer(from_fn_with_state(server.clone(), limits::searches));
+    let reads = Router::new()
+        .route("/explain", get(search::explain))
+        .route("/suggest", get(suggest::suggest))
+        .route("/file", get(browse::file))
+        .route("/raw", get(browse::raw))
+        .route("/repos", get(browse::repos))
+        .route_layer(from_fn_with_state(server.clone(), limits::reads));
+    Router::new()
+        .route("/", get(page::home))
+        .merge(searches)
+        .merge(reads)
+        .route("/stats", get(status::stats))
+        .route("/metrics", get(metrics::metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/syntax", get(syntax))

@@ -21,7 +21,7 @@ use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
 use super::view::{self, FileView};
 use super::{Server, link, page};
-use crate::print::{Explain, Printer};
+use crate::print::explained;
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -301,7 +301,7 @@ impl Search {
         let views = views(marked.collect(), asked.q.clone()).await;
         let explanation = asked
             .explains()
-            .then(|| explained(&request, server.searcher.store().is_loose(), &stats));
+            .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
@@ -348,13 +348,6 @@ async fn views(files: Vec<(FileMatch, usize)>, q: String) -> Vec<FileView> {
         files.iter().map(|(file, matches)| view::file(file, *matches, &q)).collect()
     });
     work.await.unwrap_or_default()
-}
-
-fn explained(request: &Arc<Request>, loose: bool, stats: &Stats) -> String {
-    let mut text = Vec::new();
-    // Writing to memory does not fail.
-    let _ = Explain::new(Arc::clone(request), loose).end(&mut text, stats);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Where the page after this one begins, when `shown` of the `files` of a window have been shown.

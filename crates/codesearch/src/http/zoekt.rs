@@ -89,7 +89,7 @@ pub(crate) async fn only_post() -> Response {
 }
 
 /// An error as Zoekt sends it.
-fn refused(failure: &Failure) -> Response {
+pub(crate) fn refused(failure: &Failure) -> Response {
     (failure.status, Json(json!({ "Error": failure.body.message }))).into_response()
 }
 

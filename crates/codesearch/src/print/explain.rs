@@ -29,8 +29,15 @@ impl Printer for Explain {
     }
 
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+        self.planned(out)?;
+        done(out, stats)
+    }
+}
+
+impl Explain {
+    /// How the query was understood and planned.
+    fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
         let program = self.request.program();
-        let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
         writeln!(out, "query       {}", program.tree)?;
         writeln!(out, "plan        {}", self.request.plan())?;
         if self.request.plan() == Plan::Scan {
@@ -54,43 +61,61 @@ impl Printer for Explain {
                 "            (odd: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
             )?;
         }
-        writeln!(
-            out,
-            "shards      {}, {} ruled out by the names of their repositories or by summaries, {} searched",
-            stats.shards, stats.shards_pruned, stats.shards_searched
-        )?;
-        writeln!(out, "candidates  {} chunks named by the index", stats.candidates)?;
-        writeln!(
-            out,
-            "rechecks    {} texts of {:.1} KB in all, {} files considered",
-            stats.rechecks,
-            stats.bytes as f64 / 1e3,
-            stats.files_considered
-        )?;
-        writeln!(out, "found       {} results, {} matching lines", stats.files, stats.matches)?;
-        writeln!(
-            out,
-            "left out    {} (files that might match and are not in the index)",
-            skipped(stats)
-        )?;
-        let phases = stats.phases;
-        writeln!(
-            out,
-            "time        {:.1} ms; over all shards: index {:.1}, files {:.1}, texts {:.1}, matching {:.1}",
-            ms(stats.duration),
-            ms(phases.lookup),
-            ms(phases.files),
-            ms(phases.load),
-            ms(phases.verify)
-        )?;
-        let why = match &stats.stopped {
-            None => "all was searched".to_owned(),
-            Some(Stopped::Limit) => format!("the limit of {} results was reached", stats.files),
-            Some(Stopped::Timeout(timeout)) => format!("the time was up, {timeout:?}"),
-            Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
-        };
-        writeln!(out, "ended       {why}")
+        Ok(())
     }
+}
+
+/// What was done.
+fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
+    writeln!(
+        out,
+        "shards      {}, {} ruled out by the names of their repositories or by summaries, {} searched",
+        stats.shards, stats.shards_pruned, stats.shards_searched
+    )?;
+    writeln!(out, "candidates  {} chunks named by the index", stats.candidates)?;
+    writeln!(
+        out,
+        "rechecks    {} texts of {:.1} KB in all, {} files considered",
+        stats.rechecks,
+        stats.bytes as f64 / 1e3,
+        stats.files_considered
+    )?;
+    writeln!(out, "found       {} results, {} matching lines", stats.files, stats.matches)?;
+    writeln!(
+        out,
+        "left out    {} (files that might match and are not in the index)",
+        skipped(stats)
+    )?;
+    let phases = stats.phases;
+    writeln!(
+        out,
+        "time        {:.1} ms; over all shards: index {:.1}, files {:.1}, texts {:.1}, matching {:.1}",
+        ms(stats.duration),
+        ms(phases.lookup),
+        ms(phases.files),
+        ms(phases.load),
+        ms(phases.verify)
+    )?;
+    let why = match &stats.stopped {
+        None => "all was searched".to_owned(),
+        Some(Stopped::Limit) => format!("the limit of {} results was reached", stats.files),
+        Some(Stopped::Timeout(timeout)) => format!("the time was up, {timeout:?}"),
+        Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
+    };
+    writeln!(out, "ended       {why}")
+}
+
+/// All of it as text, for a search that may have ended before it could count what it did.
+pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stats>) -> String {
+    let explain = Explain::new(Arc::clone(request), loose);
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = explain.planned(&mut text).and_then(|()| match stats {
+        Some(stats) => done(&mut text, stats),
+        None => writeln!(text, "ended       before all of it was done"),
+    });
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// What of a term's literals is looked up, where that is not all of them.

@@ -11,7 +11,7 @@ use std::path::Path;
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
-pub(crate) use explain::{Explain, explanation};
+pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
 pub(crate) use text::Text;
 

@@ -83,6 +83,10 @@ fn answers_are_what_the_document_says() {
         ("/suggest?word=ca", 200),
         ("/suggest", 200),
         ("/stats", 200),
+        ("/stats?since=7d&compare=before&trim=1,2", 200),
+        ("/stats?from=2026-01-30&to=2026-01-31T12:00Z", 200),
+        ("/stats?since=yesterday", 400),
+        ("/stats?trim=50,50", 400),
     ] {
         let (status, answer) = server.json(path);
         assert_eq!(status, expected, "{path}: {answer}");

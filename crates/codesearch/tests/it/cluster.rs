@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use crate::harness::{Fixture, Ran, clean_command, eventually, is_root};
 
 /// A private server of its own.
-struct Home {
+pub(crate) struct Home {
     folder: TempDir,
 }
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // The user whom root has Postgres run as must be able to pass.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -25,11 +25,11 @@ impl Home {
         Self { folder }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = clean_command();
         command.arg("--home").arg(self.path()).args(args).current_dir(self.folder.path());
         command
@@ -39,7 +39,7 @@ impl Home {
         Ran::of(self.command(args).output().unwrap())
     }
 
-    fn ingest(&self) {
+    pub(crate) fn ingest(&self) {
         self.run(&["ingest", "--shards", "2", "r"]).code(0);
     }
 

@@ -291,6 +291,31 @@ impl Server {
         (answer.status().as_u16(), kind, body)
     }
 
+    /// Asks with some headers; gives status, headers and body.
+    pub(crate) fn ask(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, ureq::http::HeaderMap, String) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut request = agent.get(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut answer = request.call().unwrap();
+        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
+        (answer.status().as_u16(), answer.headers().clone(), body)
+    }
+
+    /// Tells it to stop, and waits until it has.
+    #[track_caller]
+    pub(crate) fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+
     pub(crate) fn json(&self, path: &str) -> (u16, serde_json::Value) {
         let (status, kind, body) = self.get(path, "application/json");
         assert_eq!(kind, "application/json", "{body}");

@@ -130,16 +130,20 @@ impl Resident {
         if old_files.is_some() && old_grams.is_some() {
             return Ok(());
         }
-        let mut lease = store.lease().await?;
         let grams = match old_grams {
             Some(kept) => kept.grams.clone(),
-            None => lease.grams(shard).await?.map(Arc::new),
+            None => {
+                let mut lease = store.lease().await?;
+                let grams = lease.grams(shard).await?.map(Arc::new);
+                // Given back before another one is taken: there may be no more than one.
+                lease.done();
+                grams
+            }
         };
         let files = match old_files {
             Some(kept) => Arc::clone(&kept.files),
             None => read_files(store, catalog.epoch, shard).await?,
         };
-        lease.done();
         let new = Kept {
             since: shard.since,
             changed: shard.changed,

@@ -6,10 +6,11 @@
 
 mod loading;
 mod names;
+mod operator;
 mod regex;
 mod report;
 mod serving;
-mod summary;
+pub(crate) mod summary;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,7 +28,7 @@ use crate::database::Database;
 use report::{Report, Section};
 
 /// The experiments, by the names that `--only` takes.
-const EXPERIMENTS: [&str; 3] = ["regex", "loading", "names"];
+const EXPERIMENTS: [&str; 4] = ["regex", "loading", "names", "operator"];
 
 /// What all experiments share.
 pub(crate) struct Bench<'a> {
@@ -144,6 +145,7 @@ async fn experiment(bench: &Bench<'_>, name: &str) -> Result<Section> {
         "regex" => regex::run(bench).await,
         "loading" => loading::run(bench).await,
         "names" => names::run(bench).await,
+        "operator" => operator::run(bench).await,
         other => unreachable!("{other} is not among the names"),
     }
 }

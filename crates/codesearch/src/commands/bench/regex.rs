@@ -12,7 +12,7 @@ use super::summary::{quantile, share_under, trimmed_mean};
 use super::{Bench, bound};
 
 /// The patterns of the experiment, and the files that matched there (none where that was not known).
-const PATTERNS: [(&str, Option<u64>); 9] = [
+pub(crate) const PATTERNS: [(&str, Option<u64>); 9] = [
     ("var", None),
     ("error", Some(1_479_452)),
     ("123456789", Some(59_841)),

@@ -1,0 +1,292 @@
+//! Durations on a logarithmic scale: a fixed number of buckets, eight for each doubling, so that what is
+//! told of them is right within a tenth.
+
+use std::time::Duration;
+
+/// Where the first bucket ends, in microseconds: a doubling ends at each of 0.5, 1, 2, 4, ... ms.
+const FIRST_US: f64 = 31.25;
+
+/// Buckets for each doubling.
+pub(crate) const PER_DOUBLING: usize = 8;
+
+/// Doublings; the last one ends after nearly nine minutes.
+const DOUBLINGS: usize = 24;
+
+/// The first bucket, those of the doublings, and one for all beyond.
+pub(crate) const BUCKETS: usize = 1 + PER_DOUBLING * DOUBLINGS + 1;
+
+/// How many searches took how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    counts: Vec<u64>,
+    micros: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: vec![0; BUCKETS], micros: 0 }
+    }
+}
+
+impl Histogram {
+    /// What was kept of one. Buckets that are not known here are beyond all.
+    pub(crate) fn of(counts: &[i64], micros: i64) -> Self {
+        let mut histogram = Self { micros: micros.max(0) as u64, ..Self::default() };
+        for (at, count) in counts.iter().enumerate() {
+            histogram.counts[at.min(BUCKETS - 1)] += (*count).max(0) as u64;
+        }
+        histogram
+    }
+
+    /// Counts one.
+    pub(crate) fn add(&mut self, took: Duration) {
+        self.counts[bucket(took)] += 1;
+        self.micros = self.micros.saturating_add(took.as_micros() as u64);
+    }
+
+    /// Adds another one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.micros = self.micros.saturating_add(other.micros);
+    }
+
+    /// Its buckets.
+    pub(crate) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The sum of all durations, in microseconds.
+    pub(crate) fn micros(&self) -> u64 {
+        self.micros
+    }
+
+    /// How many there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The duration below which a part of them lies, within a bucket as if all of it were spread evenly
+    /// over it. What is beyond the last bucket is said to be at its beginning.
+    pub(crate) fn quantile(&self, part: f64) -> Option<Duration> {
+        let mut wanted = part * self.total() as f64;
+        let mut last = None;
+        for (at, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let count = *count as f64;
+            if wanted <= count {
+                return Some(micros(within(at, wanted / count)));
+            }
+            wanted -= count;
+            last = Some(micros(within(at, 1.0)));
+        }
+        last
+    }
+
+    /// The mean of all.
+    pub(crate) fn mean(&self) -> Option<Duration> {
+        let total = self.total();
+        (total > 0).then(|| micros(self.micros as f64 / total as f64))
+    }
+
+    /// The mean without a part of the lowest and a part of the highest.
+    pub(crate) fn trimmed_mean(&self, trim: Trim) -> Option<Duration> {
+        let total = self.total() as f64;
+        let (from, upto) = (total * trim.low / 100.0, total * (1.0 - trim.high / 100.0));
+        let (mut sum, mut kept, mut before) = (0.0, 0.0, 0.0);
+        for (at, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let count = *count as f64;
+            let (low, high) = (from.max(before), upto.min(before + count));
+            if high > low {
+                sum += (high - low) * within(at, (f64::midpoint(low, high) - before) / count);
+                kept += high - low;
+            }
+            before += count;
+        }
+        (kept > 0.0).then(|| micros(sum / kept))
+    }
+
+    /// Its buckets with so many for each doubling, from the first that is not empty to the last: where
+    /// each begins and ends, and how many are in it. The last bucket of all has no end.
+    pub(crate) fn rows(&self, per_doubling: usize) -> Vec<Row> {
+        let width = PER_DOUBLING / per_doubling;
+        let mut rows = vec![Row { from: 0, upto: Some(0), count: self.counts[0] }];
+        for at in (1..BUCKETS - 1).step_by(width) {
+            let count = self.counts[at..at + width].iter().sum();
+            rows.push(Row { from: at - 1, upto: Some(at + width - 1), count });
+        }
+        rows.push(Row { from: BUCKETS - 2, upto: None, count: self.counts[BUCKETS - 1] });
+        rows
+    }
+}
+
+/// Some neighbouring buckets, seen as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    from: usize,
+    upto: Option<usize>,
+    /// How many searches are in it.
+    pub(crate) count: u64,
+}
+
+impl Row {
+    /// Where it begins.
+    pub(crate) fn from(&self) -> Duration {
+        if self.upto == Some(0) { Duration::ZERO } else { micros(upper(self.from)) }
+    }
+
+    /// Where it ends, unless it does not.
+    pub(crate) fn upto(&self) -> Option<Duration> {
+        self.upto.map(|at| micros(upper(at)))
+    }
+}
+
+/// The percentages of the lowest and of the highest durations that a trimmed mean leaves out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Trim {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl Default for Trim {
+    fn default() -> Self {
+        Self { low: 5.0, high: 5.0 }
+    }
+}
+
+impl std::str::FromStr for Trim {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "\"{text}\" is not a pair of percentages that leave something over; use 5,5 or 0,1"
+            )
+        };
+        let (low, high) = text.split_once(',').ok_or_else(wrong)?;
+        let percent = |text: &str| text.trim().parse::<f64>().ok().filter(|part| *part >= 0.0);
+        match (percent(low), percent(high)) {
+            (Some(low), Some(high)) if low + high < 100.0 => Ok(Self { low, high }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl std::fmt::Display for Trim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{},{}", self.low, self.high)
+    }
+}
+
+/// Where a bucket ends, in microseconds.
+fn upper(at: usize) -> f64 {
+    FIRST_US * (at as f64 / PER_DOUBLING as f64).exp2()
+}
+
+/// A place in a bucket, in microseconds.
+fn within(at: usize, part: f64) -> f64 {
+    let lower = if at == 0 { 0.0 } else { upper(at - 1) };
+    let upper = if at == BUCKETS - 1 { lower } else { upper(at) };
+    lower + (upper - lower) * part
+}
+
+fn bucket(took: Duration) -> usize {
+    let micros = took.as_secs_f64() * 1e6;
+    if micros <= FIRST_US {
+        return 0;
+    }
+    let doublings = (micros / FIRST_US).log2();
+    ((doublings * PER_DOUBLING as f64).ceil() as usize).min(BUCKETS - 1)
+}
+
+fn micros(micros: f64) -> Duration {
+    Duration::from_secs_f64(micros / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::bench::summary;
+
+    /// Compares what a histogram says of some durations, in milliseconds, with what they say themselves.
+    #[track_caller]
+    fn check(durations: &[f64]) {
+        let mut histogram = Histogram::default();
+        for ms in durations {
+            histogram.add(Duration::from_secs_f64(ms / 1e3));
+        }
+        let ms = |duration: Option<Duration>| duration.unwrap().as_secs_f64() * 1e3;
+        let near = |what: &str, said: f64, exact: f64| {
+            let off = said / exact - 1.0;
+            assert!(off.abs() < 0.1, "{what}: {said} for {exact}, {:.1} % off", off * 100.0);
+        };
+        assert_eq!(histogram.total(), durations.len() as u64);
+        for part in [0.5, 0.9, 0.99, 0.999] {
+            // The rank that the histogram counts to: between neighbours there may be anything.
+            let mut sorted = durations.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let rank = (part * sorted.len() as f64).ceil() as usize;
+            near(&format!("{part}"), ms(histogram.quantile(part)), sorted[rank.max(1) - 1]);
+        }
+        near("mean", ms(histogram.mean()), summary::trimmed_mean(durations, 0.0));
+        for part in [0.05, 0.2] {
+            let trim = Trim { low: part * 100.0, high: part * 100.0 };
+            let exact = summary::trimmed_mean(durations, part);
+            near(&format!("trimmed {part}"), ms(histogram.trimmed_mean(trim)), exact);
+        }
+        // What was kept is what was counted.
+        let kept: Vec<i64> = histogram.counts().iter().map(|count| *count as i64).collect();
+        assert_eq!(Histogram::of(&kept, histogram.micros() as i64), histogram);
+        for per_doubling in [1, 2, 4, 8] {
+            let rows = histogram.rows(per_doubling);
+            assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), histogram.total());
+            assert!(rows.windows(2).all(|two| two[0].upto() == Some(two[1].from())));
+        }
+    }
+
+    #[test]
+    fn what_it_says_is_right_within_a_tenth() {
+        let rng = &mut fastrand::Rng::with_seed(7);
+        check(&[1.0]);
+        check(&[0.04, 400_000.0]);
+        check(&(1..=1000).map(f64::from).collect::<Vec<_>>());
+        // Many fast ones, some slow ones, and few that take for ever.
+        check(&(0..10_000).map(|_| (rng.f64() * 12.0 - 3.0).exp2()).collect::<Vec<_>>());
+        check(&(0..5000).map(|n| if n % 50 == 0 { 9000.0 } else { 0.9 }).collect::<Vec<_>>());
+        check(&[vec![50.0; 500], vec![150.0; 500]].concat());
+    }
+
+    #[test]
+    fn the_ends_are_open() {
+        let mut histogram = Histogram::default();
+        assert_eq!((histogram.quantile(0.5), histogram.mean()), (None, None));
+        assert_eq!(histogram.trimmed_mean(Trim::default()), None);
+        histogram.add(Duration::ZERO);
+        histogram.add(Duration::from_hours(24));
+        assert_eq!((histogram.counts()[0], histogram.counts()[BUCKETS - 1]), (1, 1));
+        assert_eq!(histogram.quantile(1.0), Some(Duration::from_secs_f64(524.288)));
+        assert_eq!(histogram.mean(), Some(Duration::from_hours(12)));
+        // Of a later version with more buckets.
+        assert_eq!(Histogram::of(&[1; BUCKETS + 3], 5).total(), BUCKETS as u64 + 3);
+    }
+
+    #[test]
+    fn a_doubling_ends_at_a_millisecond() {
+        let mut histogram = Histogram::default();
+        histogram.add(Duration::from_millis(1));
+        histogram.add(Duration::from_micros(1001));
+        let row = |ms: u64| {
+            let upto = Some(Duration::from_millis(ms));
+            histogram.rows(1).into_iter().find(|row| row.upto() == upto).unwrap().count
+        };
+        assert_eq!((row(1), row(2), row(4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn percentages_leave_something_over() {
+        assert_eq!("5, 1.5".parse(), Ok(Trim { low: 5.0, high: 1.5 }));
+        for wrong in ["", "5", "50,50", "-1,5", "a,b", "1,2,3", "NaN,5"] {
+            assert!(wrong.parse::<Trim>().is_err(), "{wrong}");
+        }
+    }
+}

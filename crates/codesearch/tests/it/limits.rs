@@ -1,0 +1,216 @@
+//! Limits: who asks for more than he may is told when to come back, and others are not kept waiting.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::cluster::Home;
+use crate::harness::{Fixture, Server, eventually};
+
+const TOKEN: &str = "0123456789abcdef0123";
+const OTHER: &str = "fedcba98765432100123";
+
+fn indexed() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "fn needle() {}\n");
+    fixture.write("one/large.txt", "hay hay hay hay hay hay hay hay\n".repeat(30_000));
+    fixture.ingest();
+    fixture
+}
+
+/// Asks until it is turned away, which it must be soon, and gives what is said: a budget fills while a slow
+/// machine answers.
+#[track_caller]
+fn turned_away(
+    server: &Server,
+    path: &str,
+    headers: &[(&str, &str)],
+    status: u16,
+) -> (u64, String) {
+    for _ in 0..200 {
+        let (got, answer, body) = server.ask(path, headers);
+        if got == status {
+            let wait = answer.get("retry-after").map_or("0", |value| value.to_str().unwrap());
+            return (wait.parse().unwrap(), body);
+        }
+        assert_eq!(got, 200, "{body}");
+    }
+    panic!("{path} was never turned away");
+}
+
+#[track_caller]
+fn counted(server: &Server, reason: &str) {
+    let (_, _, text) = server.get("/metrics", "*/*");
+    let line = format!("codesearch_refused_total{{reason=\"{reason}\"}} ");
+    let count = text.lines().find_map(|one| one.strip_prefix(&line)).unwrap();
+    assert!(count.parse::<u64>().unwrap() > 0, "{text}");
+}
+
+#[test]
+fn searches_a_minute_of_an_address() {
+    let fixture = indexed();
+    let server = fixture.serve_with(&["--client-per-minute", "1"]);
+    let (wait, body) = turned_away(&server, "/search?q=needle", &[], 429);
+    assert!((1..=60).contains(&wait), "{wait}");
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["error"]["code"], "too_many_requests");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("as you may; try again in"), "{message}");
+    counted(&server, "client_per_minute");
+
+    // Each address says it in its own way; what is no search is answered.
+    let (_, page) = turned_away(&server, "/search?q=needle", &[("accept", "text/html")], 429);
+    assert!(page.contains("<!DOCTYPE html>") && page.contains("as you may"), "{page}");
+    turned_away(&server, "/api/v1/search?q=needle", &[], 429);
+    turned_away(&server, "/search/stream?q=needle", &[], 429);
+    turned_away(&server, "/files?q=a", &[], 429);
+    for path in ["/healthz", "/stats", "/repos", "/file?repo=one&path=a.rs", "/"] {
+        assert_eq!(server.ask(path, &[]).0, 200, "{path}");
+    }
+    // Without being told to trust it, what a client says of its address is nothing.
+    turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.1")], 429);
+    server.stop();
+    let ran = fixture.run(&["stats"]).code(0);
+    assert!(ran.out.contains("client per minute"), "{}", ran.out);
+}
+
+#[test]
+fn clients_of_a_proxy_have_budgets_of_their_own() {
+    let fixture = indexed();
+    let server = fixture.serve_with(&["--client-per-minute", "1", "--trust-forwarded"]);
+    let from = |address: &'static str| [("x-forwarded-for", address)];
+    turned_away(&server, "/search?q=needle", &from("192.0.2.1"), 429);
+    assert_eq!(server.ask("/search?q=needle", &from("192.0.2.2")).0, 200);
+    // What the client itself says of those before it does not count.
+    turned_away(&server, "/search?q=needle", &from("192.0.2.3, 192.0.2.1"), 429);
+    assert_eq!(server.ask("/search?q=needle", &from("2001:db8::1")).0, 200);
+    turned_away(&server, "/search?q=needle", &from("2001:db8::ffff:2"), 429);
+    assert_eq!(server.ask("/search?q=needle", &from("2001:db8:0:1::1")).0, 200);
+}
+
+#[test]
+fn all_clients_together() {
+    let fixture = indexed();
+    let server = fixture.serve_with(&["--server-per-minute", "2", "--trust-forwarded"]);
+    turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.1")], 429);
+    let (_, body) =
+        turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.2")], 429);
+    assert!(body.contains("this server has made"), "{body}");
+    counted(&server, "server_per_minute");
+}
+
+#[test]
+fn bytes_a_minute() {
+    let fixture = indexed();
+    let server = fixture.serve_with(&["--client-mib-per-minute", "1"]);
+    // An answer is never broken off; what it was too large is paid for afterwards.
+    let (status, _, body) = server.ask("/raw?repo=one&path=large.txt", &[]);
+    assert_eq!((status, body.len()), (200, 960_000));
+    let (wait, _) = turned_away(&server, "/raw?repo=one&path=large.txt", &[], 429);
+    assert!(wait >= 1);
+    turned_away(&server, "/search?q=hay&limit=0", &[], 429);
+    counted(&server, "client_bytes");
+    assert_eq!(server.ask("/healthz", &[]).0, 200);
+    server.stop();
+
+    let server = fixture.serve_with(&["--server-mib-per-minute", "1"]);
+    turned_away(&server, "/raw?repo=one&path=large.txt", &[], 429);
+    counted(&server, "server_bytes");
+}
+
+#[test]
+fn searches_at_once() {
+    let fixture = indexed();
+    // Whoever needs texts waits for this to end.
+    let held = fixture.hold("lock table chunks, files in access exclusive mode");
+    let server = fixture.serve_with(&["--client-at-once", "1", "--cache", "0"]);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
+        eventually("the first one runs", || {
+            server.get("/metrics", "*/*").2.contains("codesearch_searches_running 1\n")
+        });
+        let (status, headers, body) = server.ask("/search?q=needle", &[]);
+        assert_eq!(status, 429, "{body}");
+        assert_eq!(headers["retry-after"], "1");
+        assert!(body.contains("as many searches running"), "{body}");
+        drop(held);
+        assert_eq!(first.join().unwrap().0, 200);
+    });
+    counted(&server, "client_at_once");
+    eventually("its place is free again", || server.ask("/search?q=needle", &[]).0 == 200);
+}
+
+#[test]
+fn tokens_have_limits_of_their_own() {
+    let fixture = indexed();
+    let lines = format!("# ours\nci {TOKEN} per-minute=1\nmirror {OTHER} per-minute=none\n");
+    fixture.write("tokens", lines);
+    let server = fixture.serve_with(&["--client-per-minute", "1", "--tokens", "tokens"]);
+    let ask = |value: &str| server.ask("/search?q=needle", &[("authorization", value)]);
+    let (status, headers, body) = ask("Bearer 0123456789abcdef9999");
+    assert_eq!(status, 401, "{body}");
+    assert!(headers["www-authenticate"].to_str().unwrap().starts_with("Bearer"));
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["error"]["code"], json!("unknown_token"));
+    counted(&server, "token");
+
+    let ci = format!("Bearer {TOKEN}");
+    turned_away(&server, "/search?q=needle", &[("authorization", &ci)], 429);
+    // Neither the address nor another token has lost anything by that.
+    assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
+    for _ in 0..5 {
+        assert_eq!(ask(&format!("bearer {OTHER}")).0, 200);
+    }
+    // What a proxy may send for itself is not a token.
+    turned_away(&server, "/search?q=needle", &[("authorization", "Basic dXNlcjpwYXNz")], 429);
+}
+
+#[test]
+fn a_file_of_tokens_that_cannot_be_used() {
+    let fixture = Fixture::new();
+    fixture.write("short", "ci secret\n");
+    fixture.write("typo", format!("ci {TOKEN} perminute=3\n"));
+    for (file, part) in [
+        ("nowhere", "cannot read the tokens in nowhere"),
+        ("short", "line 1: the token of ci is shorter than 16 characters"),
+        ("typo", "line 1: \"perminute=3\" is not a limit; use at-once=N"),
+    ] {
+        let ran = fixture.run(&["serve", "--listen", "127.0.0.1:0", "--tokens", file]).code(2);
+        assert!(ran.err.contains(part), "{file}: {}", ran.err);
+        assert!(!ran.err.contains(TOKEN), "tokens are not told: {}", ran.err);
+    }
+    let ran = fixture.run(&["serve", "--client-per-minute", "0"]).code(2);
+    assert!(ran.err.contains("--client-per-minute"), "{}", ran.err);
+}
+
+#[test]
+fn connections_leave_room_for_others() {
+    let home = Home::new();
+    home.ingest();
+    std::fs::write(home.path().join("data/local.conf"), "max_connections = 20\n").unwrap();
+    let mut child = home
+        .command(&["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let out = child.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
+    let address = line.trim().trim_start_matches("serving on http://").trim_end_matches('/');
+    let mut log = child.stderr.take().unwrap();
+    let server = Server { address: address.parse().unwrap(), child };
+    let (_, _, metrics) = server.get("/metrics", "*/*");
+    let most = metrics.lines().find_map(|line| line.strip_prefix("codesearch_connections_max "));
+    assert!((1..8).contains(&most.unwrap().parse::<u32>().unwrap()), "{metrics}");
+    assert_eq!(server.json("/search?q=hello").1["stats"]["files"], 1);
+    // There is room for an ingest meanwhile.
+    home.ingest();
+    assert_eq!(server.json("/search?q=hello").0, 200);
+    server.stop();
+    let mut text = String::new();
+    log.read_to_string(&mut text).unwrap();
+    assert!(text.contains("the database takes 20 connections"), "{text}");
+    assert!(text.contains("raise max_connections for more"), "{text}");
+}

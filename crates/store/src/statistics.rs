@@ -1,0 +1,291 @@
+//! Statistics of searches: added to hour by hour, read by spans of hours, thinned when they are old.
+
+use crate::connect::Store;
+use crate::error::Result;
+
+/// Slow searches that are kept.
+const MAX_SLOW: i64 = 1000;
+
+/// How searches of one hour, kind and outcome were spread over durations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HourOfSearches {
+    /// When the hour began, in seconds since 1970.
+    pub hour: i64,
+    /// What their plans were.
+    pub kind: String,
+    /// How they ended.
+    pub outcome: String,
+    /// The histogram.
+    pub counts: Vec<i64>,
+    /// The sum of their durations, in microseconds.
+    pub micros: i64,
+}
+
+/// A search that took long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowSearch {
+    /// When it ended, in milliseconds since 1970.
+    pub at: i64,
+    /// What its plan was.
+    pub kind: String,
+    /// How it ended.
+    pub outcome: String,
+    /// How long it took, in microseconds.
+    pub micros: i64,
+    /// The query.
+    pub query: String,
+    /// How it was planned, and what was done.
+    pub plan: String,
+}
+
+/// What a server adds at once.
+#[derive(Clone, Debug, Default)]
+pub struct Noted {
+    /// Histograms.
+    pub searches: Vec<HourOfSearches>,
+    /// Requests that were turned away: hour, reason, how many.
+    pub refusals: Vec<(i64, String, i64)>,
+    /// Searches that took long.
+    pub slow: Vec<SlowSearch>,
+}
+
+/// What Postgres itself counts of a shape of statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The statement, with the same for all shards.
+    pub query: String,
+    /// How often it ran.
+    pub calls: i64,
+    /// Milliseconds in all.
+    pub total_ms: f64,
+    /// Rows it gave in all.
+    pub rows: i64,
+    /// The share of its blocks that were in the server's memory, if it needed any.
+    pub hit_share: Option<f64>,
+}
+
+impl Store {
+    /// Adds to the statistics, all or nothing.
+    pub async fn note(&self, noted: &Noted) -> Result<()> {
+        // Several servers add to the same rows: always in one order, or they would wait for each other.
+        let mut searches: Vec<&HourOfSearches> = noted.searches.iter().collect();
+        searches.sort_by_key(|row| (row.hour, &row.kind, &row.outcome));
+        let mut refusals: Vec<&(i64, String, i64)> = noted.refusals.iter().collect();
+        refusals.sort();
+        let mut tx = self.control().begin().await?;
+        if !searches.is_empty() {
+            // Arrays of arrays would be one array: they travel as texts.
+            let counts = searches.iter().map(|row| {
+                let numbers: Vec<String> = row.counts.iter().map(i64::to_string).collect();
+                format!("{{{}}}", numbers.join(","))
+            });
+            sqlx::query(
+                "insert into searches (hour, kind, outcome, counts, micros)
+                 select to_timestamp(hour), kind, outcome, counts::bigint[], micros
+                 from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+                     with ordinality as given(hour, kind, outcome, counts, micros, n)
+                 order by n
+                 on conflict (hour, kind, outcome) do update
+                 set counts = add_counts(searches.counts, excluded.counts),
+                     micros = searches.micros + excluded.micros",
+            )
+            .bind(searches.iter().map(|row| row.hour).collect::<Vec<_>>())
+            .bind(searches.iter().map(|row| row.kind.clone()).collect::<Vec<_>>())
+            .bind(searches.iter().map(|row| row.outcome.clone()).collect::<Vec<_>>())
+            .bind(counts.collect::<Vec<_>>())
+            .bind(searches.iter().map(|row| row.micros).collect::<Vec<_>>())
+            .execute(&mut *tx)
+            .await?;
+        }
+        if !refusals.is_empty() {
+            sqlx::query(
+                "insert into refusals (hour, reason, count)
+                 select to_timestamp(hour), reason, count
+                 from unnest($1::bigint[], $2::text[], $3::bigint[])
+                     with ordinality as given(hour, reason, count, n)
+                 order by n
+                 on conflict (hour, reason) do update set count = refusals.count + excluded.count",
+            )
+            .bind(refusals.iter().map(|row| row.0).collect::<Vec<_>>())
+            .bind(refusals.iter().map(|row| row.1.clone()).collect::<Vec<_>>())
+            .bind(refusals.iter().map(|row| row.2).collect::<Vec<_>>())
+            .execute(&mut *tx)
+            .await?;
+        }
+        if !noted.slow.is_empty() {
+            let slow = &noted.slow;
+            // No text of the database holds a NUL, and a query may.
+            let clean = |text: &String| text.replace('\0', "\u{fffd}");
+            sqlx::query(
+                "insert into slow_searches (at, kind, outcome, micros, query, plan)
+                 select to_timestamp(at / 1000.0), kind, outcome, micros, query, plan
+                 from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
+                     as given(at, kind, outcome, micros, query, plan)",
+            )
+            .bind(slow.iter().map(|row| row.at).collect::<Vec<_>>())
+            .bind(slow.iter().map(|row| row.kind.clone()).collect::<Vec<_>>())
+            .bind(slow.iter().map(|row| row.outcome.clone()).collect::<Vec<_>>())
+            .bind(slow.iter().map(|row| row.micros).collect::<Vec<_>>())
+            .bind(slow.iter().map(|row| clean(&row.query)).collect::<Vec<_>>())
+            .bind(slow.iter().map(|row| clean(&row.plan)).collect::<Vec<_>>())
+            .execute(&mut *tx)
+            .await?;
+            sqlx::query(
+                "delete from slow_searches where id <=
+                     (select id from slow_searches order by id desc offset $1 limit 1)",
+            )
+            .bind(MAX_SLOW)
+            .execute(&mut *tx)
+            .await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The histograms of the hours that begin from one time until before another, in seconds since
+    /// 1970: one for each kind and outcome.
+    pub async fn searches(&self, from: i64, to: i64) -> Result<Vec<HourOfSearches>> {
+        let rows: Vec<(String, String, Vec<i64>, i64)> = sqlx::query_as(
+            "select kind, outcome, sum_counts(counts), sum(micros)::bigint from searches
+             where hour >= to_timestamp($1) and hour < to_timestamp($2)
+             group by kind, outcome order by kind, outcome",
+        )
+        .bind(from)
+        .bind(to)
+        .fetch_all(self.control())
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(kind, outcome, counts, micros)| HourOfSearches {
+                hour: from,
+                kind,
+                outcome,
+                counts,
+                micros,
+            })
+            .collect())
+    }
+
+    /// How many requests were turned away in those hours, for each reason.
+    pub async fn refusals(&self, from: i64, to: i64) -> Result<Vec<(String, i64)>> {
+        Ok(sqlx::query_as(
+            "select reason, sum(count)::bigint from refusals
+             where hour >= to_timestamp($1) and hour < to_timestamp($2)
+             group by reason order by reason",
+        )
+        .bind(from)
+        .bind(to)
+        .fetch_all(self.control())
+        .await?)
+    }
+
+    /// The slowest of the searches that took long and are kept, between two times in seconds since 1970.
+    pub async fn slow_searches(&self, from: i64, to: i64, most: i64) -> Result<Vec<SlowSearch>> {
+        let rows: Vec<(i64, String, String, i64, String, String)> = sqlx::query_as(
+            "select (extract(epoch from at) * 1000)::bigint, kind, outcome, micros, query, plan
+             from slow_searches where at >= to_timestamp($1) and at < to_timestamp($2)
+             order by micros desc, id limit $3",
+        )
+        .bind(from)
+        .bind(to)
+        .bind(most)
+        .fetch_all(self.control())
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(at, kind, outcome, micros, query, plan)| SlowSearch {
+                at,
+                kind,
+                outcome,
+                micros,
+                query,
+                plan,
+            })
+            .collect())
+    }
+
+    /// Makes the hours of days that are more than so many days ago one row a day, and forgets what is
+    /// older still.
+    pub async fn thin_statistics(&self, days_by_hour: i32, days: i32) -> Result<()> {
+        let mut tx = self.control().begin().await?;
+        sqlx::query(
+            "with old as (
+                 delete from searches
+                 where hour < date_trunc('day', now(), 'UTC') - make_interval(days => $1)
+                   and hour <> date_trunc('day', hour, 'UTC')
+                 returning *)
+             insert into searches (hour, kind, outcome, counts, micros)
+             select date_trunc('day', hour, 'UTC'), kind, outcome, sum_counts(counts), sum(micros)
+             from old group by 1, 2, 3 order by 1, 2, 3
+             on conflict (hour, kind, outcome) do update
+             set counts = add_counts(searches.counts, excluded.counts),
+                 micros = searches.micros + excluded.micros",
+        )
+        .bind(days_by_hour)
+        .execute(&mut *tx)
+        .await?;
+        for sql in [
+            "delete from searches where hour < now() - make_interval(days => $1)",
+            "delete from refusals where hour < now() - make_interval(days => $1)",
+            "delete from slow_searches where at < now() - make_interval(days => $1)",
+        ] {
+            sqlx::query(sql).bind(days).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// What Postgres counts of the statements of this database, the most expensive first; none where it
+    /// does not count them. `add` lets the extension be added to the database.
+    pub async fn counted_statements(&self, add: bool, most: i64) -> Result<Option<Vec<Statement>>> {
+        let schema = async || -> Result<Option<String>> {
+            Ok(sqlx::query_scalar(
+                "select quote_ident(nspname) from pg_extension e
+                 join pg_namespace n on n.oid = e.extnamespace where extname = 'pg_stat_statements'",
+            )
+            .fetch_optional(self.control())
+            .await?)
+        };
+        // Without its library the extension can be added, and says nothing.
+        let loaded: bool = sqlx::query_scalar(
+            "select current_setting('pg_stat_statements.max', true) is not null",
+        )
+        .fetch_one(self.control())
+        .await?;
+        if !loaded {
+            return Ok(None);
+        }
+        let mut found = schema().await?;
+        if found.is_none() && add {
+            sqlx::query("create extension if not exists pg_stat_statements schema public")
+                .execute(self.control())
+                .await?;
+            found = schema().await?;
+        }
+        let Some(schema) = found else { return Ok(None) };
+        // A statement names its shard, and is the same for all of them.
+        let rows: Vec<(String, i64, f64, i64, Option<f64>)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!(
+                "select regexp_replace(query, '\\m(chunks|files)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
+                        sum(calls)::bigint, sum(total_exec_time), sum(rows)::bigint,
+                        (sum(shared_blks_hit) / nullif(sum(shared_blks_hit + shared_blks_read), 0))::float8
+                 from {schema}.pg_stat_statements
+                 where dbid = (select oid from pg_database where datname = current_database())
+                 group by 1 order by 3 desc limit $1"
+            )))
+            .bind(most)
+            .fetch_all(self.control())
+            .await?;
+        Ok(Some(
+            rows.into_iter()
+                .map(|(query, calls, total_ms, rows, hit_share)| Statement {
+                    query: query.split_whitespace().collect::<Vec<_>>().join(" "),
+                    calls,
+                    total_ms,
+                    rows,
+                    hit_share,
+                })
+                .collect(),
+        ))
+    }
+}
