@@ -53,15 +53,20 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
 #[test]
 fn limits_filters_and_forms() {
     let fixture = fixture();
-    let candidates = ["one/src/search/candidates.rs", "two/src/search/candidates.go"];
-    assert_eq!(printed(&fixture, &["candidates"]), candidates);
-    assert_eq!(printed(&fixture, &["candidates", "--repo", "TWO"]), candidates[1..]);
+    // What is near with errors comes after what is typed.
+    let [rust, go, near] = [
+        "one/src/search/candidates.rs",
+        "two/src/search/candidates.go",
+        "one/src/search/candid.rs",
+    ];
+    assert_eq!(printed(&fixture, &["candidates"]), [rust, go, near]);
+    assert_eq!(printed(&fixture, &["candidates", "--repo", "TWO"]), [go]);
     for language in ["rust", "Rust", "rs"] {
-        assert_eq!(printed(&fixture, &["candidates", "--lang", language]), candidates[..1]);
+        assert_eq!(printed(&fixture, &["candidates", "--lang", language]), [rust, near]);
     }
     let cut = fixture.run(&["files", "candidates", "--limit", "1"]).code(0);
     assert_eq!(cut.out, "one/src/search/candidates.rs\n");
-    assert_eq!(cut.err, "codesearch: the 1 nearest of 2 files (--limit for more, 0 for all)\n");
+    assert_eq!(cut.err, "codesearch: the 1 nearest of 3 files (--limit for more, 0 for all)\n");
     assert_eq!(printed(&fixture, &["", "--limit", "0"]).len(), 6);
     let local = printed(&fixture, &["print.go", "--local"]);
     assert_eq!(std::fs::read_to_string(&local[0]).unwrap(), "package fmt\n");
@@ -88,7 +93,7 @@ fn what_cannot_be_asked_is_told() {
         (vec![&*long], "that is 10240 letters; type 256 or fewer"),
         (vec![&*words], "those are 9 words; type 8 or fewer"),
         (vec!["a", "--lang", "klingon"], "--lang: there is no language called \"klingon\""),
-        (vec!["a", "--limit", "-1"], "--limit"),
+        (vec!["a", "--limit=-1"], "--limit"),
     ] {
         let ran = fixture.run(&[vec!["files"], args].concat()).code(2);
         assert!(ran.err.contains(told), "{}", ran.err);
@@ -116,7 +121,7 @@ fn over_http() {
     assert_eq!(found(&server, "q=candidates&repo=two").0, ["src/search/candidates.go"]);
     assert_eq!(
         found(&server, "q=candidates&limit=1"),
-        (vec!["src/search/candidates.rs".to_owned()], 2)
+        (vec!["src/search/candidates.rs".to_owned()], 3)
     );
     assert_eq!(found(&server, "q=candidates&limit=0").0.len(), 0);
     // Nothing but what says nothing is everything.
