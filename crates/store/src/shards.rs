@@ -2,10 +2,10 @@
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::ShardId;
 use crate::connect::Store;
 use crate::error::Result;
 use crate::writer::WRITE_LOCK;
+use crate::{ShardId, prose};
 
 /// How far the build of one shard's index is.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ impl Store {
             .collect())
     }
 
-    /// Builds the trigram index of a shard, unless it has one.
+    /// Builds the trigram index of a shard, and that of its prose, unless it has them.
     ///
     /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
     /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
@@ -111,8 +111,10 @@ impl Store {
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;
              create index if not exists chunks_{0:03}_trgm on chunks_{0:03} using gin (contents gin_trgm_ops);
-             analyze chunks_{0:03}",
-            shard.0
+             analyze chunks_{0:03};
+             {1}",
+            shard.0,
+            prose::INDEX.replace("NNN", &format!("{:03}", shard.0))
         );
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
@@ -166,14 +168,18 @@ impl Store {
 
 /// Drops the index of a shard that is about to be filled: filling goes much faster without.
 pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    conn.execute(AssertSqlSafe(format!("drop index if exists chunks_{:03}_trgm", shard.0))).await?;
+    let sql = format!(
+        "drop index if exists chunks_{0:03}_trgm; drop index if exists prose_{0:03}_words",
+        shard.0
+    );
+    conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())
 }
 
 /// Empties a shard of which nothing is needed any more.
 pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     drop_index(conn, shard).await?;
-    conn.execute(AssertSqlSafe(format!("truncate chunks_{:03}", shard.0))).await?;
+    conn.execute(AssertSqlSafe(format!("truncate chunks_{0:03}, prose_{0:03}", shard.0))).await?;
     sqlx::query("delete from grams where shard = $1").bind(shard.0).execute(conn).await?;
     Ok(())
 }
@@ -193,12 +199,24 @@ pub(crate) async fn index_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Moves what was inserted into an indexed shard from the index's pending list, which every search
-/// has to read through, to its place.
+/// Builds the index of the prose in a shard, unless it has one: a shard that was filled before there was
+/// prose has none.
+pub(crate) async fn index_prose(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    let sql = prose::INDEX.replace("NNN", &format!("{:03}", shard.0));
+    conn.execute(AssertSqlSafe(sql)).await?;
+    Ok(())
+}
+
+/// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
+/// has to read through, to their places.
 pub(crate) async fn flush_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    sqlx::query("select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null")
-        .bind(format!("chunks_{:03}_trgm", shard.0))
-        .execute(conn)
+    for index in [format!("chunks_{:03}_trgm", shard.0), format!("prose_{:03}_words", shard.0)] {
+        sqlx::query(
+            "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
+        )
+        .bind(index)
+        .execute(&mut *conn)
         .await?;
+    }
     Ok(())
 }
