@@ -4,6 +4,7 @@ mod ask;
 mod browse;
 mod colour;
 mod connections;
+mod docs;
 mod error;
 mod gather;
 mod link;
@@ -75,6 +76,7 @@ pub(crate) fn routes(searcher: Arc<Searcher>) -> Router {
         .route("/search", get(search::search))
         .route("/search/stream", get(stream::stream))
         .route("/search/lines", get(browse::lines))
+        .route("/docs", get(docs::docs))
         .route("/explain", get(search::explain))
         .route("/suggest", get(suggest::suggest))
         .route("/file", get(browse::file))

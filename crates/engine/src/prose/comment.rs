@@ -230,6 +230,7 @@ pub(crate) fn read(language: &str, text: &str) -> Option<Prose> {
         let line = lines.next();
         let trimmed = line.map_or("", str::trim);
         let commented = marks.lines.iter().find_map(|mark| trimmed.strip_prefix(mark));
+        let commented = commented.filter(|_| !trimmed.starts_with("#!"));
         let opened = marks.blocks.iter().filter_map(|(open, close)| {
             let rest = trimmed.get(..open.len()).filter(|begin| begin.eq_ignore_ascii_case(open));
             rest.map(|_| (&trimmed[open.len()..], *close))

@@ -115,7 +115,7 @@ fn markdown(text: &str) -> Prose {
     let mut prose = Prose::default();
     let mut heading: Option<String> = None;
     let (mut pictures, mut metadata) = (0, false);
-    // What is indented by four blanks is code, HTML goes on to the next empty line.
+    let mut html = String::new();
     for event in Parser::new_ext(text, options) {
         match event {
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
@@ -139,7 +139,9 @@ fn markdown(text: &str) -> Prose {
                 Some(heading) => heading.push(' '),
                 None => prose.body.push('\n'),
             },
-            Event::Html(html) => {
+            Event::Start(Tag::HtmlBlock) => html.clear(),
+            Event::Html(line) => html.push_str(&line),
+            Event::End(TagEnd::HtmlBlock) => {
                 let text = without_tags(&html);
                 let is_heading = ["<h1", "<h2", "<h3"].iter().any(|tag| html.contains(tag));
                 match text.trim() {
