@@ -3,6 +3,7 @@
 //! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
+pub mod bench;
 mod candidates;
 mod catalog;
 mod connect;
@@ -24,7 +25,7 @@ pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
 pub use grams::{BLOCK_CHUNKS, ShardGrams};
 pub use lease::Lease;
-pub use prose::{Headline, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
+pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
 pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};

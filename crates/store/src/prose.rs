@@ -20,6 +20,10 @@ const NORMALISATION: i32 = 1;
 /// What a comment counts for, beside a document.
 const COMMENT: f32 = 0.5;
 
+/// Stands between what no phrase is to span: a title and what follows. It is in no text, takes places, and is not
+/// indexed itself.
+pub const PROSE_GAP: &str = "zqzgapzqz zqzgapzqz zqzgapzqz zqzgapzqz ";
+
 /// The prose of a blob, as words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProseRow {
@@ -29,7 +33,7 @@ pub struct ProseRow {
     pub plain: bool,
     /// Its title.
     pub title: String,
-    /// The headings of its sections.
+    /// The headings of its sections, with a [`PROSE_GAP`] between them.
     pub headings: String,
     /// All of it.
     pub body: String,
@@ -110,11 +114,12 @@ pub(crate) async fn insert(
         rows.iter().map(|(_, row)| text(row)).collect()
     }
     // Twice `offset 0`: each text is parsed once, not for each column that needs it.
+    let gap = PROSE_GAP.split(' ').next().unwrap_or_default();
     let sql = format!(
         "insert into {} (shard, blob, comment, plain, heads, words)
-         select {}, blob, comment, plain, heads, heads || setweight(to_tsvector(config, body), 'D')
-         from (select *, setweight(to_tsvector(config, title), 'A')
-                             || setweight(to_tsvector(config, headings), 'B') heads
+         select {}, blob, comment, plain, heads, heads || setweight(ts_delete(to_tsvector(config, $7 || body), $8), 'D')
+         from (select *, ts_delete(setweight(to_tsvector(config, title), 'A')
+                             || setweight(to_tsvector(config, $7 || headings), 'B'), $8) heads
                from (select *, (case when plain then 'prose_plain' else 'prose_english' end)::regconfig config
                      from unnest($1::int[], $2::bool[], $3::bool[], $4::text[], $5::text[], $6::text[])
                          given (blob, comment, plain, title, headings, body) offset 0) given offset 0) parsed
@@ -129,6 +134,8 @@ pub(crate) async fn insert(
         .bind(texts(rows, |row| &row.title))
         .bind(texts(rows, |row| &row.headings))
         .bind(texts(rows, |row| &row.body))
+        .bind(PROSE_GAP)
+        .bind(gap)
         .execute(conn)
         .await?;
     Ok(())

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use anyhow::{Context, Result};
-use engine::prose::{DocsRequest, DocsStopped};
+use engine::prose::{DocsRequest, DocsStopped, MAX_RANKED};
 use engine::search::{DEFAULT_TIMEOUT, Searcher};
 
 use crate::cli::{DatabaseArgs, DocsArgs};
@@ -18,6 +18,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         limit: usize::from(args.limit),
         repos: Vec::new(),
         languages: Vec::new(),
+        ranked: MAX_RANKED,
         dictionary: args.dictionary.into(),
         timeout: args.timeout.or(Some(DEFAULT_TIMEOUT)),
     };

@@ -6,7 +6,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::prose::{self, Dictionary, Docs, DocsError, DocsRequest, Kind};
+use engine::prose::{self, Dictionary, Docs, DocsError, DocsRequest, Kind, MAX_RANKED};
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use serde::Deserialize;
 
@@ -129,6 +129,7 @@ impl Wanted {
             limit,
             repos: Vec::new(),
             languages: Vec::new(),
+            ranked: MAX_RANKED,
             dictionary,
             timeout: Some(timeout),
         };

@@ -82,6 +82,13 @@ fn answers_are_what_the_document_says() {
         ("/suggest?word=ca", 200),
         ("/suggest", 200),
         ("/stats", 200),
+        ("/docs?q=needle", 200),
+        ("/docs?q=needle+7&limit=100&lang=txt&repo=two&dictionary=english&timeout=5s", 200),
+        ("/docs?q=nowhere-at-all", 200),
+        ("/docs?q=", 400),
+        ("/docs?q=the", 400),
+        ("/docs?q=a&limit=0", 400),
+        ("/docs?q=a&repo=(", 400),
     ] {
         let (status, answer) = server.json(path);
         assert_eq!(status, expected, "{path}: {answer}");
@@ -241,6 +248,11 @@ fn status_files_and_folders_are_pages_for_browsers() {
         (
             "/file?repo=one&path=copy.rs&q=needle",
             &["<mark class=\"c\">needle</mark>", "1 matching line", "one/src/lib/deep.rs"],
+        ),
+        ("/docs", &["Search documents and comments", "aria-current=\"page\">docs"]),
+        (
+            "/docs?q=needle+7",
+            &["<mark>needle</mark>", "1 text in", "complete", "href=\"/search?q=needle%207\""],
         ),
         (
             "/search?q=needle&sort=path&wait=1",

@@ -16,6 +16,7 @@ mod language;
 mod livegrep;
 mod memory;
 mod property;
+mod prose;
 mod search;
 mod trigrams;
 mod updates;

@@ -15,8 +15,8 @@ use store::{
 use super::{Prose, words};
 use crate::search::Searcher;
 
-/// Contents that are ranked by all their words, of all that match: at about 15 µs each.
-const MAX_RANKED: usize = 20_000;
+/// Contents that are ranked by all their words, of all that match, unless a request says otherwise.
+pub const MAX_RANKED: usize = 20_000;
 
 /// Bytes of the longest query.
 const MAX_QUERY: usize = 2000;
@@ -47,6 +47,8 @@ pub struct DocsRequest {
     pub languages: Vec<String>,
     /// Which texts.
     pub dictionary: Dictionary,
+    /// Most texts that are ranked by all their words; of more, those whose titles and headings fit best.
+    pub ranked: usize,
     /// How long it may take; none for as long as it takes.
     pub timeout: Option<Duration>,
 }
@@ -174,7 +176,7 @@ impl Searcher {
             repos,
             languages: (!languages.is_empty()).then(|| languages.clone()),
         };
-        let ranked = request.limit.max(MAX_RANKED / shards.len().max(1)) as i64;
+        let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
         let ask = ProseAsk { query, files, ranked, limit: request.limit as i64 };
 
         let mut docs = Docs { shards: shards.len(), ..Docs::default() };

@@ -9,9 +9,11 @@ mod find;
 mod markup;
 mod words;
 
-use store::ProseRow;
+use store::{PROSE_GAP, ProseRow};
 
-pub use find::{Dictionary, Doc, Docs, DocsError, DocsRequest, DocsStopped, Kind, Piece};
+pub use find::{
+    Dictionary, Doc, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED, Piece,
+};
 
 /// What of a text is looked at for prose, in bytes: a `tsvector` has 16,383 positions, and about as
 /// many words are in it.
@@ -34,6 +36,11 @@ pub(crate) struct Prose {
     pub(crate) headings: String,
     /// All of it, title and headings too.
     pub(crate) body: String,
+}
+
+/// A query as `websearch_to_tsquery` takes it, identifiers with their parts.
+pub fn asked(typed: &str) -> String {
+    words::asked(typed, true)
 }
 
 impl Prose {
@@ -74,7 +81,12 @@ impl Prose {
             comment: self.comment,
             plain: !words::is_english(&self.body),
             title: words::spread(&self.title),
-            headings: words::spread(&self.headings),
+            headings: self
+                .headings
+                .lines()
+                .map(words::spread)
+                .collect::<Vec<_>>()
+                .join(PROSE_GAP),
             body: words::spread(&self.body),
         }
     }
