@@ -65,10 +65,10 @@ impl Scratch {
                      select row_number() over ()::int id, ts_filter(heads, '{a}') title, words body, heads, comment
                      from prose where not plain;
                  alter table codesearch_bench.prose
-                     alter column title set statistics 0, alter column body set statistics 0;
-                 vacuum analyze codesearch_bench.prose",
+                     alter column title set statistics 0, alter column body set statistics 0",
             )
             .await?;
+        self.conn.execute("vacuum analyze codesearch_bench.prose").await?;
         let sql = "select count(*), sum(pg_column_size(body))::bigint from codesearch_bench.prose";
         Ok(sqlx::query_as(sql).fetch_one(&mut self.conn).await?)
     }

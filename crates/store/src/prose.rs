@@ -158,13 +158,20 @@ impl Lease {
     /// The contents of a shard that match a query, the best first.
     ///
     /// Ranking reads all words of a text, which lie beside its row. Of very many, only those are read that
-    /// fit best by their titles and headings, which lie in the row.
+    /// fit best by their titles and headings, which lie in the row. The two kinds of texts are asked for one after
+    /// the other: with `or` between them, the server would read the words of all that match to tell them apart
+    /// (measured on one shard: 1.7 times the time).
     pub async fn prose(&mut self, shard: ShardId, asked: &ProseAsk) -> Result<ProseFound> {
         let sql = format!(
-            "with matched as materialized (
-                 select blob, comment, plain, heads from {prose} p
-                 where shard = {n} and (words @@ $1::tsquery and not plain or words @@ $2::tsquery and plain)
-                   and exists (select from {files} f where f.shard = {n} and f.blob = p.blob
+            "with named as (
+                 select blob, comment, plain, heads from {prose}
+                 where shard = {n} and words @@ $1::tsquery and not plain
+                 union all
+                 select blob, comment, plain, heads from {prose}
+                 where shard = {n} and words @@ $2::tsquery and plain),
+             matched as materialized (
+                 select blob, comment, plain, heads from named
+                 where exists (select from {files} f where f.shard = {n} and f.blob = named.blob
                        and f.born <= $3 and f.died > $3
                        and ($4::int[] is null or f.repo = any($4))
                        and ($5::text[] is null or lower(f.language) = any($5)))),

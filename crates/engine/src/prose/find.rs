@@ -16,7 +16,7 @@ use super::{Prose, words};
 use crate::search::Searcher;
 
 /// Contents that are ranked by all their words, of all that match, unless a request says otherwise.
-pub const MAX_RANKED: usize = 20_000;
+pub const MAX_RANKED: usize = 5_000;
 
 /// Bytes of the longest query.
 const MAX_QUERY: usize = 2000;

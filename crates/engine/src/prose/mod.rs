@@ -81,12 +81,7 @@ impl Prose {
             comment: self.comment,
             plain: !words::is_english(&self.body),
             title: words::spread(&self.title),
-            headings: self
-                .headings
-                .lines()
-                .map(words::spread)
-                .collect::<Vec<_>>()
-                .join(PROSE_GAP),
+            headings: self.headings.lines().map(words::spread).collect::<Vec<_>>().join(PROSE_GAP),
             body: words::spread(&self.body),
         }
     }
