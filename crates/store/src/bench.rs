@@ -77,7 +77,7 @@ impl Scratch {
     pub async fn heading_queries(&mut self, most: i64) -> Result<Vec<String>> {
         let rows: Vec<(String,)> = sqlx::query_as(
             "select string_agg(quote_literal(lexeme), ' & ' order by pos)
-             from (select id, heads, (id * 7919 % 3) more, (id * 104729 % greatest(length(heads), 1)) start
+             from (select id, heads, (id::bigint * 7919 % 3) more, (id::bigint * 104729 % greatest(length(heads), 1)) start
                    from codesearch_bench.prose where not comment order by md5(id::text) limit 2 * $1) d,
                   lateral (select lexeme, unnest(positions) pos from unnest(heads)) w
              where pos between start + 1 and start + 1 + more and lexeme ~ '^[a-z]{3,20}$'

@@ -264,12 +264,12 @@ fn man(text: &str) -> Prose {
     let mut prose = Prose::default();
     // The line below the heading of the first section says what the page is about.
     let mut name = false;
-    let mut title = String::new();
+    let (mut title, mut about) = (String::new(), String::new());
     for line in text.lines() {
         let Some(macros) = line.strip_prefix(['.', '\'']) else {
             let line = plain(line);
             if name && !line.trim().is_empty() {
-                title = format!("{title} {line}");
+                about = format!("{about} {line}");
             }
             prose.line(&line);
             continue;
@@ -295,7 +295,7 @@ fn man(text: &str) -> Prose {
         }
     }
     // The heading of the first section is NAME on all pages.
-    if !title.trim().is_empty() {
+    if let Some(title) = [about, title].into_iter().find(|title| !title.trim().is_empty()) {
         prose.title = title;
     }
     prose
@@ -404,7 +404,7 @@ mod tests {
             None,
             ".\\\" hidden\n.TH GIT-LOG 1 \"today\"\n.SH NAME\ngit\\-log \\- show \\fBcommit\\fP logs\n.SH \"THE OPTIONS\"\n.B \\-\\-all\n",
             (
-                "GIT-LOG git-log - show commit logs",
+                "git-log - show commit logs",
                 &["THE OPTIONS"],
                 "NAME git-log - show commit logs THE OPTIONS --all",
             ),

@@ -268,7 +268,7 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
     const TIMES: usize = 5;
     let mut scratch = bench.store.scratch().await?;
     scratch.copy_prose().await?;
-    let words = scratch.words_in(&[10, 100, 1000, 5000, 20_000, i64::from(i32::MAX)]).await?;
+    let words = scratch.words_in(&[10, 100, 1000, 2500, 5000, 10_000, i64::from(i32::MAX)]).await?;
     scratch.drop().await?;
     let mut all = Vec::new();
     for (word, _) in words {
