@@ -42,7 +42,7 @@ const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 pub enum Kind {
     /// Blocks of chunks. Code sets nearly half of the bits of a block of 512 chunks.
     Block,
-    /// Chunks. Code sets a little more than half of the bits of one of 4 KB.
+    /// Chunks. Code sets a quarter of the bits of one of 4 KB.
     Chunk,
     /// Chunks of a few kilobytes that hold so many different n-grams that they would fill the set of
     /// their block: tables of numbers, encoded data.
@@ -56,21 +56,22 @@ impl Kind {
     const fn bits(self) -> usize {
         match self {
             Kind::Block => 1 << 18,
-            Kind::Chunk => 1536,
+            Kind::Chunk => 3072,
             Kind::Dense | Kind::Paths => 1 << 13,
         }
     }
 
-    /// Bytes in an n-gram. Longer ones are rarer, and there are fewer of them in a literal.
+    /// Bytes in an n-gram. Longer ones are rarer, there are fewer of them in a literal, and more in a text.
+    /// Few bits hold short ones best: of chunks of 4 KB, those of 3 bytes let half as many through as
+    /// those of 4 in as many bits.
     const fn long(self) -> usize {
         match self {
-            Kind::Chunk => 4,
+            Kind::Chunk => 3,
             Kind::Block | Kind::Dense | Kind::Paths => 5,
         }
     }
 
-    /// Bytes in a short n-gram, for literals that hold no or few longer ones. Chunks do without: nearly
-    /// all that is short is in them.
+    /// Bytes in a short n-gram, for literals that hold no or few longer ones.
     const fn short(self) -> Option<usize> {
         match self {
             Kind::Chunk => None,

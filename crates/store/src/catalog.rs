@@ -151,7 +151,7 @@ pub struct Changes(PgListener);
 impl Store {
     /// A connection that is told of every change of the index from now on.
     pub async fn changes(&self) -> Result<Changes> {
-        let mut listener = PgListener::connect_with(&self.control).await?;
+        let mut listener = PgListener::connect_with(self.control()).await?;
         listener.ignore_pool_close_event(true);
         // A connection that broke is to be told at once.
         listener.eager_reconnect(false);

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
@@ -38,7 +40,9 @@ pub struct Store {
     pub(crate) leases: Leases,
     /// A few connections for what is asked now and then: to be told of changes, and to cancel the
     /// statements of others.
-    pub(crate) control: PgPool,
+    control: PgPool,
+    /// How many statements were made for searches and pages.
+    statements: Arc<AtomicU64>,
     pub(crate) options: PgConnectOptions,
     /// Whether the loose operator exists: see [`ensure_loose_operator`].
     pub(crate) loose: bool,
@@ -69,7 +73,7 @@ impl Store {
         ]);
         let leases = Leases::new(searching, connections);
         let control = PgPoolOptions::new().max_connections(4).connect_lazy_with(options.clone());
-        Ok(Self { leases, control, options, loose })
+        Ok(Self { leases, control, statements: Arc::default(), options, loose })
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
@@ -110,6 +114,23 @@ impl Store {
         Ok(PgConnection::connect_with(&self.options).await?)
     }
 
+    /// The few connections for what is asked now and then. Each use counts as a statement.
+    pub(crate) fn control(&self) -> &PgPool {
+        self.count();
+        &self.control
+    }
+
+    /// Counts a statement.
+    pub(crate) fn count(&self) {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many statements were made so far to answer searches and to show pages: of ingest and of what is
+    /// read ahead, only the few that are made now and then.
+    pub fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+
     /// Closes all connections.
     pub async fn close(&self) {
         self.leases.close().await;
@@ -117,7 +138,7 @@ impl Store {
     }
 }
 
-async fn options(target: &Target) -> Result<PgConnectOptions> {
+pub(crate) async fn options(target: &Target) -> Result<PgConnectOptions> {
     let options = match target {
         Target::Url(url) => of_url(url)?,
         Target::Socket { folder, role, database } => {

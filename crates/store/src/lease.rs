@@ -154,6 +154,7 @@ impl Lease {
     /// Runs a statement that only reads. When the connection turns out to have died since it was last
     /// used, it runs on a new one.
     pub(crate) async fn rows(&mut self, ask: Ask) -> Result<Vec<PgRow>> {
+        self.store.count();
         let backend = self.backend.as_mut().expect("there until it is done");
         let again = self.fresh.then(|| ask.clone());
         match (ask.rows(&mut backend.conn).await, again) {
@@ -190,7 +191,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection lives until the server has been told: its process cannot be another one's.
-        let control = self.store.control.clone();
+        let control = self.store.control().clone();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let told =

@@ -38,7 +38,7 @@ impl Store {
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         let repo = |row: &PgRow| {
             Ok(Repo {
@@ -61,7 +61,7 @@ impl Store {
             sqlx::query_as("select encode(oid, 'hex') from blobs where shard = $1 and id = $2")
                 .bind(shard.0)
                 .bind(blob.0)
-                .fetch_optional(&self.control)
+                .fetch_optional(self.control())
                 .await?;
         Ok(row.map_or_else(String::new, |(hash,)| hash))
     }
@@ -73,7 +73,7 @@ impl Store {
              where repo = $1 and born <= epoch and died > epoch order by reason, path",
         )
         .bind(repo.0)
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?)
     }
 
@@ -83,7 +83,7 @@ impl Store {
             "select reason, count(*) from skipped, state
              where born <= epoch and died > epoch group by reason",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows.into_iter().collect())
     }

@@ -68,7 +68,7 @@ impl Store {
         )
         .bind(WRITE_LOCK >> 32)
         .bind(WRITE_LOCK & 0xffff_ffff)
-        .fetch_one(&self.control)
+        .fetch_one(self.control())
         .await?;
         let building = self.index_progress().await?;
         let parts: f64 = building.iter().map(|one| one.done).sum();
@@ -85,7 +85,7 @@ impl Store {
                  to_regclass(format('chunks_%s_trgm', to_char(shard, 'FM000')))
              where chunks > 0 order by shard",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
@@ -128,7 +128,7 @@ impl Store {
              from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
              where c.relname like 'chunks\\_%' and p.datname = current_database()",
         )
-        .fetch_all(&self.control)
+        .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
@@ -143,7 +143,7 @@ impl Store {
     pub async fn index_memory_kb(&self, builders: usize) -> Result<u64> {
         let (kb,): (i64,) =
             sqlx::query_as("select pg_size_bytes(current_setting('maintenance_work_mem')) / 1024")
-                .fetch_one(&self.control)
+                .fetch_one(self.control())
                 .await?;
         Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
     }
@@ -162,7 +162,7 @@ impl Store {
                     coalesce(sum(total) filter (where prose), 0)::bigint
              from sizes",
         )
-        .fetch_one(&self.control)
+        .fetch_one(self.control())
         .await?)
     }
 }

@@ -193,6 +193,9 @@ pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, Fa
         head(&mut text, name, "counter", help);
         let _ = writeln!(text, "codesearch_{name} {}", counter.load(Ordering::Relaxed));
     }
+    head(&mut text, "statements_total", "counter", "Statements that searches and pages made.");
+    let statements = server.searcher.store().statements();
+    let _ = writeln!(text, "codesearch_statements_total {statements}");
     let (used, room) = server.searcher.memory();
     let (busy, most) = server.searcher.store().connections();
     let mut gauges = vec![

@@ -14,6 +14,7 @@ mod http;
 mod ingest;
 mod language;
 mod livegrep;
+mod loading;
 mod memory;
 mod property;
 mod prose;

@@ -20,7 +20,7 @@ mod verify;
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,8 @@ struct Shared {
     counters: Counters,
     /// The search is over: nobody waits for what is still being done.
     stop: AtomicBool,
+    /// How much has been read without asking an index, and what came of it.
+    skimmed: Skimmed,
     /// The repositories that are in the answer, if each is wanted once only.
     repos: Option<Mutex<HashSet<RepoId>>>,
     /// Those that nobody uses now.
@@ -195,6 +197,7 @@ impl Shared {
         Self {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
+            skimmed: Skimmed::default(),
             repos: (program.select == Select::Repos).then(Mutex::default),
             scratches: Mutex::default(),
         }
@@ -220,6 +223,35 @@ impl Shared {
     fn notes(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return true };
         repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
+    }
+}
+
+/// What reading the chunks that the summaries name has given, in all shards of a search.
+#[derive(Debug, Default)]
+struct Skimmed {
+    chunks: AtomicUsize,
+    results: AtomicUsize,
+}
+
+impl Skimmed {
+    /// Chunks that must have been read for their results to tell anything.
+    const TELLING: usize = 256;
+
+    fn note(&self, chunks: usize, results: usize) {
+        self.chunks.fetch_add(chunks, Ordering::Relaxed);
+        self.results.fetch_add(results, Ordering::Relaxed);
+    }
+
+    /// Results for each chunk, once that can be told.
+    fn rate(&self) -> Option<f64> {
+        let chunks = self.chunks.load(Ordering::Relaxed);
+        let results = self.results.load(Ordering::Relaxed);
+        (chunks >= Self::TELLING).then(|| results as f64 / chunks as f64)
+    }
+
+    /// How many results are wanted still.
+    fn wanted(&self, limit: usize) -> f64 {
+        limit.saturating_sub(self.results.load(Ordering::Relaxed)).max(1) as f64
     }
 }
 

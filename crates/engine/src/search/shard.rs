@@ -167,9 +167,9 @@ impl ShardSearch {
     /// Reads what the summaries name, without asking the index of the shard, as long as that is likely
     /// to be the shorter way. Says up to which chunk it came, or that there is nothing left to do.
     ///
-    /// All of it, if it is not much more than the index would name: reading it takes no longer than
-    /// asking. Else, with a limit, as long as reading has not taken longer than asking would; and after
-    /// that while what was found so far promises to reach the limit sooner than asking would.
+    /// All of it, if reading it takes no longer than asking; with a limit, if what was found so far in this
+    /// and in other shards promises to reach it sooner than asking would. As long as nothing has been read,
+    /// it is tried, until that has taken longer than asking would.
     async fn skim(&self, pace: &mut Pace, teller: &mut Teller<'_>) -> Result<Ended, store::Error> {
         let Target { shard, known, work } = &self.target;
         let nothing = Ok(Ended::Before(0));
@@ -182,9 +182,15 @@ impl ShardSearch {
         let frequency = f64::from(work.plan.frequency().max(1)) / 1000.0;
         let asking = ASK_US + f64::from(shard.chunks) * frequency * NAME_US;
         let limit = self.limit;
-        let worth = if limit.is_some() { WORTH_ASKING } else { 1.0 };
-        let all = named as f64 * READ_US < worth * asking;
-        if !all && limit.is_none() {
+        let skimmed = &self.shared.skimmed;
+        // What is to be read to reach the limit, as far as the shards before tell.
+        let reading = |left: f64| match (limit, skimmed.rate()) {
+            (Some(limit), Some(rate)) => left.min(skimmed.wanted(limit) / rate) * READ_US,
+            (Some(_), None) => left * READ_US / WORTH_ASKING,
+            (None, _) => left * READ_US,
+        };
+        let all = reading(named as f64) < asking;
+        if !all && (limit.is_none() || skimmed.rate().is_some()) {
             return nothing;
         }
         let mut conn = Connection::new(&self.store);
@@ -197,17 +203,16 @@ impl ShardSearch {
             let candidates = self.shared.counters.time(Phase::Lookup, finding).await?;
             conn.done();
             // Once in a while it is considered whether to go on.
+            let (read, results) = (pace.read, teller.results.count());
             let end = self.go_through(&candidates, None, pace, teller).await?;
+            skimmed.note(pace.read - read, teller.results.count() - results);
             if matches!(end, Ended::Enough) {
                 return Ok(end);
             }
             (from, width) = (upto, width.saturating_mul(2));
             if !all {
-                let spent = pace.read as f64 * READ_US;
-                let wanted = limit.unwrap_or(usize::MAX).saturating_sub(teller.results.count());
-                let rate = teller.results.count() as f64 / pace.read.max(1) as f64;
-                let left = (wanted as f64 / rate * READ_US).min(named as f64 * READ_US - spent);
-                if spent > asking && left > asking {
+                let left = reading((named as f64 - pace.read as f64).max(0.0));
+                if pace.read as f64 * READ_US > asking && left > asking {
                     return Ok(Ended::Before(from));
                 }
             }

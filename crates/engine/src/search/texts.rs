@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use lz4_flex::block::{compress, decompress_into};
+use lzzzz::{lz4, lz4_hc};
 use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -15,6 +15,17 @@ use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardGrams, ShardId};
 
 /// Chunks in a segment: those of one block of the shard's summary.
 pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
+
+/// How hard LZ4 looks for what it has seen before. The next levels take longer and hardly find more.
+const LEVEL: i32 = 3;
+
+/// Bytes of a segment's dictionary at most, and of each of the pieces of its chunks that it is made of.
+/// With it the texts of the fetched corpus take a quarter less; with twice as much hardly less again.
+const DICTIONARY_BYTES: usize = 16 * 1024;
+const PIECE_BYTES: usize = 128;
+
+/// Bytes of text for each byte of a dictionary at least.
+const TEXT_PER_DICTIONARY: usize = 32;
 
 /// Segments by their place, up to a number of bytes.
 #[derive(Debug)]
@@ -40,6 +51,8 @@ pub(crate) struct Segment {
     chunks: Vec<Entry>,
     /// All their texts, compressed (LZ4).
     data: Box<[u8]>,
+    /// What each of them may refer to, as if it came before it.
+    dictionary: Box<[u8]>,
     grams: Grams,
     /// Chunks from this number on were not there yet.
     upto: i32,
@@ -231,8 +244,8 @@ impl Segment {
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> Self {
         let mut entries = Vec::with_capacity(chunks.len());
         let mut sets = Vec::with_capacity(chunks.len());
-        let packed: Vec<Vec<u8>> =
-            chunks.iter().map(|chunk| compress(chunk.contents.as_bytes())).collect();
+        let dictionary = dictionary(chunks);
+        let packed = pack(chunks, &dictionary);
         // Of just the size it takes: an allocator does not give back what it had too much.
         let mut data = Vec::with_capacity(packed.iter().map(Vec::len).sum());
         for (chunk, packed) in chunks.iter().zip(packed) {
@@ -250,12 +263,13 @@ impl Segment {
             });
         }
         let (data, grams) = (data.into_boxed_slice(), Grams::new(Kind::Chunk, &sets));
-        Self { chunks: entries, data, grams, upto }
+        Self { chunks: entries, data, dictionary, grams, upto }
     }
 
     fn memory(&self) -> u64 {
         let entries = self.chunks.len() * size_of::<Entry>();
-        (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
+        let texts = self.data.len() + self.dictionary.len();
+        (entries + texts + self.grams.memory() + size_of::<Self>()) as u64
     }
 
     /// The place of a chunk among those that are here.
@@ -307,9 +321,45 @@ impl Packed {
         };
         let packed = &self.segment.data[begin as usize..self.entry().end as usize];
         let text = &mut buffer[..self.bytes()];
-        decompress_into(packed, text).expect("it was compressed here");
+        if !text.is_empty() {
+            lz4::decompress_with_dict(packed, text, &self.segment.dictionary)
+                .expect("it was compressed here");
+        }
         std::str::from_utf8(text).expect("it was a text")
     }
+}
+
+/// Pieces from the middle of chunks all over a segment: what is said once in a language, a project or a
+/// licence is said again and again.
+fn dictionary(chunks: &[Chunk]) -> Box<[u8]> {
+    let bytes: usize = chunks.iter().map(|chunk| chunk.contents.len()).sum();
+    let pieces = DICTIONARY_BYTES.min(bytes / TEXT_PER_DICTIONARY) / PIECE_BYTES;
+    let mut dictionary = Vec::with_capacity(pieces * PIECE_BYTES);
+    let step = chunks.len().div_ceil(pieces.max(1)).max(1);
+    for chunk in chunks.iter().step_by(step).take(pieces) {
+        let text = chunk.contents.as_bytes();
+        let from = text.len().saturating_sub(PIECE_BYTES) / 2;
+        dictionary.extend_from_slice(&text[from..text.len().min(from + PIECE_BYTES)]);
+    }
+    dictionary.into()
+}
+
+/// Compresses each chunk on its own, but for the dictionary.
+fn pack(chunks: &[Chunk], dictionary: &[u8]) -> Vec<Vec<u8>> {
+    const ROOM: &str = "there is memory, and room for the worst case";
+    let known = lz4_hc::Compressor::with_dict(dictionary, LEVEL).expect(ROOM);
+    let mut compressor = lz4_hc::Compressor::new().expect(ROOM);
+    let pack = |chunk: &Chunk| {
+        // It must not refer to the chunk before.
+        compressor.attach_dict(None, LEVEL);
+        compressor.attach_dict(Some(&known), LEVEL);
+        let mut packed = Vec::new();
+        if !chunk.contents.is_empty() {
+            compressor.next_to_vec(chunk.contents.as_bytes(), &mut packed).expect(ROOM);
+        }
+        packed
+    };
+    chunks.iter().map(pack).collect()
 }
 
 #[cfg(test)]

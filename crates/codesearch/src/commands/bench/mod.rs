@@ -4,6 +4,7 @@
 //! steps, and the outcome of each is kept in a folder, so that a run that was interrupted goes on where
 //! it was. `report` puts what they found into text, JSON and pictures.
 
+mod loading;
 mod prose;
 mod regex;
 mod report;
@@ -26,7 +27,7 @@ use crate::database::Database;
 use report::{Report, Section};
 
 /// The experiments, by the names that `--only` takes.
-const EXPERIMENTS: [&str; 2] = ["regex", "prose"];
+const EXPERIMENTS: [&str; 3] = ["regex", "prose", "loading"];
 
 /// What all experiments share.
 pub(crate) struct Bench<'a> {
@@ -142,6 +143,7 @@ async fn experiment(bench: &Bench<'_>, name: &str) -> Result<Section> {
     match name {
         "regex" => regex::run(bench).await,
         "prose" => prose::run(bench).await,
+        "loading" => loading::run(bench).await,
         other => unreachable!("{other} is not among the names"),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use engine::prose::{Dictionary, DocsRequest, MAX_RANKED, asked};
 use serde::{Deserialize, Serialize};
-use store::bench::{RANKINGS, Scratch};
+use store::bench::prose::{Judged, RANKINGS, Scratch};
 
 use super::Bench;
 use super::report::{Section, Table};
@@ -341,14 +341,12 @@ async fn judged(bench: &Bench<'_>) -> Result<(Vec<Score>, usize)> {
                 queries: found.len(),
             };
             for (right, texts) in &found {
-                let weigh = |text: &store::bench::Judged| {
-                    text.ranks[at] * if text.comment { comment } else { 1.0 }
-                };
+                let weigh =
+                    |text: &Judged| text.ranks[at] * if text.comment { comment } else { 1.0 };
                 let mut ranked: Vec<_> = texts.iter().collect();
                 ranked.sort_by(|a, b| weigh(b).total_cmp(&weigh(a)));
-                let is_right = |text: &store::bench::Judged| {
-                    text.files.iter().any(|file| right.contains(&file.as_str()))
-                };
+                let is_right =
+                    |text: &Judged| text.files.iter().any(|file| right.contains(&file.as_str()));
                 let places: Vec<usize> = ranked
                     .iter()
                     .enumerate()

@@ -1,5 +1,5 @@
-//! What experiments need of the database beside what searches do: copies of parts of the index in a schema
-//! of their own, which is dropped afterwards.
+//! Prose for experiments: copies of its words in a schema of their own, and everything that matches a judged query,
+//! ranked in all ways.
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
 

@@ -1,0 +1,75 @@
+//! A page is loaded in a fixed number of statements, however much it shows.
+
+use crate::harness::{Fixture, Server};
+
+/// An index in one shard of so many repositories, each with a file that holds `needle`, and one of them
+/// with so many more.
+fn served(repos: usize, files: usize, cache: &str) -> (Fixture, Server) {
+    let fixture = Fixture::new();
+    for n in 0..repos {
+        fixture.write(&format!("repo{n:02}/src/one.md"), format!("# Needle {n}\n\nneedle {n}\n"));
+    }
+    for n in 0..files {
+        fixture.write(&format!("repo00/many/{n:03}.txt"), format!("before\nneedle {n}\nafter\n"));
+    }
+    fixture.run(&["ingest", "--shards", "1", "--depth", "1", "."]).code(0);
+    let server = fixture.serve_with(&["--cache", cache]);
+    (fixture, server)
+}
+
+/// How many statements the server makes to answer, without those that it makes now and then.
+fn statements(server: &Server, path: &str, accept: &str) -> u64 {
+    let made = || {
+        let metrics = server.get("/metrics", "*/*").2;
+        let line = metrics.lines().find_map(|l| l.strip_prefix("codesearch_statements_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    // What telling the number takes is the same each time.
+    let telling = (0..5).map(|_| made().abs_diff(made())).min().unwrap();
+    let asking = || {
+        let before = made();
+        let (status, _, body) = server.get(path, accept);
+        assert_eq!(status, 200, "{path}: {body}");
+        made() - before - telling
+    };
+    (0..5).map(|_| asking()).min().unwrap()
+}
+
+#[track_caller]
+fn check(server: &Server, few: &str, many: &str, accept: &str) -> u64 {
+    let (few_made, many_made) = (statements(server, few, accept), statements(server, many, accept));
+    assert_eq!(few_made, many_made, "{few} and {many}");
+    many_made
+}
+
+#[test]
+fn statements_do_not_grow_with_a_page() {
+    // Nothing is kept in memory, so all that is shown is loaded.
+    let (_fixture, server) = served(20, 200, "0");
+    for accept in ["application/json", "text/html"] {
+        let searched = check(
+            &server,
+            "/search?q=needle+file:txt&limit=16",
+            "/search?q=needle+file:txt&limit=100",
+            accept,
+        );
+        // A lookup, files, texts: without any, nothing would have been counted.
+        assert!((2..20).contains(&searched), "{searched}");
+        check(
+            &server,
+            "/search?q=needle+file:txt&limit=16&context=1",
+            "/search?q=needle+file:txt&limit=100&context=1",
+            accept,
+        );
+        check(&server, "/files?q=txt&limit=1", "/files?q=txt&limit=200", accept);
+        check(&server, "/repos?q=repo00", "/repos", accept);
+    }
+}
+
+#[test]
+fn what_is_in_memory_takes_no_statement() {
+    let (_fixture, server) = served(3, 150, "64");
+    let kept = || statements(&server, "/search?q=needle&limit=100", "application/json") == 0;
+    crate::harness::eventually("the index is read ahead", kept);
+    check(&server, "/search?q=needle&limit=5", "/search?q=needle&limit=150", "application/json");
+}
