@@ -107,9 +107,6 @@ pub(crate) async fn insert(
     let flags = |flag: fn(&ProseRow) -> bool| -> Vec<bool> {
         rows.iter().map(|(_, row)| flag(row)).collect()
     };
-    fn texts<'r>(rows: &[(BlobId, &'r ProseRow)], text: fn(&ProseRow) -> &str) -> Vec<&'r str> {
-        rows.iter().map(|(_, row)| text(row)).collect()
-    }
     // Twice `offset 0`: each text is parsed once, not for each column that needs it.
     let gap = PROSE_GAP.split(' ').next().unwrap_or_default();
     let sql = format!(
@@ -136,6 +133,11 @@ pub(crate) async fn insert(
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// A text of each of some rows.
+fn texts<'r>(rows: &[(BlobId, &'r ProseRow)], text: fn(&ProseRow) -> &str) -> Vec<&'r str> {
+    rows.iter().map(|(_, row)| text(row)).collect()
 }
 
 impl Lease {

@@ -205,9 +205,10 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
     );
     // Identifiers that are all different.
     let letter = |n: u32| char::from_u32('a' as u32 + n % 26).unwrap();
-    let many: String = (0..9000)
-        .map(|n| format!(" aB{}{}{}cD_eF", letter(n / 676), letter(n / 26), letter(n)))
+    let many: Vec<String> = (0..9000)
+        .map(|n| format!("aB{}{}{}cD_eF", letter(n / 676), letter(n / 26), letter(n)))
         .collect();
+    let many = many.join(" ");
     fixture.write("r/many.txt", format!("Many needle\n{many}"));
     fixture.write("r/long.txt", format!("Long needle\n{}", "x".repeat(200_000)));
     fixture.write("r/empty.md", "");

@@ -82,7 +82,7 @@ pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Sk
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let prose = Prose::of(path, language.as_deref(), &text).map(|prose| prose.row());
-    Ok(Text { oid, language, prose, chunks, lines, text, stamp })
+    Ok(Text { oid, text, chunks, lines, language, prose, stamp })
 }
 
 /// The bytes of a file as they were at one moment, as far as its times can tell.

@@ -1,7 +1,8 @@
 //! Finding prose by its words: the best first, with what matches marked.
 //!
 //! Each shard finds, ranks and cuts on its own, several at a time; what the page shows of the best of all is
-//! then loaded in a few batches: files and texts of each shard, and one statement that marks all texts.
+//! then loaded in a few batches: files and texts of each shard, and one statement that marks all texts. Of a
+//! large text, only the part in which most of the words stand is marked.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -324,7 +325,8 @@ impl Searcher {
         let mut texts = Vec::new();
         for (at, hit) in hits {
             let Some((file, prose, same)) = loaded.remove(&(at, hit.blob)) else { continue };
-            for (whole, text) in [(true, &prose.title), (false, &prose.body)] {
+            let body = words::window(&prose.body, &request.query);
+            for (whole, text) in [(true, prose.title.as_str()), (false, body)] {
                 texts.push(Headline { plain: hit.plain, whole, text: words::apart(text) });
             }
             rows.push((hit, file, same));

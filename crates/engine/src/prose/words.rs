@@ -94,6 +94,57 @@ pub(crate) fn asked(typed: &str, whole: bool) -> String {
     all
 }
 
+/// The part of a large text in which most words of a query stand, as far as their first letters tell: marking
+/// all of a large text would take longer than finding it.
+pub(crate) fn window<'t>(text: &'t str, typed: &str) -> &'t str {
+    /// Bytes of a block. The part is two of them.
+    const BLOCK: usize = 8 << 10;
+    /// Letters that the forms of a word have in common.
+    const STEM: usize = 4;
+    if text.len() <= 2 * BLOCK {
+        return text;
+    }
+    let stem = |word: &str| word.chars().take(STEM).collect::<String>().to_lowercase();
+    let mut stems: Vec<String> = Vec::new();
+    for run in runs(typed) {
+        let word = &typed[run];
+        stems.extend(parts(word).map(|part| stem(&word[part])));
+    }
+    stems.retain(|stem| !ENGLISH.contains(&stem.as_str()));
+    let mut cuts: Vec<usize> = (0..text.len()).step_by(BLOCK).collect();
+    for cut in &mut cuts {
+        while !text.is_char_boundary(*cut) {
+            *cut -= 1;
+        }
+        // A block begins with a line, if there is one soon.
+        let line = text[..*cut].rfind('\n').map_or(0, |at| at + 1);
+        if *cut - line < BLOCK / 4 {
+            *cut = line;
+        }
+    }
+    cuts.push(text.len());
+    let holds = |block: &str| -> Vec<bool> {
+        let mut held = vec![false; stems.len()];
+        for run in runs(block) {
+            let word = &block[run];
+            for part in parts(word) {
+                let begin = stem(&word[part]);
+                for (held, stem) in held.iter_mut().zip(&stems) {
+                    *held |= begin == *stem;
+                }
+            }
+        }
+        held
+    };
+    let held: Vec<Vec<bool>> = cuts.windows(2).map(|ends| holds(&text[ends[0]..ends[1]])).collect();
+    let count = |at: usize| {
+        let both = held[at].iter().zip(&held[at + 1]);
+        both.filter(|(first, second)| **first || **second).count()
+    };
+    let best = (0..held.len() - 1).rev().max_by_key(|at| count(*at)).unwrap_or(0);
+    &text[cuts[best]..cuts[best + 2]]
+}
+
 /// A text in which Postgres finds the same words, to be shown once [`pieces`] has taken out what is not part
 /// of it.
 pub(crate) fn apart(text: &str) -> String {
@@ -275,6 +326,25 @@ mod tests {
         fn concat_text(&self) -> String {
             self.iter().map(|(_, text)| text.as_str()).collect()
         }
+    }
+
+    #[test]
+    fn the_part_of_a_large_text_that_fits_best() {
+        let filler = "nothing of interest here\n".repeat(2000);
+        let text = format!("retry\n{filler}Retries are configured here, not: é\n{filler}the end");
+        for (query, holds) in [
+            ("configuring retries", "Retries are configured"),
+            ("RetryConfig", "Retries are configured"),
+            ("retry", "retry\n"),
+            ("end", "the end"),
+            ("the absent", "retry\n"),
+            ("", "retry\n"),
+        ] {
+            let part = window(&text, query);
+            assert!(part.contains(holds) && part.len() < 24 << 10, "{query}: {} bytes", part.len());
+        }
+        assert_eq!(window("short", "x"), "short");
+        assert!(window(&"é".repeat(20_000), "x").len() < 24 << 10);
     }
 
     #[test]

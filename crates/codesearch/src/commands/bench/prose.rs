@@ -1,4 +1,4 @@
-//! Ranked search of prose (system 2): GIN beside GiST on titles and bodies, what ranking costs for common
+//! Ranked search of prose (system 2): GIN beside `GiST` on titles and bodies, what ranking costs for common
 //! words, and which ranking puts the right texts first.
 
 use std::time::{Duration, Instant};
@@ -109,7 +109,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-/// The table of the experiment, with ours beside it; the cells are GIN and GiST, each on bodies and titles.
+/// The table of the experiment, with ours beside it; the cells are GIN and `GiST`, each on bodies and titles.
 fn reference(cells: &[Indexed]) -> Table {
     let ours = |cell: &Indexed| {
         [
