@@ -128,9 +128,8 @@ pub(crate) fn window<'t>(text: &'t str, typed: &str) -> &'t str {
         for run in runs(block) {
             let word = &block[run];
             for part in parts(word) {
-                let begin = stem(&word[part]);
                 for (held, stem) in held.iter_mut().zip(&stems) {
-                    *held |= begin == *stem;
+                    *held = *held || begins(&word[part.clone()], stem, STEM);
                 }
             }
         }
@@ -193,6 +192,13 @@ pub(crate) fn pieces(marked: &str) -> Vec<(bool, String)> {
         }
     }
     all
+}
+
+/// Whether a word begins with the letters of another, of which there are `whole` unless they are all of it.
+fn begins(word: &str, letters: &str, whole: usize) -> bool {
+    let mut small = word.chars().flat_map(char::to_lowercase);
+    letters.chars().all(|c| small.next() == Some(c))
+        && (letters.chars().count() >= whole || small.next().is_none())
 }
 
 /// Adds a word with its parts, each with a blank behind it.
