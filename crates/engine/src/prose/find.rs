@@ -297,21 +297,29 @@ impl Searcher {
                 files.iter().map(|file| (file.blob, file.bytes as usize)).collect();
             let sizes: Vec<_> = sizes.into_iter().collect();
             let mut texts = self.texts(shard, &sizes).await?;
-            let mut loaded = Vec::with_capacity(hits.len());
-            for hit in hits {
-                let text = texts.remove(&hit.blob).unwrap_or_default();
-                let of_blob: Vec<&File> =
-                    files.iter().filter(|file| file.blob == hit.blob).collect();
-                // The same contents may be prose as one file and none as another.
-                let shown = of_blob.iter().find_map(|file| {
-                    let prose = Prose::of(&file.path, file.language.as_deref(), &text)?;
-                    (prose.comment == hit.comment).then_some((*file, prose))
-                });
-                let first = of_blob.first().map(|file| (*file, Prose::default()));
-                if let Some((file, prose)) = shown.or(first) {
-                    loaded.push(((at, hit.blob), (file.clone(), prose, of_blob.len() - 1)));
+            let query = request.query.clone();
+            // Taking large texts apart takes its time.
+            let work = tokio::task::spawn_blocking(move || {
+                let mut loaded = Vec::with_capacity(hits.len());
+                for hit in hits {
+                    let text = texts.remove(&hit.blob).unwrap_or_default();
+                    let of_blob: Vec<&File> =
+                        files.iter().filter(|file| file.blob == hit.blob).collect();
+                    // The same contents may be prose as one file and none as another.
+                    let shown = of_blob.iter().find_map(|file| {
+                        let prose = Prose::of(&file.path, file.language.as_deref(), &text)?;
+                        (prose.comment == hit.comment).then_some((*file, prose))
+                    });
+                    let first = of_blob.first().map(|file| (*file, Prose::default()));
+                    if let Some((file, prose)) = shown.or(first) {
+                        let body = words::apart(words::window(&prose.body, &query));
+                        let texts = [words::apart(&prose.title), body];
+                        loaded.push(((at, hit.blob), (file.clone(), texts, of_blob.len() - 1)));
+                    }
                 }
-            }
+                loaded
+            });
+            let loaded = work.await.expect("taking texts apart does not panic");
             Ok(loaded)
         };
         let loads = futures_util::stream::iter(by_shard.into_iter().map(load));
@@ -324,10 +332,9 @@ impl Searcher {
         let mut rows = Vec::new();
         let mut texts = Vec::new();
         for (at, hit) in hits {
-            let Some((file, prose, same)) = loaded.remove(&(at, hit.blob)) else { continue };
-            let body = words::window(&prose.body, &request.query);
-            for (whole, text) in [(true, prose.title.as_str()), (false, body)] {
-                texts.push(Headline { plain: hit.plain, whole, text: words::apart(text) });
+            let Some((file, parts, same)) = loaded.remove(&(at, hit.blob)) else { continue };
+            for (whole, text) in [true, false].into_iter().zip(parts) {
+                texts.push(Headline { plain: hit.plain, whole, text });
             }
             rows.push((hit, file, same));
         }
