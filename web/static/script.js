@@ -158,6 +158,8 @@ function choose(at) {
   box.setAttribute("aria-activedescendant", rows[chosen].id);
 }
 async function suggest() {
+  // Fields and paths help to find code only.
+  if (box.form.getAttribute("action") !== "/search") return;
   const mine = ++turn;
   const at = box.selectionStart;
   const before = box.value.slice(0, at);

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
         Command::Search(args) => commands::search::run(&cli.database, &args),
         Command::Files(args) => commands::files::run(&cli.database, &args),
+        Command::Docs(args) => commands::docs::run(&cli.database, &args),
         Command::Syntax => commands::syntax(),
         Command::Serve(args) => commands::serve::run(&cli.database, &args),
         Command::Mcp => commands::mcp::run(&cli.database),

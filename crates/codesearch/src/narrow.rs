@@ -1,5 +1,6 @@
 //! What is asked beside the query text (`--file`, `&lang=`), as parts of the query.
 
+use engine::prose::DocsRequest;
 use query::{Case, Matcher, Pattern, Place, Query, QueryError, Tree};
 
 /// Restrictions beside the query text. Of each kind, one must hold.
@@ -32,6 +33,27 @@ impl Narrow<'_> {
         let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
         Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
     }
+}
+
+/// A search for prose with restrictions beside its query: repositories and languages, of each kind one must hold.
+///
+/// # Errors
+/// As [`Narrow::apply`].
+pub(crate) fn docs(
+    mut request: DocsRequest,
+    repos: &[String],
+    languages: &[String],
+) -> Result<DocsRequest, (&'static str, String)> {
+    for pattern in repos {
+        let matcher = Pattern::parse(pattern, Case::Smart, false);
+        let matcher = matcher.and_then(|pattern| Matcher::new(&pattern));
+        request.repos.push(matcher.map_err(|error| ("repo", error.to_string()))?);
+    }
+    for language in languages {
+        query::check_language(language).map_err(|why| ("lang", why))?;
+        request.languages.extend(query::language_names(language));
+    }
+    Ok(request)
 }
 
 fn term(place: Place, pattern: &str) -> Result<Tree, QueryError> {

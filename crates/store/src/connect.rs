@@ -109,6 +109,8 @@ impl Store {
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
+                 create table prose_{n:03} partition of prose for values in ({n})
+                     with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
             tx.execute(AssertSqlSafe(sql)).await?;

@@ -4,7 +4,7 @@
 use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::{BlobId, Oid, ShardId};
+use crate::{BlobId, Oid, ProseRow, ShardId};
 
 /// A text to be stored: a blob with its chunks.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Contents {
     pub lines: i32,
     /// Where it is cut.
     pub chunks: Vec<ChunkRow>,
+    /// What in it is prose.
+    pub prose: Option<ProseRow>,
 }
 
 /// One piece of a text.

@@ -12,6 +12,7 @@ mod documents;
 mod error;
 mod grams;
 mod lease;
+mod prose;
 mod repos;
 mod shards;
 mod statistics;
@@ -25,6 +26,7 @@ pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
 pub use grams::{BLOCK_CHUNKS, ShardGrams};
 pub use lease::Lease;
+pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
 pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
@@ -38,6 +40,11 @@ impl ShardId {
     /// The name of its partition of `chunks`.
     pub(crate) fn chunks(self) -> String {
         format!("chunks_{:03}", self.0)
+    }
+
+    /// The name of its partition of `prose`.
+    pub(crate) fn prose(self) -> String {
+        format!("prose_{:03}", self.0)
     }
 
     /// The name of its partition of `files`.

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod db;
+pub(crate) mod docs;
 pub(crate) mod files;
 pub(crate) mod ingest;
 pub(crate) mod mcp;

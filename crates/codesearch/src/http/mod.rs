@@ -5,6 +5,7 @@ mod assets;
 mod browse;
 mod colour;
 mod connections;
+mod docs;
 mod error;
 mod gather;
 mod given;
@@ -124,6 +125,7 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .route("/search", get(search::search))
         .route("/search/stream", get(stream::stream))
         .route("/search/lines", get(browse::lines))
+        .route("/docs", get(docs::docs))
         .route("/files", get(browse::files))
         .route("/api/search", post(zoekt::search).fallback(zoekt::only_post))
         .route("/api/list", post(zoekt::list).fallback(zoekt::only_post))

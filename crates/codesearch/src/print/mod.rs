@@ -1,5 +1,6 @@
 //! How matches are printed: as text for people and pipes, or as ripgrep's JSON lines.
 
+pub(crate) mod docs;
 mod explain;
 mod json;
 mod text;

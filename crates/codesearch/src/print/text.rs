@@ -10,12 +10,22 @@ use query::Select;
 use super::{Paths, Printer};
 use crate::cli::{Color, SearchArgs};
 
-const PATH: Style = AnsiColor::Magenta.on_default();
+pub(super) const PATH: Style = AnsiColor::Magenta.on_default();
 const NUMBER: Style = AnsiColor::Green.on_default();
-const MATCH: Style = AnsiColor::Red.on_default().bold();
+pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
 
 /// Characters of a line shown on a terminal: a few lines of it, not a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
+
+/// Whether to print in colours.
+pub(super) fn coloured(when: Color, terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    match when {
+        Color::Auto => terminal && !no_color,
+        Color::Always => true,
+        Color::Never => false,
+    }
+}
 
 enum Mode {
     Lines,
@@ -39,7 +49,6 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn new(args: &SearchArgs, select: Select, paths: Paths, terminal: bool) -> Self {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Self {
             mode: match select {
                 Select::Repos => Mode::Repos,
@@ -48,11 +57,7 @@ impl Text {
                 Select::Lines if args.vimgrep => Mode::Matches,
                 Select::Lines => Mode::Lines,
             },
-            color: match args.color {
-                Color::Auto => terminal && !no_color,
-                Color::Always => true,
-                Color::Never => false,
-            },
+            color: coloured(args.color, terminal),
             heading: if terminal { !args.no_heading && !args.vimgrep } else { args.heading },
             context: [args.before_context, args.after_context, Some(args.context)]
                 .iter()

@@ -87,6 +87,13 @@ fn answers_are_what_the_document_says() {
         ("/stats?from=2026-01-30&to=2026-01-31T12:00Z", 200),
         ("/stats?since=yesterday", 400),
         ("/stats?trim=50,50", 400),
+        ("/docs?q=needle", 200),
+        ("/docs?q=needle+7&limit=100&lang=txt&repo=two&dictionary=english&timeout=5s", 200),
+        ("/docs?q=nowhere-at-all", 200),
+        ("/docs?q=", 400),
+        ("/docs?q=the", 400),
+        ("/docs?q=a&limit=0", 400),
+        ("/docs?q=a&repo=(", 400),
     ] {
         let (status, answer) = server.json(path);
         assert_eq!(status, expected, "{path}: {answer}");
@@ -317,6 +324,11 @@ fn status_files_and_folders_are_pages_for_browsers() {
         (
             "/file?repo=one&path=copy.rs&q=needle",
             &["<mark class=\"c\">needle</mark>", "1 matching line", "one/src/lib/deep.rs"],
+        ),
+        ("/docs", &["Search documents and comments", "aria-current=\"page\">docs"]),
+        (
+            "/docs?q=needle+7",
+            &["<mark>needle</mark>", "1 text in", "complete", "href=\"/search?q=needle%207\""],
         ),
         (
             "/search?q=needle&sort=path&wait=1",

@@ -224,6 +224,16 @@ impl Fixture {
                      (select from blobs b where c.shard = b.shard and c.blob = b.id)",
             ),
             (
+                "prose without a blob",
+                "select count(*) from prose p where not exists
+                     (select from blobs b where p.shard = b.shard and p.blob = b.id)",
+            ),
+            (
+                "a shard with prose but no index of it",
+                "select count(*) from shards s where exists (select from prose p where p.shard = s.shard)
+                     and to_regclass(format('codesearch.prose_%s_words', lpad(s.shard::text, 3, '0'))) is null",
+            ),
+            (
                 "a path twice in one epoch",
                 "select count(*) from (select from files where died = 2147483647
                      group by repo, path having count(*) > 1) twice",

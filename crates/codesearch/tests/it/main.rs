@@ -19,6 +19,7 @@ mod livegrep;
 mod loading;
 mod memory;
 mod property;
+mod prose;
 mod search;
 mod stats;
 mod trigrams;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use store::{
-    BlobId, Contents, FileRow, Oid, RepoId, ShardId, SkippedRow, Store, Todo, Totals, Writer,
+    BlobId, Contents, FileRow, Oid, ProseRow, RepoId, ShardId, SkippedRow, Store, Todo, Totals,
+    Writer,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -50,6 +51,8 @@ pub(crate) struct Group {
     pub(crate) stored: Totals,
     /// The shards they are in.
     pub(crate) filled: Vec<ShardId>,
+    /// Prose of texts that were being stored without.
+    late: Vec<(ShardId, BlobId, ProseRow)>,
 }
 
 /// Reads and stores the files after number `after`, up to the end of a group of repositories.
@@ -90,6 +93,7 @@ pub(crate) async fn load(
         }
     }
     lanes.finish().await?;
+    writer.add_prose(&group.late).await?;
     Ok(group)
 }
 
@@ -133,9 +137,11 @@ async fn dispatch(
     // What is being stored right now, then what is stored: in this order nothing slips between.
     let mut places = lanes.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
-    places.extend(writer.stored(&unknown).await?);
+    let stored = writer.stored(&unknown).await?;
+    // Contents that are stored may lack their prose.
+    let mut written = Vec::new();
 
-    let mut fresh = Vec::new();
+    let mut fresh: Vec<Contents> = Vec::new();
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     let lane = lanes.lane(writer, plan).await?;
     for (todo, read) in batch {
@@ -148,19 +154,39 @@ async fn dispatch(
             }
         };
         let bytes = text.text.len() as i32;
-        let (shard, blob, _) = *places.entry(text.oid).or_insert_with(|| {
-            let id = BlobId(lane.chunks);
-            lane.chunks += text.chunks.len() as i32;
-            lane.bytes += i64::from(bytes);
-            group.stored += Totals { files: 1, bytes: i64::from(bytes) };
-            fresh.push(Contents {
-                oid: text.oid,
-                id,
-                text: text.text,
-                lines: text.lines,
-                chunks: text.chunks,
+        if let Some(prose) = &text.prose {
+            if let Some((shard, blob, _)) = stored.get(&text.oid) {
+                written.push((*shard, *blob, prose.clone()));
+            } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.prose) {
+                // Stored for a file of which nothing is prose; this one's goes with it, or comes after it.
+                place.prose = true;
+                let with = (place.shard == lane.shard)
+                    .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
+                match with.flatten() {
+                    Some(contents) => contents.prose = Some(prose.clone()),
+                    None => group.late.push((place.shard, place.blob, prose.clone())),
+                }
+            }
+        }
+        let place = stored.get(&text.oid).map(|(shard, blob, _)| (*shard, *blob));
+        let (shard, blob) = place.unwrap_or_else(|| {
+            let place = places.entry(text.oid).or_insert_with(|| {
+                let id = BlobId(lane.chunks);
+                let prose = text.prose.is_some();
+                lane.chunks += text.chunks.len() as i32;
+                lane.bytes += i64::from(bytes);
+                group.stored += Totals { files: 1, bytes: i64::from(bytes) };
+                fresh.push(Contents {
+                    oid: text.oid,
+                    id,
+                    text: text.text,
+                    lines: text.lines,
+                    chunks: text.chunks,
+                    prose: text.prose,
+                });
+                Place { shard: lane.shard, blob: id, prose }
             });
-            (lane.shard, id, bytes)
+            (place.shard, place.blob)
         });
         let Todo { repo, path, .. } = todo;
         files.push(FileRow {
@@ -178,12 +204,27 @@ async fn dispatch(
         group.filled.push(lane.shard);
         lane.send(fresh).await?;
     }
+    writer.add_prose(&written).await?;
+    for (shard, _, _) in written {
+        if !group.filled.contains(&shard) {
+            group.filled.push(shard);
+        }
+    }
     writer.loaded(&files).await?;
     writer.left_out(&left_out).await?;
     Ok(())
 }
 
-type Places = HashMap<Oid, (ShardId, BlobId, i32)>;
+type Places = HashMap<Oid, Place>;
+
+/// Where contents are being stored.
+#[derive(Clone, Copy)]
+struct Place {
+    shard: ShardId,
+    blob: BlobId,
+    /// With their prose.
+    prose: bool,
+}
 
 /// The connections that store, each with the shard it fills.
 struct Lanes<'a> {
@@ -259,8 +300,9 @@ impl Lanes<'_> {
 
 impl Lane {
     async fn send(&mut self, contents: Vec<Contents>) -> Result<(), Error> {
-        let places =
-            contents.iter().map(|c| (c.oid, (self.shard, c.id, c.text.len() as i32))).collect();
+        let place =
+            |c: &Contents| Place { shard: self.shard, blob: c.id, prose: c.prose.is_some() };
+        let places = contents.iter().map(|c| (c.oid, place(c))).collect();
         if self.send.send((self.shard, contents)).await.is_err() {
             // The task has ended, which it does only with an error.
             (&mut self.task).await.expect("storing does not panic")?;

@@ -12,10 +12,11 @@ use gengo_language::Language;
 use memchr::memchr;
 use sha1::{Digest, Sha1};
 use siphasher::sip::SipHasher13;
-use store::{ChunkRow, Oid};
+use store::{ChunkRow, Oid, ProseRow};
 
 use super::cut::cut;
 use super::skip::SkipReason;
+use crate::prose::Prose;
 
 /// A file changed so recently that it may change again without its times telling.
 const RACY: Duration = Duration::from_secs(2);
@@ -34,6 +35,7 @@ pub(crate) struct Text {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) lines: i32,
     pub(crate) language: Option<String>,
+    pub(crate) prose: Option<ProseRow>,
     pub(crate) stamp: i64,
 }
 
@@ -78,7 +80,9 @@ pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Sk
         return Err(Skipped { reason: SkipReason::Binary, bytes: size, stamp });
     };
     let (chunks, lines) = cut(&text);
-    Ok(Text { oid, language: language(path, &text), chunks, lines, text, stamp })
+    let language = language(path, &text);
+    let prose = Prose::of(path, language.as_deref(), &text).map(|prose| prose.row());
+    Ok(Text { oid, text, chunks, lines, language, prose, stamp })
 }
 
 /// The bytes of a file as they were at one moment, as far as its times can tell.

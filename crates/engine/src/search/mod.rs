@@ -392,6 +392,11 @@ impl Searcher {
         &self.store
     }
 
+    /// How many shards a search asks at a time.
+    pub(crate) fn parallel(&self) -> usize {
+        self.parallel
+    }
+
     /// The newest state of the index.
     ///
     /// The state is kept between searches. Keeping one keeps its rows from being deleted, so a

@@ -3,3 +3,4 @@
 
 pub mod loading;
 pub mod names;
+pub mod prose;

@@ -7,6 +7,7 @@
 mod loading;
 mod names;
 mod operator;
+mod prose;
 mod regex;
 mod report;
 mod serving;
@@ -28,7 +29,7 @@ use crate::database::Database;
 use report::{Report, Section};
 
 /// The experiments, by the names that `--only` takes.
-const EXPERIMENTS: [&str; 4] = ["regex", "loading", "names", "operator"];
+const EXPERIMENTS: [&str; 5] = ["regex", "prose", "loading", "names", "operator"];
 
 /// What all experiments share.
 pub(crate) struct Bench<'a> {
@@ -143,6 +144,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &BenchArgs) -> Result<u8> {
 async fn experiment(bench: &Bench<'_>, name: &str) -> Result<Section> {
     match name {
         "regex" => regex::run(bench).await,
+        "prose" => prose::run(bench).await,
         "loading" => loading::run(bench).await,
         "names" => names::run(bench).await,
         "operator" => operator::run(bench).await,

@@ -1,0 +1,56 @@
+//! `codesearch docs`: print the documents and comments that fit best.
+
+use std::io::{BufWriter, IsTerminal, Write, stdout};
+
+use anyhow::{Context, Result};
+use engine::prose::{DocsRequest, DocsStopped, MAX_RANKED};
+use engine::search::{DEFAULT_TIMEOUT, Searcher};
+
+use crate::cli::{DatabaseArgs, DocsArgs};
+use crate::database::Database;
+use crate::narrow;
+use crate::print::docs::{Answer, print, stopped};
+
+pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
+    let query = args.query.join(" ");
+    let request = DocsRequest {
+        query: query.clone(),
+        limit: usize::from(args.limit),
+        repos: Vec::new(),
+        languages: Vec::new(),
+        ranked: MAX_RANKED,
+        dictionary: args.dictionary.into(),
+        timeout: args.timeout.or(Some(DEFAULT_TIMEOUT)),
+    };
+    let request = narrow::docs(request, &args.repo, &args.lang)
+        .map_err(|(kind, why)| anyhow::anyhow!("--{kind}: {why}"))?;
+    let parallel = std::thread::available_parallelism().map_or(2, usize::from);
+    Database::open(database, 2 * parallel as u32)?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), parallel);
+        let found = searcher.docs(&request).await?;
+        let mut out = BufWriter::new(stdout().lock());
+        let printed = if args.json {
+            serde_json::to_writer(&mut out, &Answer::of(&query, &found))
+                .map_err(std::io::Error::from)
+                .and_then(|()| writeln!(out))
+        } else {
+            print(&mut out, &found, args.color, stdout().is_terminal())
+        };
+        match printed.and_then(|()| out.flush()) {
+            // Whoever reads has seen enough: `codesearch docs x | head`.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                return Ok(crate::FOUND);
+            }
+            other => other.context("cannot write")?,
+        }
+        drop(out);
+        if let Some((_, why)) = stopped(&found) {
+            eprintln!("codesearch: {why}");
+        }
+        Ok(match found.stopped {
+            Some(DocsStopped::Timeout(_) | DocsStopped::Shards(_)) => crate::FAILED,
+            _ if found.docs.is_empty() => crate::NOTHING,
+            _ => crate::FOUND,
+        })
+    })
+}

@@ -1,0 +1,164 @@
+//! Documents and comments that were found, as text and as JSON.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use engine::prose::{Doc, Docs, DocsStopped, Kind, Piece};
+use serde::Serialize;
+
+use super::text::{MATCH, PATH, coloured};
+use crate::cli::Color;
+
+/// An answer as JSON, on a terminal and over HTTP.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer<'a> {
+    query: &'a str,
+    docs: Vec<DocJson<'a>>,
+    stats: StatsJson,
+}
+
+#[derive(Debug, Serialize)]
+struct DocJson<'a> {
+    repo: &'a str,
+    path: &'a str,
+    language: Option<&'a str>,
+    kind: &'static str,
+    title: String,
+    /// Pairs of bytes of `title`.
+    title_ranges: Vec<(usize, usize)>,
+    snippet: String,
+    /// Pairs of bytes of `snippet`.
+    snippet_ranges: Vec<(usize, usize)>,
+    rank: f32,
+    /// How many other files have the same contents.
+    same: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct StatsJson {
+    duration_ms: f64,
+    ranking_ms: f64,
+    docs: usize,
+    matched: usize,
+    ranked: usize,
+    shards: usize,
+    complete: bool,
+    stopped_because: Option<&'static str>,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn of(query: &'a str, found: &'a Docs) -> Self {
+        let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
+        Self {
+            query,
+            docs: found.docs.iter().map(DocJson::of).collect(),
+            stats: StatsJson {
+                duration_ms: ms(found.duration),
+                ranking_ms: ms(found.ranking),
+                docs: found.docs.len(),
+                matched: found.matched,
+                ranked: found.ranked,
+                shards: found.shards,
+                complete: found.stopped.is_none(),
+                stopped_because: stopped(found).map(|(word, _)| word),
+            },
+        }
+    }
+}
+
+impl<'a> DocJson<'a> {
+    fn of(doc: &'a Doc) -> Self {
+        let (title, title_ranges) = joined(&doc.title);
+        let (snippet, snippet_ranges) = joined(&doc.snippet);
+        let pairs =
+            |ranges: Vec<Range<usize>>| ranges.into_iter().map(|r| (r.start, r.end)).collect();
+        Self {
+            repo: &doc.repo,
+            path: &doc.path,
+            language: doc.language.as_deref(),
+            kind: match doc.kind {
+                Kind::Document => "document",
+                Kind::Comment => "comment",
+            },
+            title,
+            title_ranges: pairs(title_ranges),
+            snippet,
+            snippet_ranges: pairs(snippet_ranges),
+            rank: doc.rank,
+            same: doc.same,
+        }
+    }
+}
+
+/// Pieces as one text, and what of it is marked.
+fn joined(pieces: &[Piece]) -> (String, Vec<Range<usize>>) {
+    let mut text = String::new();
+    let mut ranges = Vec::new();
+    for piece in pieces {
+        let from = text.len();
+        text.push_str(&piece.text);
+        if piece.hit {
+            ranges.push(from..text.len());
+        }
+    }
+    (text, ranges)
+}
+
+/// Why an answer is not complete, as a word for programs and a sentence for people.
+pub(crate) fn stopped(found: &Docs) -> Option<(&'static str, String)> {
+    Some(match found.stopped.as_ref()? {
+        DocsStopped::Limit => {
+            ("limit", format!("the best {} of {}", found.docs.len(), found.matched))
+        }
+        DocsStopped::Common => (
+            "common",
+            format!(
+                "words so common that of {} only {} were ranked, those whose titles and headings fit best; add a \
+                 word to narrow it",
+                found.matched, found.ranked
+            ),
+        ),
+        DocsStopped::Timeout(timeout) => {
+            ("timeout", format!("stopped after {timeout:?}; there may be more"))
+        }
+        DocsStopped::Shards(_) => (
+            "shard_error",
+            "some shards could not be searched; the server's log says why".to_owned(),
+        ),
+    })
+}
+
+/// Prints an answer for people: path, title and what fits of each.
+pub(crate) fn print(
+    out: &mut dyn Write,
+    found: &Docs,
+    color: Color,
+    terminal: bool,
+) -> io::Result<()> {
+    let color = coloured(color, terminal);
+    let marked = |pieces: &[Piece]| -> String {
+        let one = |piece: &Piece| {
+            // What is in a text must not move the cursor.
+            let text: String = piece.text.chars().filter(|c| !c.is_control()).collect();
+            if piece.hit && color { format!("{MATCH}{text}{MATCH:#}") } else { text }
+        };
+        pieces.iter().map(one).collect()
+    };
+    for (at, doc) in found.docs.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let path = format!("{}/{}", doc.repo, doc.path);
+        let path = if color { format!("{PATH}{path}{PATH:#}") } else { path };
+        let same = match doc.same {
+            0 => String::new(),
+            same => format!(" (and {same} more with the same contents)"),
+        };
+        writeln!(out, "{path}{same}")?;
+        writeln!(out, "  {}", marked(&doc.title))?;
+        if !doc.snippet.is_empty() {
+            writeln!(out, "    {}", marked(&doc.snippet))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Documents and comments by their words.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::Fixture;
+
+impl Fixture {
+    /// The answer to a search for documents.
+    #[track_caller]
+    fn docs(&self, args: &[&str]) -> Value {
+        let ran = self.run(&[&["docs", "--json", "--limit", "1000"], args].concat());
+        assert!(matches!(ran.status.code(), Some(0 | 1)), "{}", ran.err);
+        let answer: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(answer["docs"].as_array().unwrap().is_empty(), ran.status.code() == Some(1));
+        answer
+    }
+
+    /// The files that it finds, the best first.
+    #[track_caller]
+    fn found(&self, args: &[&str]) -> Vec<String> {
+        let answer = self.docs(args);
+        let docs = answer["docs"].as_array().unwrap();
+        let text = |doc: &Value, key: &str| doc[key].as_str().unwrap().to_owned();
+        docs.iter().map(|doc| format!("{}/{}", text(doc, "repo"), text(doc, "path"))).collect()
+    }
+}
+
+fn written() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write(
+        "one/README.md",
+        "# The kettle\n\nIt boils water.\n\n## Retries\n\nConfigure how often it is retried with `maxRetryCount`.\n",
+    );
+    fixture.write(
+        "one/docs/tea.rst",
+        "Brewing tea\n===========\n\nWater that has boiled once is best for a kettle of tea.\n",
+    );
+    fixture.write(
+        "one/src/user.go",
+        "// Copyright 2020 The Authors.\n\n// Package user says who is there: see getUserName.\npackage user\n",
+    );
+    fixture.write("one/src/none.go", "package none\n\nfunc kettle() {}\n");
+    fixture.write("two/notes.txt", "Der Kessel kocht Wasser und pfeift dabei leise vor sich hin, bis jemand kommt und ihn ausschaltet\n");
+    fixture.write("two/kettle.1", ".TH KETTLE 1\n.SH NAME\nkettle \\- boil \\fBwater\\fP\n");
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn found_by_titles_bodies_stems_and_parts_of_identifiers() {
+    let fixture = written();
+    for (query, files) in [
+        // In a title before in a text.
+        ("kettle", &["one/README.md", "two/kettle.1", "one/docs/tea.rst"][..]),
+        ("how do I configure retrying", &["one/README.md"]),
+        ("boiling", &["two/kettle.1", "one/README.md", "one/docs/tea.rst"]),
+        ("user name", &["one/src/user.go"]),
+        ("get_user_name", &["one/src/user.go"]),
+        ("getUserName", &["one/src/user.go"]),
+        ("max retry", &["one/README.md"]),
+        ("authors", &[]),
+        ("kessel", &["two/notes.txt"]),
+        ("kesseln", &[]),
+        ("\"kettle of tea\"", &["one/docs/tea.rst"]),
+        ("\"tea of kettle\"", &[]),
+        // A title ends, and what follows begins anew.
+        ("\"kettle kettle\"", &[]),
+        ("brewing or kessel", &["one/docs/tea.rst", "two/notes.txt"]),
+        ("kettle -tea -retries", &["two/kettle.1"]),
+        // In any form: "boil water", too.
+        ("kettle -\"boils water\"", &["one/docs/tea.rst"]),
+    ] {
+        let found = fixture.found(&[query]);
+        let sorted = |files: Vec<String>| files.into_iter().collect::<BTreeSet<_>>();
+        assert_eq!(
+            sorted(found.clone()),
+            sorted(files.iter().map(|f| (*f).to_owned()).collect()),
+            "{query}"
+        );
+        if query == "kettle" {
+            assert_eq!(found[2], "one/docs/tea.rst", "{found:?}");
+        }
+    }
+    let answer = fixture.docs(&["configure retries"]);
+    let doc = &answer["docs"][0];
+    assert_eq!(
+        (&doc["title"], &doc["kind"], &doc["same"]),
+        (&"The kettle".into(), &"document".into(), &0.into())
+    );
+    let snippet = doc["snippet"].as_str().unwrap();
+    let marked = doc["snippet_ranges"].as_array().unwrap().iter();
+    let marked: Vec<&str> = marked
+        .map(|range| {
+            &snippet[range[0].as_u64().unwrap() as usize..range[1].as_u64().unwrap() as usize]
+        })
+        .collect();
+    assert_eq!(marked, ["Retries", "Configure", "retried", "Retry"], "{snippet}");
+    assert_eq!(answer["stats"]["complete"], true);
+
+    let out = fixture.run(&["docs", "--color", "always", "user name"]).code(0).out;
+    assert!(out.contains("one/src/user.go"), "{out}");
+    assert!(out.contains("get\u{1b}["), "parts are marked: {out:?}");
+    assert_eq!(fixture.run(&["docs", "nowhere"]).code(1).out, "");
+}
+
+#[test]
+fn narrowed_by_repository_language_and_dictionary() {
+    let fixture = written();
+    let count = |args: &[&str]| fixture.found(args).len();
+    assert_eq!(fixture.found(&["kettle", "--repo", "tw"]), ["two/kettle.1"]);
+    assert_eq!(count(&["kettle", "--repo", "^one$", "--repo", "two"]), 3);
+    assert_eq!(count(&["kettle", "--repo", "three"]), 0);
+    assert_eq!(fixture.found(&["kettle", "--lang", "md"]), ["one/README.md"]);
+    assert_eq!(count(&["kettle", "--lang", "md", "--lang", "rst"]), 2);
+    assert_eq!(count(&["kessel", "--dictionary", "english"]), 0);
+    assert_eq!(count(&["kessel", "--dictionary", "plain"]), 1);
+    assert_eq!(count(&["kettle", "--dictionary", "plain"]), 0);
+    let cut = fixture.run(&["docs", "kettle", "--limit", "2"]).code(0);
+    assert_eq!(cut.err, "codesearch: the best 2 of 3\n");
+    assert_eq!(
+        cut.out.lines().filter(|line| line.starts_with("one/") || line.starts_with("two/")).count(),
+        2
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_told_in_a_sentence() {
+    let fixture = written();
+    for (args, expected) in [
+        (&[""][..], "nothing to look for: give some words"),
+        (&["?! ..."], "nothing to look for: give some words"),
+        (&["how is the"], "all these words are in nearly every text"),
+        (&["--", "-kettle"], "this only rules words out"),
+        (&["kettle", "--lang", "klingon"], "--lang: there is no language called \"klingon\""),
+        (&["kettle", "--repo", "("], "--repo: "),
+        (&[&*"kettle ".repeat(1000)], "longer than 2000 bytes"),
+    ] {
+        let err = fixture.run(&[&["docs"], args].concat()).code(2).err;
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
+    // What the server's parser would stumble over.
+    for odd in ["a:b & | ! <-> ( ' \\ \"", "x\u{1f}y", "ſ K 日本 e\u{301}", "kettle:*A"] {
+        fixture.docs(&[odd]);
+    }
+}
+
+#[test]
+fn prose_changes_with_its_files() {
+    let fixture = written();
+    fixture.write("one/README.md", "# The samovar\n\nIt boils water.\n");
+    fs::remove_file(fixture.path().join("two/kettle.1")).unwrap();
+    // The same contents, first as what is no prose.
+    fixture.write("two/copy.bin", "A teapot stands on the table.\n");
+    fixture.ingest();
+    assert_eq!(fixture.found(&["kettle"]), ["one/docs/tea.rst"]);
+    assert_eq!(fixture.found(&["samovar"]), ["one/README.md"]);
+    assert!(fixture.found(&["teapot"]).is_empty());
+    fixture.write("two/teapot.txt", "A teapot stands on the table.\n");
+    fixture.write("one/teapot.txt", "A teapot stands on the table.\n");
+    fixture.ingest();
+    let answer = fixture.docs(&["teapot"]);
+    assert_eq!(answer["docs"].as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(
+        (&answer["docs"][0]["path"], &answer["docs"][0]["same"]),
+        (&"teapot.txt".into(), &2.into())
+    );
+    fixture.check_invariants();
+    fixture.run(&["remove", "one"]).code(0);
+    assert!(fixture.found(&["samovar"]).is_empty());
+    assert_eq!(fixture.found(&["teapot"]), ["two/teapot.txt"]);
+    // In one go: first as what is no prose.
+    fixture.write("four/a.bin", "A saucer lies below the cup.\n");
+    fixture.write("four/b.txt", "A saucer lies below the cup.\n");
+    fixture.ingest();
+    assert_eq!(fixture.found(&["saucer"]), ["four/b.txt"]);
+    fixture.check_invariants();
+}
+
+#[test]
+fn an_index_without_prose_gets_it_when_all_is_read_again() {
+    let fixture = written();
+    let before = fixture.found(&["kettle"]);
+    fixture.exec(
+        "drop table prose;
+         drop text search configuration prose_english, prose_plain, prose_asked;
+         drop text search dictionary prose_words;
+         delete from _sqlx_migrations where version = 2",
+    );
+    assert!(fixture.found(&["kettle"]).is_empty());
+    fixture.ingest();
+    fixture.run(&["ingest", "--again", "--depth", "1", "."]).code(0);
+    assert_eq!(fixture.found(&["kettle"]), before);
+    fixture.check_invariants();
+}
+
+#[test]
+fn hostile_and_large_texts_are_found_and_shown_as_text() {
+    let fixture = Fixture::new();
+    fixture.write("r/<i>.md", "# <b>Bold</b> claims\n\nneedle `<script>alert(1)</script>` &amp; \u{2}needle\u{3} \u{1b}[31m\n");
+    fixture.write(
+        "r/big.txt",
+        format!("Large\n\nfirst {}\nlast\n", "different words again ".repeat(20_000)),
+    );
+    // Identifiers that are all different.
+    let letter = |n: u32| char::from_u32('a' as u32 + n % 26).unwrap();
+    let many: Vec<String> = (0..9000)
+        .map(|n| format!("aB{}{}{}cD_eF", letter(n / 676), letter(n / 26), letter(n)))
+        .collect();
+    let many = many.join(" ");
+    fixture.write("r/many.txt", format!("Many needle\n{many}"));
+    fixture.write("r/long.txt", format!("Long needle\n{}", "x".repeat(200_000)));
+    fixture.write("r/empty.md", "");
+    fixture.write("r/signs.md", "# ***\n---\n");
+    fixture.write("r/deep.md", format!("{}needle", "> ".repeat(5000)));
+    fixture.ingest();
+    assert_eq!(fixture.found(&["needle"]).len(), 4);
+    assert_eq!(fixture.found(&["first different"]), ["r/big.txt"]);
+    // Of a large text the beginning is looked at.
+    assert!(fixture.found(&["last"]).is_empty());
+    let out = fixture.run(&["docs", "needle claims", "--color", "never"]).code(0).out;
+    assert!(!out.contains(['\u{2}', '\u{3}', '\u{1b}']), "{out:?}");
+    let server = fixture.serve();
+    let (status, _, page) = server.get("/docs?q=needle", "text/html");
+    assert_eq!(status, 200);
+    assert!(
+        !page.contains("<script>alert") && !page.contains("<b>") && !page.contains("<i>"),
+        "{page}"
+    );
+    assert!(page.contains("&#60;script&#62;alert(1)&#60;/script&#62;"), "{page}");
+    assert!(page.contains("<mark>needle</mark>"), "{page}");
+    let (_, _, page) = server.get("/docs?q=%22%3E%3Cscript%3Ex", "text/html");
+    assert!(!page.contains("<script>x"), "{page}");
+}
+
+/// What matches is what a scan of all texts finds.
+#[test]
+fn the_index_finds_what_a_scan_finds() {
+    let fixture = Fixture::new();
+    let mut random = fastrand::Rng::with_seed(7);
+    let vocabulary = [
+        "water",
+        "waters",
+        "boil",
+        "boiling",
+        "boiled",
+        "kettle",
+        "kettles",
+        "tea",
+        "teas",
+        "cup",
+        "the",
+        "of",
+        "configure",
+        "configuration",
+        "retry",
+        "retries",
+        "server",
+        "serving",
+        "user",
+        "name",
+    ];
+    let words = |random: &mut fastrand::Rng, count: usize| -> String {
+        (0..count).map(|_| *random.choice(&vocabulary).unwrap()).collect::<Vec<_>>().join(" ")
+    };
+    for n in 0..150 {
+        let count = random.usize(3..12);
+        let text = words(&mut random, count);
+        // What makes it English, and what makes each another.
+        fixture.write(
+            &format!("r{}/{n}.txt", n % 3),
+            format!("{text}\nand this is the text for number n{n}\n"),
+        );
+    }
+    fixture.ingest();
+    for _ in 0..25 {
+        let (one, two) = (words(&mut random, 1), words(&mut random, 2));
+        let query = match random.u8(0..5) {
+            0 => format!("{one} {two}"),
+            1 => format!("\"{two}\""),
+            2 => format!("{one} or {two} text"),
+            3 => format!("number -{one} -\"{two}\""),
+            _ => format!("number {two}"),
+        };
+        let found: BTreeSet<String> = fixture.found(&[&query]).into_iter().collect();
+        let scanned: Vec<String> = fixture.sql(&format!(
+            "select coalesce(array_agg(r.name || '/' || f.path), '{{}}')
+             from files f join repos r on r.id = f.repo
+                  join lateral (select string_agg(contents, '' order by n) text from chunks c
+                                where c.shard = f.shard and c.blob = f.blob) t on true
+             where to_tsvector('prose_english', text) @@ websearch_to_tsquery('prose_english', '{query}')"
+        ));
+        assert_eq!(found, scanned.into_iter().collect(), "{query}");
+    }
+}
