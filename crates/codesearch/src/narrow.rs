@@ -50,8 +50,7 @@ pub(crate) fn docs(
         request.repos.push(matcher.map_err(|error| ("repo", error.to_string()))?);
     }
     for language in languages {
-        query::check_language(language).map_err(|why| ("lang", why))?;
-        request.languages.extend(query::language_names(language));
+        request.languages.extend(query::languages(language).map_err(|why| ("lang", why))?);
     }
     Ok(request)
 }

@@ -185,7 +185,7 @@ pub fn languages(asked: &str) -> Result<Vec<String>, String> {
 
 /// The names, in small letters, of the languages that someone who says `asked` may mean: a language
 /// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
-pub fn names(asked: &str) -> Vec<String> {
+pub(crate) fn names(asked: &str) -> Vec<String> {
     // A NUL is in no name, and no statement can hold one.
     let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());

@@ -29,7 +29,7 @@ mod write;
 pub use error::QueryError;
 pub use expr::{Atom, CompiledTerm, Expr, Program};
 pub use grams::{GramSet, Grams, Kind, Parts, Probe};
-pub use language::{check_language, languages, names as language_names};
+pub use language::{check_language, languages};
 pub use matcher::{LineMatch, Matcher, Scratch};
 pub use need::Need;
 pub use parse::{Defaults, MAX_QUERY_BYTES, MAX_TERMS, duration};

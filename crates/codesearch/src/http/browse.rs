@@ -25,6 +25,7 @@ use super::page::{human, protect, render};
 use super::results::grouped;
 use super::view::{self, LineView, Piece};
 use super::{Server, link, page, wants_page};
+use crate::statistics::{Kind, Outcome};
 
 /// Of a longer line so many characters are shown on the page of a file.
 const MAX_LINE: usize = 5000;
@@ -553,6 +554,8 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
     let languages = language.map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
     let _turn = server.turn().await?;
+    let typed = wanted.q.clone();
+    let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
     let tree = server.searcher.tree().await?;
     let (asked, kept) = (wanted.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
@@ -563,6 +566,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
         .await
         .map_err(|_| Failure::broke_off())?
         .map_err(|why| Failure::bad_request(format!("q=: {why}")))?;
+    counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near
             .iter()

@@ -2,21 +2,24 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::prose::{self, Dictionary, Docs, DocsError, DocsRequest, Kind, MAX_RANKED};
+use engine::prose::{
+    self, Dictionary, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED,
+};
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use serde::Deserialize;
 
 use super::error::Failure;
+use super::given::Given;
 use super::page::render;
 use super::results::grouped;
 use super::view::Piece;
 use super::{Server, link, wants_page};
 use crate::narrow;
 use crate::print::docs::{Answer, stopped};
+use crate::statistics::{self, Outcome};
 
 /// Most results of one answer: each is marked anew.
 const MAX_DOCS: usize = 1000;
@@ -72,9 +75,8 @@ struct Row {
 pub(crate) async fn docs(
     State(server): State<Server>,
     headers: HeaderMap,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Given(wanted): Given<Wanted>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else { return Failure::unreadable().into_response() };
     let page = wants_page(&headers, wanted.format.as_deref());
     let found = if page && wanted.q.trim().is_empty() {
         Ok(None)
@@ -145,7 +147,20 @@ impl Wanted {
 async fn answer(server: &Server, wanted: &Wanted) -> Result<Docs, Failure> {
     let request = wanted.request()?;
     let _turn = server.turn().await?;
-    Ok(server.searcher.docs(&request).await?)
+    let query = wanted.q.clone();
+    let counted =
+        server.metrics.begin(statistics::Kind::Docs, move |_| (query.clone(), String::new()));
+    let found = server.searcher.docs(&request).await;
+    counted.ended(match &found {
+        Err(_) => Outcome::Failed,
+        Ok(found) => match found.stopped {
+            None => Outcome::Complete,
+            Some(DocsStopped::Limit | DocsStopped::Common) => Outcome::Limit,
+            Some(DocsStopped::Timeout(_)) => Outcome::Timeout,
+            Some(DocsStopped::Shards(_)) => Outcome::ShardError,
+        },
+    });
+    Ok(found?)
 }
 
 fn shown(found: Docs) -> Found {

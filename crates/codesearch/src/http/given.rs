@@ -32,6 +32,7 @@ fn known(path: &str) -> &'static [&'static str] {
         "/search/lines" => &["repo", "path", "q"],
         "/file" => &["repo", "path", "lines", "q", "format"],
         "/raw" => &["repo", "path", "download"],
+        "/docs" => &["q", "limit", "repo", "lang", "dictionary", "timeout", "format"],
         "/files" => &["q", "repo", "lang", "limit", "format"],
         "/repos" => &["q", "repo", "path", "format"],
         "/suggest" => &["word"],

@@ -128,6 +128,11 @@ impl Counted {
         self.note(outcome, self.begun.elapsed(), ended.as_ref().ok());
     }
 
+    /// Counts a search that is not one for lines.
+    pub(crate) fn ended(mut self, outcome: Outcome) {
+        self.note(outcome, self.begun.elapsed(), None);
+    }
+
     /// Does not count the search: another one takes its place.
     pub(crate) fn replaced(&mut self) {
         self.ended = true;

@@ -40,6 +40,10 @@ words! {
         Multiline = "multi_line",
         /// Names only are looked at: paths, repositories, languages.
         Names = "names",
+        /// Documents and comments are looked for by their words.
+        Docs = "docs",
+        /// A file is looked for by what was typed of its path.
+        Files = "files",
     }
 }
 

@@ -11,9 +11,9 @@ use crate::error::Result;
 /// How Postgres finds the paths nearest to what was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamesIndex {
-    /// `order by path <-> $1` by a GiST index whose signatures have so many bytes: the whole path counts.
+    /// `order by path <-> $1` by a `GiST` index whose signatures have so many bytes: the whole path counts.
     Gist(u16),
-    /// `order by path <->> $1`, of a GiST index: the part of the path that is most like it counts.
+    /// `order by path <->> $1`, of a `GiST` index: the part of the path that is most like it counts.
     GistWord(u16),
     /// `path %> $1`, by a GIN index, then ordered.
     Gin,

@@ -26,7 +26,7 @@ fn some_paths(count: usize) -> Vec<String> {
     let mut rng = Random(7);
     let mut paths: Vec<String> = (0..count)
         .map(|_| {
-            let words: Vec<&str> = (0..1 + rng.below(4)).map(|_| WORDS[rng.below(14)]).collect();
+            let words: Vec<&str> = (0..=rng.below(4)).map(|_| WORDS[rng.below(14)]).collect();
             let number = if rng.below(3) == 0 { String::new() } else { rng.below(50).to_string() };
             format!("{}{number}{}", words.join("/"), ENDS[rng.below(4)])
         })
@@ -69,8 +69,11 @@ fn in_order(part: &Part, path: &str) -> bool {
     part.letters.iter().all(|letter| rest.any(|other| other == *letter))
 }
 
+/// Cost, length and number of a path.
+type Ranked = (u16, u32, u32);
+
 /// What is near by looking at every path, as far as it holds what was typed, and the rest.
-fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
+fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     let (mut whole, mut wrong) = (Vec::new(), Vec::new());
     let mut aligner = Aligner::default();
     for (file, path) in (0..).zip(paths) {
@@ -107,13 +110,14 @@ fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
     let paths = some_paths(400);
     let names = Names::new(paths.len(), |file| &paths[file as usize]);
     let mut rng = Random(11);
-    let all = [0..paths.len() as u32];
+    let all = 0..paths.len() as u32;
     let mut forgiven = 0;
     for _ in 0..30 {
         let path = &paths[rng.below(paths.len())];
         for text in typings(path, &mut rng) {
             let typed = Typed::new(&text).unwrap();
-            let near = names.nearest_in(&typed, &scope(&paths, &all, paths.len()));
+            let near =
+                names.nearest_in(&typed, &scope(&paths, std::slice::from_ref(&all), paths.len()));
             let (whole, wrong) = by_hand(&typed, &paths);
             let found: Vec<(u16, u32, u32)> = near
                 .best
@@ -140,12 +144,12 @@ fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
     let paths = some_paths(400);
     let names = Names::new(paths.len(), |file| &paths[file as usize]);
     let mut rng = Random(13);
-    let all = [0..paths.len() as u32];
+    let all = 0..paths.len() as u32;
     for _ in 0..40 {
         let path = &paths[rng.below(paths.len())];
         let name = path.rsplit('/').next().unwrap_or(path);
         let typed = Typed::new(name).unwrap();
-        let near = names.nearest_in(&typed, &scope(&paths, &all, 40));
+        let near = names.nearest_in(&typed, &scope(&paths, std::slice::from_ref(&all), 40));
         let (mut whole, _) = by_hand(&typed, &paths);
         whole.sort_unstable();
         let (file, cost) = near.best[0];
