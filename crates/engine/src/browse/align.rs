@@ -125,7 +125,7 @@ impl Aligner {
         let letter = typed[i - 1];
         let last = (i > 1).then(|| typed[i - 2]);
         let extra = extra(typed, i);
-        let separator = !letter.is_alphanumeric();
+        let separator = !letter.is_alphanumeric() && !letter.is_control();
         let (above, here) = self.costs[(i - 1) * wide..(i + 1) * wide].split_at_mut(wide);
         let (entries_above, entries) =
             self.entries[(i - 1) * wide..(i + 1) * wide].split_at_mut(wide);
