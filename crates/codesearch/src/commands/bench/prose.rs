@@ -28,7 +28,7 @@ const REFERENCE: [(&str, &str, &str); 8] = [
 const QUERIES: i64 = 2500;
 
 /// How long the queries of one cell of the table are asked.
-const CELL: Duration = Duration::from_secs(40);
+const CELL: Duration = Duration::from_secs(25);
 
 /// Queries with right answers: on each line a query, and behind tabs the files that are right.
 const JUDGED: &str = include_str!("../../../../../corpus/judged.tsv");

@@ -33,7 +33,7 @@ const LIMIT: usize = 10;
 const CLIENTS: usize = 64;
 
 /// How long a way is asked by one client, unless it answers all typings before, and by many.
-const ONE: Duration = Duration::from_secs(40);
+const ONE: Duration = Duration::from_secs(20);
 const MANY: Duration = Duration::from_secs(10);
 
 /// Ways to find the nearest.
