@@ -1,6 +1,7 @@
 //! The summaries of shards: which n-grams their blocks of chunks hold.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use futures_util::TryStreamExt;
 use query::{GramSet, Grams, Kind, Parts, Probe};
@@ -157,15 +158,9 @@ impl ShardGrams {
         }
     }
 
-    /// The chunks that have a set of their own and do not hold what is asked for, ascending.
-    pub fn chunks_without(&self, probe: &Probe) -> Vec<i32> {
-        let passed = self.dense.parts(probe);
-        let dense = self.dense_chunks.iter().enumerate();
-        let dense = dense.filter(|(at, _)| !passed.contains(*at)).map(|(_, n)| *n);
-        let large = self.large.iter().filter(|(_, set)| !set.may_hold(probe)).map(|(n, _)| *n);
-        let mut without: Vec<i32> = dense.chain(large).collect();
-        without.sort_unstable();
-        without
+    /// What the sets of single chunks tell of what is asked for.
+    pub fn own<'a>(&'a self, probe: &'a Probe) -> Own<'a> {
+        Own { grams: self, probe, dense: self.dense.parts(probe) }
     }
 
     /// Bytes of memory that it takes.
@@ -173,6 +168,26 @@ impl ShardGrams {
         self.blocks.memory()
             + self.dense.memory()
             + self.large.values().map(GramSet::memory).sum::<usize>()
+    }
+}
+
+/// The chunks with sets of their own, asked for something.
+#[derive(Debug)]
+pub struct Own<'a> {
+    grams: &'a ShardGrams,
+    probe: &'a Probe,
+    /// The dense ones that may hold it.
+    dense: Parts,
+}
+
+impl Own<'_> {
+    /// Those with these numbers that do not hold it.
+    pub fn without(&self, chunks: Range<i32>) -> impl Iterator<Item = i32> {
+        let ShardGrams { dense_chunks, large, .. } = self.grams;
+        let place = |n| dense_chunks.partition_point(|chunk| *chunk < n);
+        let dense = (place(chunks.start)..place(chunks.end)).filter(|at| !self.dense.contains(*at));
+        let large = large.range(chunks).filter(|(_, set)| !set.may_hold(self.probe));
+        dense.map(|at| dense_chunks[at]).chain(large.map(|(n, _)| *n))
     }
 }
 

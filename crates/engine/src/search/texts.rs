@@ -11,7 +11,7 @@ use lzzzz::{lz4, lz4_hc};
 use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardGrams, ShardId};
+use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Own, Shard, ShardGrams, ShardId};
 
 /// Chunks in a segment: those of one block of the shard's summary.
 pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
@@ -165,16 +165,15 @@ impl Reader<'_> {
 pub(crate) struct Sieve<'a> {
     reader: Reader<'a>,
     probe: &'a Probe,
-    /// Chunks that have sets of their own, and do not pass.
-    without: Vec<i32>,
+    /// The chunks that have sets of their own.
+    own: Option<Own<'a>>,
     /// What passed of the segment that was looked at last.
     passed: Option<(i32, Parts)>,
 }
 
 impl<'a> Sieve<'a> {
     pub(crate) fn new(reader: Reader<'a>, grams: Option<&'a ShardGrams>, probe: &'a Probe) -> Self {
-        let without = grams.map_or_else(Vec::new, |grams| grams.chunks_without(probe));
-        Self { reader, probe, without, passed: None }
+        Self { reader, probe, own: grams.map(|grams| grams.own(probe)), passed: None }
     }
 
     /// Whether a chunk may hold it.
@@ -219,9 +218,8 @@ impl<'a> Sieve<'a> {
         if self.passed.as_ref().is_none_or(|(last, _)| *last != number) {
             let mut passed = segment.grams.parts(self.probe);
             let first = number * SEGMENT_CHUNKS;
-            let from = self.without.partition_point(|n| *n < first);
-            let here = self.without[from..].iter().take_while(|n| **n < first + SEGMENT_CHUNKS);
-            for at in here.filter_map(|n| segment.find(*n)) {
+            let here = self.own.iter().flat_map(|own| own.without(first..first + SEGMENT_CHUNKS));
+            for at in here.filter_map(|n| segment.find(n)) {
                 passed.remove(at);
             }
             self.passed = Some((number, passed));
