@@ -63,6 +63,7 @@ fn statements_do_not_grow_with_a_page() {
         );
         check(&server, "/files?q=txt&limit=1", "/files?q=txt&limit=200", accept);
         check(&server, "/repos?q=repo00", "/repos", accept);
+        check(&server, "/docs?q=needle&limit=2", "/docs?q=needle&limit=20", accept);
     }
 }
 

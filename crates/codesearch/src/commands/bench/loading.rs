@@ -101,7 +101,6 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         name: "loading",
         title: "Many keys in one statement".to_owned(),
         tables: vec![table],
-        pictures: Vec::new(),
     })
 }
 

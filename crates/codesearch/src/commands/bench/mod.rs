@@ -1,12 +1,13 @@
 //! `codesearch bench reference`: the experiments of five published systems, on this index.
 //!
-//! Each file but this one, `report`, `serving` and `summary` is the experiments of one system. They are made of
+//! Each file but this one, `picture`, `report`, `serving` and `summary` is the experiments of one system. They are made of
 //! steps, and the outcome of each is kept in a folder, so that a run that was interrupted goes on where
 //! it was. `report` puts what they found into text, JSON and pictures.
 
 mod loading;
 mod names;
 mod operator;
+mod picture;
 mod prose;
 mod regex;
 mod report;

@@ -137,7 +137,6 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         name: "operator",
         title: "Small Postgres tools for operators".to_owned(),
         tables: vec![ready, held, sum, seen, costs],
-        pictures: Vec::new(),
     })
 }
 

@@ -105,7 +105,6 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         name: "prose",
         title: "Ranked text search over prose".to_owned(),
         tables: vec![reference(&cells), ranking(&words), judgements(&scores, left_out)],
-        pictures: Vec::new(),
     })
 }
 

@@ -107,7 +107,6 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         name: "regex",
         title: "Regular expressions over very many repositories".to_owned(),
         tables: vec![shares, durations, patterns],
-        pictures: Vec::new(),
     })
 }
 

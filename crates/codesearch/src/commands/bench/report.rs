@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::picture;
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -24,9 +26,6 @@ pub(crate) struct Section {
     pub(crate) title: String,
     /// In their order.
     pub(crate) tables: Vec<Table>,
-    /// SVG, each with a name of its own.
-    #[serde(skip)]
-    pub(crate) pictures: Vec<(&'static str, String)>,
 }
 
 /// Rows of cells, the first of each its name.
@@ -62,8 +61,8 @@ impl Report {
         super::write(&folder.join("report.txt"), self.text().as_bytes())?;
         super::write(&folder.join("report.json"), &serde_json::to_vec_pretty(self)?)?;
         for section in &self.sections {
-            for (name, svg) in &section.pictures {
-                super::write(&folder.join(format!("{}-{name}.svg", section.name)), svg.as_bytes())?;
+            for (svg, at) in section.tables.iter().filter_map(picture::bars).zip(1..) {
+                super::write(&folder.join(format!("{}-{at}.svg", section.name)), svg.as_bytes())?;
             }
         }
         Ok(())

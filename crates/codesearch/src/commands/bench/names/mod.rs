@@ -130,7 +130,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         table.row([clients.to_string(), p50, p99, mean, rate]);
     }
     tables.push(table);
-    Ok(Section { name: "names", title: "Nearest names".to_owned(), tables, pictures: Vec::new() })
+    Ok(Section { name: "names", title: "Nearest names".to_owned(), tables })
 }
 
 /// Builds what a way needs, and asks.
