@@ -1,6 +1,7 @@
 //! `/search`: JSON for programs, a page for browsers.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::search::{FileMatch, Line, Request, Resume, Stats};
 use query::Select;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -29,6 +30,9 @@ const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 /// A streamed answer is sent in pieces of about this many bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
 
+/// Room for what follows the files, about.
+const TAIL_BYTES: usize = 1024;
+
 /// Pieces that the search may be ahead of the client.
 const STREAMED_AHEAD: usize = 8;
 
@@ -36,42 +40,19 @@ const STREAMED_AHEAD: usize = 8;
 /// searching.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The answer as it is sent.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    query: &'a str,
-    #[serde(flatten)]
-    found: FoundJson,
-    stats: StatsJson,
-    /// The cursor of what comes next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<Value>,
-}
-
-/// What was found: files, or repositories if those were asked for.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum FoundJson {
-    Files(Vec<FileJson>),
-    Repos(Vec<String>),
-}
-
 /// A file as it is sent: what was asked of it.
 #[derive(Debug, Serialize)]
-pub(crate) struct FileJson {
+pub(crate) struct FileJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    repo: Option<String>,
+    repo: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
+    path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<Value>,
-    /// Pairs of bytes of `path`.
+    language: Option<Option<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    path_ranges: Option<Vec<(usize, usize)>>,
+    path_ranges: Option<Pairs<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<Vec<LineJson>>,
+    matches: Option<Lines<'a>>,
 }
 
 /// The fields of a file.
@@ -101,33 +82,105 @@ impl Fields {
     }
 
     /// A file as it is sent.
-    pub(crate) fn file(self, file: FileMatch) -> FileJson {
-        let ranges = |ranges: Vec<std::ops::Range<usize>>| {
-            ranges.into_iter().map(|range| (range.start, range.end)).collect()
-        };
-        let line = |line: Line| LineJson {
-            line: line.number,
-            text: line.text,
-            ranges: ranges(line.ranges),
-        };
+    pub(crate) fn file(self, file: &FileMatch) -> FileJson<'_> {
         let [repo, path, language, path_ranges, matches] = self.0;
         FileJson {
-            repo: repo.then_some(file.repo),
-            path: path.then_some(file.path),
-            language: language.then(|| file.language.into()),
-            path_ranges: path_ranges.then(|| ranges(file.path_ranges)),
-            matches: matches.then(|| file.lines.into_iter().map(line).collect()),
+            repo: repo.then_some(&file.repo),
+            path: path.then_some(&file.path),
+            language: language.then_some(file.language.as_deref()),
+            path_ranges: path_ranges.then_some(Pairs(&file.path_ranges)),
+            matches: matches.then_some(Lines(&file.lines)),
         }
+    }
+}
+
+/// Stretches of bytes, each as its beginning and its end.
+#[derive(Clone, Copy, Debug)]
+struct Pairs<'a>(&'a [Range<usize>]);
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(|range| (range.start, range.end)))
+    }
+}
+
+/// Lines as they are sent.
+#[derive(Clone, Copy, Debug)]
+struct Lines<'a>(&'a [Line]);
+
+impl Serialize for Lines<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(|line| LineJson {
+            line: line.number,
+            text: &line.text,
+            ranges: Pairs(&line.ranges),
+        }))
     }
 }
 
 /// A line as it is sent; one of context only has no ranges.
 #[derive(Debug, Serialize)]
-struct LineJson {
+struct LineJson<'a> {
     line: u64,
-    text: String,
-    /// Pairs of bytes of `text`.
-    ranges: Vec<(usize, usize)>,
+    text: &'a str,
+    /// Of bytes of `text`.
+    ranges: Pairs<'a>,
+}
+
+/// An answer, written while more is being found: files, or repositories if those were asked for.
+#[derive(Debug)]
+struct Written {
+    /// How it begins, then all of them in the order in which they were found, with commas between.
+    text: Vec<u8>,
+    /// Of each its repository and its path, and where in the text it stands.
+    files: Vec<(String, String, Range<usize>)>,
+}
+
+impl Written {
+    fn new(asked: &Asked, select: Select) -> Self {
+        let what = if select == Select::Repos { "repos" } else { "files" };
+        let head = format!("{{\"query\":{},\"{what}\":[", json!(asked.q));
+        Self { text: head.into_bytes(), files: Vec::new() }
+    }
+
+    fn add(&mut self, file: FileMatch, fields: Fields, select: Select) {
+        if !self.files.is_empty() {
+            self.text.push(b',');
+        }
+        let from = self.text.len();
+        write(&mut self.text, &file, fields, select);
+        self.files.push((file.repo, file.path, from..self.text.len()));
+    }
+
+    /// The text with the files sorted by repository and path.
+    fn sorted(mut self) -> Vec<u8> {
+        let Some((_, _, first)) = self.files.first() else { return self.text };
+        let mut sorted = Vec::with_capacity(self.text.len() + TAIL_BYTES);
+        sorted.extend_from_slice(&self.text[..first.start]);
+        self.files.sort_by(|(a, at, _), (b, bt, _)| (a, at).cmp(&(b, bt)));
+        for (at, (_, _, range)) in self.files.into_iter().enumerate() {
+            if at > 0 {
+                sorted.push(b',');
+            }
+            sorted.extend_from_slice(&self.text[range]);
+        }
+        sorted
+    }
+}
+
+fn write(text: &mut Vec<u8>, file: &FileMatch, fields: Fields, select: Select) {
+    let written = match select {
+        Select::Repos => serde_json::to_writer(text, &file.repo),
+        Select::Lines | Select::Files => serde_json::to_writer(text, &fields.file(file)),
+    };
+    written.expect("texts and numbers can be written to memory");
+}
+
+/// How an answer ends.
+fn tail(stats: &Value, next: Option<String>, explain: Option<Value>) -> String {
+    let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
+    let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
+    format!("],\"stats\":{stats}{next}{explain}}}")
 }
 
 /// What was done, as it is sent.
@@ -195,26 +248,22 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let loose = server.searcher.store().is_loose();
     // When the client leaves, this is dropped, and the search with it.
     let mut search = Running::start(server, &request);
-    let (mut gathered, mut bytes) = (Vec::new(), 0);
+    let select = request.program().select;
+    let mut written = Written::new(asked, select);
     while let Some(found) = search.next().await {
-        bytes += found.iter().map(FileMatch::size).sum::<usize>();
-        gathered.extend(found);
-        if bytes > GATHERED_BYTES {
-            let rest = Rest { gathered, search, turn, fields };
+        found.into_iter().for_each(|file| written.add(file, fields, select));
+        if written.text.len() > GATHERED_BYTES {
+            let rest = Rest { written, search, turn, fields };
             return Ok(stream(asked, &request, loose, rest));
         }
     }
     let stats = search.end()?;
-    gathered.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
-    let found = if request.program().select == Select::Repos {
-        FoundJson::Repos(gathered.into_iter().map(|file| file.repo).collect())
-    } else {
-        FoundJson::Files(gathered.into_iter().map(|file| fields.file(file)).collect())
-    };
+    let mut text = written.sorted();
     let explain = asked.explains().then(|| explanation(&request, loose));
-    let next = next(&request, &stats);
-    let stats = StatsJson::from(&stats);
-    Ok(Json(Answer { query: &asked.q, found, stats, next, explain }).into_response())
+    text.extend(
+        tail(&json!(StatsJson::from(&stats)), next(&request, &stats), explain).into_bytes(),
+    );
+    Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// `/explain`: how a query is understood and planned, without searching.
@@ -236,7 +285,7 @@ pub(crate) fn next(request: &Request, stats: &Stats) -> Option<String> {
 
 /// An answer that has become too large to be gathered.
 struct Rest {
-    gathered: Vec<FileMatch>,
+    written: Written,
     search: Running,
     turn: OwnedSemaphorePermit,
     fields: Fields,
@@ -247,26 +296,16 @@ struct Rest {
 fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Response {
     let (send, receive) = mpsc::channel::<Vec<u8>>(STREAMED_AHEAD);
     let client = send.clone();
-    let (q, explains, request) = (asked.q.clone(), asked.explains(), Arc::clone(request));
+    let request = Arc::clone(request);
+    let select = request.program().select;
+    let explains = asked.explains();
     let work = async move {
-        let Rest { gathered, mut search, turn: _turn, fields } = rest;
-        let repos = request.program().select == Select::Repos;
-        let mut text =
-            format!("{{\"query\":{},\"{}\":[", json!(q), if repos { "repos" } else { "files" })
-                .into_bytes();
-        let mut comma = false;
-        let mut found = Some(gathered);
-        while let Some(some) = found {
-            for file in some {
-                if std::mem::replace(&mut comma, true) {
-                    text.push(b',');
-                }
-                let written = if repos {
-                    serde_json::to_writer(&mut text, &file.repo)
-                } else {
-                    serde_json::to_writer(&mut text, &fields.file(file))
-                };
-                written.expect("texts and numbers can be written to memory");
+        let Rest { written, mut search, turn: _turn, fields } = rest;
+        let mut text = written.text;
+        while let Some(found) = search.next().await {
+            for file in found {
+                text.push(b',');
+                write(&mut text, &file, fields, select);
                 if text.len() >= STREAMED_BYTES {
                     let piece =
                         std::mem::replace(&mut text, Vec::with_capacity(STREAMED_BYTES * 2));
@@ -276,7 +315,6 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
                     }
                 }
             }
-            found = search.next().await;
         }
         let (stats, next) = match search.end() {
             Ok(stats) => (json!(StatsJson::from(&stats)), next(&request, &stats)),
@@ -284,13 +322,8 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
                 (json!({ "complete": false, "stopped_because": failure.body.code }), None)
             }
         };
-        let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
-        let explain = if explains {
-            format!(",\"explain\":{}", explanation(&request, loose))
-        } else {
-            String::new()
-        };
-        text.extend(format!("],\"stats\":{stats}{next}{explain}}}").into_bytes());
+        let explain = explains.then(|| explanation(&request, loose));
+        text.extend(tail(&stats, next, explain).into_bytes());
         let end = send.send(text);
         let _ = tokio::time::timeout(STALLED, end).await;
     };

@@ -107,7 +107,7 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
         let data = if request.program().select == Select::Repos {
             json!({ "repos": found.into_iter().map(|file| file.repo).collect::<Vec<_>>() })
         } else {
-            let files: Vec<_> = found.into_iter().map(|file| fields.file(file)).collect();
+            let files: Vec<_> = found.iter().map(|file| fields.file(file)).collect();
             json!({ "files": files })
         };
         if !client.tell("files", &data).await {
