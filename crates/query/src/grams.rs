@@ -257,8 +257,7 @@ impl Grams {
             Probe::Any(any) => {
                 let mut parts = Parts(vec![0; self.row_bytes]);
                 for one in any {
-                    let more = self.parts(one);
-                    parts.0.iter_mut().zip(&more.0).for_each(|(byte, more)| *byte |= more);
+                    parts.or(&self.parts(one));
                 }
                 parts
             }
@@ -310,6 +309,11 @@ impl Parts {
                 Some(at * 8 + bit)
             })
         })
+    }
+
+    /// With others.
+    pub fn or(&mut self, other: &Parts) {
+        self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
     }
 
     /// Without a part.
@@ -436,7 +440,8 @@ fn literals<'h>(hir: &'h Hir, found: &mut Vec<&'h str>) {
     }
 }
 
-/// Calls `seen` with the hash of each n-gram of a text.
+/// Calls `seen` with the hash of each n-gram of the lines of a text: none that is asked for goes beyond
+/// its line.
 fn each_gram(kind: Kind, text: &str, mut seen: impl FnMut(u64)) {
     let (long, short) = (mask(kind.long()), kind.short().map(mask));
     let shortest = kind.short().unwrap_or(kind.long());
@@ -444,18 +449,24 @@ fn each_gram(kind: Kind, text: &str, mut seen: impl FnMut(u64)) {
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);
     let folded = bytes.to_ascii_lowercase();
-    let windows = bytes.windows(8).zip(folded.windows(8)).enumerate();
-    for (at, (raw, folded)) in windows.take((text.len() + 1).saturating_sub(shortest)) {
-        let (raw, folded) = (eight(raw), eight(folded));
-        if let Some(short) = short {
-            seen(mix(folded & short, MIX_SHORT));
-        }
-        if at + kind.long() <= text.len() {
-            seen(mix(folded & long, MIX));
-            if (raw ^ folded) & long != 0 {
-                seen(mix(raw & long, MIX_EXACT));
+    let mut start = 0;
+    for line in text.split('\n') {
+        let end = start + line.len();
+        let windows = bytes[start..end + 8].windows(8).zip(folded[start..end + 8].windows(8));
+        let windows = windows.enumerate().take((line.len() + 1).saturating_sub(shortest));
+        for (at, (raw, folded)) in windows {
+            let (raw, folded) = (eight(raw), eight(folded));
+            if let Some(short) = short {
+                seen(mix(folded & short, MIX_SHORT));
+            }
+            if at + kind.long() <= line.len() {
+                seen(mix(folded & long, MIX));
+                if (raw ^ folded) & long != 0 {
+                    seen(mix(raw & long, MIX_EXACT));
+                }
             }
         }
+        start = end + 1;
     }
 }
 
