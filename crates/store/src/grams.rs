@@ -1,6 +1,5 @@
 //! The summaries of shards: which n-grams their blocks of chunks hold.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use futures_util::TryStreamExt;
@@ -110,14 +109,14 @@ pub struct ShardGrams {
     /// The sets of dense chunks, and their numbers, ascending.
     dense: Grams,
     dense_chunks: Vec<i32>,
-    /// The sets of large chunks, by their numbers.
-    large: BTreeMap<i32, GramSet>,
+    /// The sets of large chunks, by their numbers, ascending.
+    large: Vec<(i32, GramSet)>,
 }
 
 impl ShardGrams {
     fn new(rows: Vec<(i32, Vec<u8>)>) -> Self {
         let (mut blocks, mut dense, mut dense_chunks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut large = BTreeMap::new();
+        let mut large = Vec::new();
         for (chunk, bits) in rows {
             let set = GramSet::from_bytes(&bits);
             if chunk == ALL_OTHERS {
@@ -126,17 +125,18 @@ impl ShardGrams {
                 dense_chunks.push(chunk);
                 dense.push(set);
             } else {
-                large.insert(chunk, set);
+                large.push((chunk, set));
             }
         }
         let (blocks, dense) = (Grams::new(Kind::Block, &blocks), Grams::new(Kind::Dense, &dense));
         Self { blocks, dense, dense_chunks, large }
     }
 
-    /// The blocks that may hold what is asked for, all of it in one.
-    pub fn blocks(&self, probe: &Probe) -> Parts {
+    /// What may hold what is asked for, all of it in one.
+    pub fn passing(&self, probe: &Probe) -> Passing {
+        let dense = self.dense.parts(probe);
         let mut blocks = self.blocks.parts(probe);
-        for at in self.dense.parts(probe).iter() {
+        for at in dense.iter() {
             blocks.add((self.dense_chunks[at] / BLOCK_CHUNKS) as usize);
         }
         for (n, set) in &self.large {
@@ -145,49 +145,58 @@ impl ShardGrams {
                 blocks.add(block);
             }
         }
-        blocks
+        Passing { blocks, dense }
+    }
+
+    /// The chunks with sets of their own and with these numbers that do not hold what was asked for.
+    pub fn without<'a>(
+        &'a self,
+        probe: &'a Probe,
+        passing: &'a Passing,
+        chunks: Range<i32>,
+    ) -> impl Iterator<Item = i32> + 'a {
+        let Self { dense_chunks, large, .. } = self;
+        let place = |n| dense_chunks.partition_point(|chunk| *chunk < n);
+        let dense = place(chunks.start)..place(chunks.end);
+        let dense = dense.filter(|at| !passing.dense.contains(*at)).map(|at| dense_chunks[at]);
+        let place = |n| large.partition_point(|(chunk, _)| *chunk < n);
+        let large = &large[place(chunks.start)..place(chunks.end)];
+        let large = large.iter().filter(|(_, set)| !set.may_hold(probe)).map(|(n, _)| *n);
+        dense.chain(large)
     }
 
     /// Whether the shard may hold what is asked for, each literal of it in some block.
     pub fn may_hold(&self, probe: &Probe) -> bool {
         match probe {
             Probe::Anything => true,
-            Probe::Hashes(_) => !self.blocks(probe).is_empty(),
+            Probe::Hashes(_) => !self.passing(probe).blocks.is_empty(),
             Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
             Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
         }
-    }
-
-    /// What the sets of single chunks tell of what is asked for.
-    pub fn own<'a>(&'a self, probe: &'a Probe) -> Own<'a> {
-        Own { grams: self, probe, dense: self.dense.parts(probe) }
     }
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.blocks.memory()
             + self.dense.memory()
-            + self.large.values().map(GramSet::memory).sum::<usize>()
+            + self.large.iter().map(|(_, set)| set.memory()).sum::<usize>()
     }
 }
 
-/// The chunks with sets of their own, asked for something.
-#[derive(Debug)]
-pub struct Own<'a> {
-    grams: &'a ShardGrams,
-    probe: &'a Probe,
-    /// The dense ones that may hold it.
+/// What of a shard may hold something.
+#[derive(Clone, Debug)]
+pub struct Passing {
+    /// The blocks.
+    pub blocks: Parts,
+    /// The dense chunks, by their places.
     dense: Parts,
 }
 
-impl Own<'_> {
-    /// Those with these numbers that do not hold it.
-    pub fn without(&self, chunks: Range<i32>) -> impl Iterator<Item = i32> {
-        let ShardGrams { dense_chunks, large, .. } = self.grams;
-        let place = |n| dense_chunks.partition_point(|chunk| *chunk < n);
-        let dense = (place(chunks.start)..place(chunks.end)).filter(|at| !self.dense.contains(*at));
-        let large = large.range(chunks).filter(|(_, set)| !set.may_hold(self.probe));
-        dense.map(|at| dense_chunks[at]).chain(large.map(|(n, _)| *n))
+impl Passing {
+    /// What may hold this or that.
+    pub fn or(&mut self, other: &Passing) {
+        self.blocks.or(&other.blocks);
+        self.dense.or(&other.dense);
     }
 }
 

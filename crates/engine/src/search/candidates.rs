@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use query::{Atom, CompiledTerm, Index, Lookup, Plan, Probe, Program};
-use store::{BLOCK_CHUNKS, BlobId, Epoch, Found};
+use query::{Atom, CompiledTerm, Index, Lookup, Plan, Program};
+use store::{BlobId, Epoch, Found};
 
 use super::connection::Connection;
-use super::resident::Resident;
 use super::select::Target;
-use super::texts::Sieve;
+use super::sift::Sifts;
 
 /// When so few blobs are left, reading all of them is cheaper than asking the index for another term,
 /// however rare.
@@ -46,8 +45,9 @@ pub(crate) enum Source {
 /// Where candidates are looked for, and what for.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    pub(crate) resident: Option<&'a Resident>,
     pub(crate) target: &'a Target,
+    /// What the summaries let through.
+    pub(crate) sifts: &'a Sifts,
     pub(crate) epoch: Epoch,
     pub(crate) program: &'a Program,
 }
@@ -186,7 +186,7 @@ impl Asking<'_> {
     /// What is found without Postgres: paths are matched in memory, and chunks named by the summary if
     /// it is asked.
     fn remembered(&self, lookup: &Lookup) -> Option<Found> {
-        let Place { target, program, .. } = self.place;
+        let Place { target, program, sifts, .. } = self.place;
         let files = target.known.files.as_ref()?;
         match (lookup.index, &self.source) {
             (Index::Paths, source) => {
@@ -197,7 +197,8 @@ impl Asking<'_> {
                 Some(Found::Blobs(files.matching(&terms, blobs)))
             }
             (Index::Chunks, Source::Summary(numbers)) => {
-                self.place.named_by_summary(lookup, numbers).map(Found::Chunks)
+                let sifted = sifts.get(lookup)?;
+                Some(Found::Chunks(sifted.named(numbers, target.shard.chunks, files)))
             }
             (Index::Chunks | Index::Texts, _) => None,
         }
@@ -205,85 +206,14 @@ impl Asking<'_> {
 
     /// Drops the chunks that the index names and the summaries rule out.
     fn rule_out(&self, lookup: &Lookup, found: &mut Found) {
-        let Place { target, program, .. } = self.place;
+        let sifts = self.place.sifts;
         let Found::Chunks(chunks) = found else { return };
         if self.source != Source::Index {
             return;
         }
-        let probe = lookup.probe(program);
-        if let Some(grams) = &target.known.grams {
-            let blocks = grams.blocks(&probe);
-            chunks.retain(|(n, _)| blocks.contains((*n / BLOCK_CHUNKS) as usize));
+        if let Some(sifted) = sifts.get(lookup) {
+            sifted.retain(chunks);
         }
-        if let Some(mut sieve) = self.place.sieve(&probe) {
-            chunks.retain(|(n, _)| sieve.may_hold(*n));
-        }
-    }
-}
-
-impl Place<'_> {
-    /// How many chunks of the shard the summaries name for a plan, each lookup for itself; none if
-    /// they do not tell.
-    pub(crate) fn count_by_summary(&self, plan: &Plan) -> Option<usize> {
-        match plan {
-            Plan::Lookup(lookup) if lookup.index == Index::Chunks => {
-                let probe = lookup.probe(self.program);
-                let grams = self.target.known.grams.as_ref()?;
-                let mut sieve = self.sieve(&probe)?;
-                let blocks = grams.blocks(&probe);
-                Some(
-                    blocks
-                        .iter()
-                        .map(|block| sieve.count(block as i32 * BLOCK_CHUNKS))
-                        .map(|count| count.unwrap_or(BLOCK_CHUNKS as usize))
-                        .sum(),
-                )
-            }
-            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
-            Plan::Any(parts) => parts.iter().map(|part| self.count_by_summary(part)).sum(),
-            _ => None,
-        }
-    }
-
-    /// The chunks with these numbers that the summaries name for a lookup, each with its blob.
-    fn named_by_summary(
-        &self,
-        lookup: &Lookup,
-        numbers: &Range<i32>,
-    ) -> Option<Vec<(i32, BlobId)>> {
-        let shard = &self.target.shard;
-        let known = &self.target.known;
-        let probe = lookup.probe(self.program);
-        let mut sieve = self.sieve(&probe)?;
-        let mut blobs = known.files.as_ref()?.blobs(numbers.start).peekable();
-        // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
-        // which it really is shows when it is read.
-        let mut blob = None;
-        let mut chunks = Vec::new();
-        for block in known.grams.as_ref()?.blocks(&probe).iter() {
-            let from = block as i32 * BLOCK_CHUNKS;
-            let upto = shard.chunks.min(from + BLOCK_CHUNKS).min(numbers.end);
-            let numbers = from.max(numbers.start)..upto;
-            if numbers.is_empty() {
-                continue;
-            }
-            if let Some(passing) = sieve.passing(numbers.clone()) {
-                chunks.extend(passing);
-                continue;
-            }
-            for n in numbers.filter(|n| sieve.may_hold(*n)) {
-                while let Some(next) = blobs.next_if(|next| next.0 <= n) {
-                    blob = Some(next);
-                }
-                chunks.extend(blob.map(|blob| (n, blob)));
-            }
-        }
-        Some(chunks)
-    }
-
-    fn sieve<'p>(&'p self, probe: &'p Probe) -> Option<Sieve<'p>> {
-        let reader = self.resident?.texts.reader(&self.target.shard);
-        Some(Sieve::new(reader, self.target.known.grams.as_deref(), probe))
     }
 }
 

@@ -73,7 +73,7 @@ impl ShardFiles {
         let mut files = Vec::with_capacity(blobs.len());
         let mut from = 0;
         for blob in blobs {
-            from += self.rows[from..].partition_point(|row| row.blob < *blob);
+            from = self.seek(from, *blob);
             let same = self.rows[from..].iter().take_while(|row| row.blob == *blob).count();
             files.extend(self.chosen(from..from + same, filter));
             from += same;
@@ -108,6 +108,19 @@ impl ShardFiles {
     pub(crate) fn blobs(&self, from: i32) -> impl Iterator<Item = BlobId> {
         let rows = &self.rows[self.from(from)..];
         rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
+    }
+
+    /// The first file from here on whose blob is this one or a later one. Steps that double find what is
+    /// near without a look at what is far.
+    fn seek(&self, from: usize, blob: BlobId) -> usize {
+        let before = |at: usize| self.rows.get(at).is_some_and(|row| row.blob < blob);
+        let (mut start, mut step) = (from, 1);
+        while before(start + step) {
+            start += step;
+            step *= 2;
+        }
+        let rows = &self.rows[start..self.rows.len().min(start + step)];
+        start + rows.partition_point(|row| row.blob < blob)
     }
 
     /// The first file whose blob has this number or a larger one.

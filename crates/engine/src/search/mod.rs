@@ -14,6 +14,7 @@ mod rank;
 mod resident;
 mod select;
 mod shard;
+mod sift;
 mod stats;
 mod texts;
 mod verify;
@@ -33,16 +34,17 @@ use tokio::task::JoinSet;
 pub(crate) use files::ShardFiles;
 pub use rank::score;
 use resident::Resident;
-use select::{Scope, Target};
+use select::Scope;
 use shard::{AHEAD, ShardSearch, Told};
+use sift::Sifts;
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
 use verify::Scratches;
 
 use crate::browse::Tree;
 
-/// A pattern that is likely to be in so many of 1000 chunks is likely to reach a limit in one shard.
-const COMMON: u32 = 200;
+/// Results that a chunk which the summaries let through is taken to give, before any was read.
+const RESULTS_PER_CHUNK: f64 = 0.25;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -188,7 +190,11 @@ struct Shared {
     /// The search is over: nobody waits for what is still being done.
     stop: AtomicBool,
     /// How much has been read without asking an index, and what came of it.
-    skimmed: Skimmed,
+    skimmed: Yield,
+    /// How much has been read in all.
+    read: Yield,
+    /// Results of the shards that are done, and of those before them.
+    given: AtomicUsize,
     /// The repositories that are in the answer, if each is wanted once only.
     repos: Option<Mutex<HashSet<RepoId>>>,
     /// Those that nobody uses now.
@@ -200,7 +206,9 @@ impl Shared {
         Self {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
-            skimmed: Skimmed::default(),
+            skimmed: Yield::default(),
+            read: Yield::default(),
+            given: AtomicUsize::new(0),
             repos: (program.select == Select::Repos).then(Mutex::default),
             scratches: Mutex::default(),
         }
@@ -229,14 +237,14 @@ impl Shared {
     }
 }
 
-/// What reading the chunks that the summaries name has given, in all shards of a search.
+/// What reading chunks has given, in all shards of a search.
 #[derive(Debug, Default)]
-struct Skimmed {
+struct Yield {
     chunks: AtomicUsize,
     results: AtomicUsize,
 }
 
-impl Skimmed {
+impl Yield {
     /// Chunks that must have been read for their results to tell anything.
     const TELLING: usize = 256;
 
@@ -566,18 +574,30 @@ impl Searcher {
         stats.shards_pruned = stats.shards - scope.shards.len();
         let mut waiting = scope.shards.iter();
         let mut running = VecDeque::new();
-        // The first shard alone, if it is likely to be enough.
-        let likely =
-            |target: &Target| request.limit.is_some() && target.work.plan.frequency() >= COMMON;
         // Without a limit nothing is done in vain: while some shards wait for Postgres, others match.
         let most = if request.limit.is_some() { self.parallel } else { 2 * self.parallel };
-        let mut parallel = if scope.shards.first().is_some_and(likely) { 1 } else { most };
+        let texts = resident.map(|resident| &resident.texts);
         // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
         'shards: loop {
-            while running.len() < parallel
+            // With a limit, no more shards than are likely to be needed.
+            let wanted = limit.map(|limit| limit.saturating_sub(results) as f64);
+            let rate = shared.read.rate().unwrap_or(RESULTS_PER_CHUNK);
+            let enough = |running: &VecDeque<(_, usize)>| {
+                let chunks: usize = running.iter().map(|(_, chunks)| chunks).sum();
+                wanted.is_some_and(|wanted| chunks as f64 * rate > wanted)
+            };
+            while running.len() < most
+                && !enough(&running)
                 && let Some(target) = waiting.next()
             {
+                let plan = &target.work.plan;
+                let sifts = Sifts::of(target, &request.program, texts.map(AsRef::as_ref));
+                if sifts.rule_out(plan) {
+                    stats.shards_pruned += 1;
+                    continue;
+                }
+                let chunks = sifts.most(plan, &target.shard);
                 let (send, receive) = mpsc::channel(AHEAD);
                 let search = ShardSearch {
                     store: self.store.clone(),
@@ -587,15 +607,16 @@ impl Searcher {
                     shared: Arc::clone(shared),
                     resident: self.resident.clone(),
                     target: target.clone(),
+                    sifts,
                     limit,
                     cores: self.parallel,
                     beside: most,
                 };
-                tasks.spawn(search.run(send));
-                running.push_back(receive);
+                tasks.spawn(Box::pin(search.run(send)));
+                running.push_back((receive, chunks));
                 stats.shards_searched += 1;
             }
-            let Some(first) = running.front_mut() else { break };
+            let Some((first, _)) = running.front_mut() else { break };
             let told = tokio::select! {
                 biased;
                 told = clock.wait(first.recv()) => told,
@@ -609,8 +630,9 @@ impl Searcher {
             match told {
                 Some(Told::Done) => {
                     running.pop_front();
-                    parallel = most;
+                    shared.given.store(results, Ordering::Relaxed);
                 }
+                Some(Told::Read) => {}
                 Some(Told::Files(mut files, _unread)) => {
                     let mut over = false;
                     files.retain(|file| {

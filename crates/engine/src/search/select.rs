@@ -1,11 +1,12 @@
 //! Where a search looks: which repositories, which shards, and with what plan in each.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use query::{Atom, Expr, Index, Plan, Program};
-use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
+use query::{Atom, Expr, Index, Lookup, Plan, Program};
+use store::{Catalog, FileFilter, Passing, RepoId, Shard, ShardId};
 
 use super::resident::{Known, Resident};
 
@@ -26,6 +27,8 @@ pub(crate) struct Target {
     pub(crate) shard: Shard,
     pub(crate) known: Known,
     pub(crate) work: Arc<Work>,
+    /// What of the shard may hold each term that is matched line by line, by their numbers.
+    passing: Arc<Vec<(usize, Passing)>>,
 }
 
 /// What there is to do in a shard. Many shards share one.
@@ -74,10 +77,11 @@ impl Scope {
                 Some(resident) if !brute => resident.known(shard),
                 _ => Known::default(),
             };
+            let mut passing = Vec::new();
             let values: Vec<Option<bool>> = atoms
                 .iter()
                 .zip(agreed)
-                .map(|(atom, agreed)| agreed.or_else(|| known.holds(*atom, program)))
+                .map(|(atom, agreed)| agreed.or_else(|| known.holds(*atom, program, &mut passing)))
                 .collect();
             let work = match works.get(&values) {
                 Some(work) => work.clone(),
@@ -87,7 +91,9 @@ impl Scope {
                     work
                 }
             };
-            scope.shards.extend(work.map(|work| Target { shard: shard.clone(), known, work }));
+            let passing = Arc::new(passing);
+            let target = |work| Target { shard: shard.clone(), known, work, passing };
+            scope.shards.extend(work.map(target));
         }
         scope
     }
@@ -167,15 +173,30 @@ impl Scope {
 }
 
 impl Target {
+    /// What of the shard may hold what a lookup in its chunks asks for, if that is known.
+    pub(crate) fn passing(&self, lookup: &Lookup, program: &Program) -> Option<Cow<'_, Passing>> {
+        let of = |term: &usize| {
+            let kept = self.passing.iter().find(|(kept, _)| kept == term);
+            kept.map(|(_, passing)| Cow::Borrowed(passing)).or_else(|| {
+                let grams = self.known.grams.as_ref()?;
+                Some(Cow::Owned(grams.passing(&program.terms[*term].probe)))
+            })
+        };
+        let (first, rest) = lookup.terms.split_first()?;
+        let mut all = of(first)?;
+        for term in rest {
+            all.to_mut().or(of(term)?.as_ref());
+        }
+        Some(all)
+    }
+
     /// How many blocks of the shard may hold what its plan asks for, for comparison only; none if that
     /// is not known.
     fn promise(&self, plan: &Plan, program: &Program) -> Option<usize> {
         match plan {
             Plan::Scan => None,
             Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
-            Plan::Lookup(lookup) => {
-                Some(self.known.grams.as_ref()?.blocks(&lookup.probe(program)).count())
-            }
+            Plan::Lookup(lookup) => Some(self.passing(lookup, program)?.blocks.count()),
             Plan::All(parts) => parts.iter().filter_map(|part| self.promise(part, program)).min(),
             Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program)).sum(),
         }
@@ -204,15 +225,24 @@ impl Work {
 }
 
 impl Known {
-    /// Whether an atom holds for all files of the shard, or for none.
-    fn holds(&self, atom: Atom, program: &Program) -> Option<bool> {
+    /// Whether an atom holds for all files of the shard, or for none. Adds what may hold a term that is
+    /// matched line by line.
+    fn holds(
+        &self,
+        atom: Atom,
+        program: &Program,
+        passing: &mut Vec<(usize, Passing)>,
+    ) -> Option<bool> {
         let may = match atom {
-            Atom::Content(term) => {
-                let (grams, term) = (self.grams.as_ref()?, &program.terms[term]);
+            Atom::Content(number) => {
+                let (grams, term) = (self.grams.as_ref()?, &program.terms[number]);
                 if term.matcher.spans_lines() {
                     grams.may_hold(&term.probe)
                 } else {
-                    !grams.blocks(&term.probe).is_empty()
+                    let found = grams.passing(&term.probe);
+                    let any = !found.blocks.is_empty();
+                    passing.push((number, found));
+                    any
                 }
             }
             Atom::Path(term) => {

@@ -12,6 +12,7 @@ use super::candidates::{Candidates, List, Place, Source};
 use super::connection::Connection;
 use super::resident::Resident;
 use super::select::{Scope, Target};
+use super::sift::Sifts;
 use super::stats::Phase;
 use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
 use super::{FileMatch, Line, Request, Shared, context};
@@ -23,6 +24,11 @@ const FIRST_BATCH: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// With texts in memory, where there are no round trips, and without.
 const GROWTH: (usize, usize) = (2, 4);
+
+/// When the limit is near, a batch is so many times what is likely to be needed to reach it, and no
+/// smaller than this.
+const MORE_THAN_LIKELY: f64 = 1.15;
+const SMALL_BATCH: usize = 16;
 
 /// Chunks in a batch at most.
 const MAX_BATCH: usize = 2048;
@@ -46,6 +52,10 @@ const LARGE_FILE: usize = 64 * 1024;
 
 /// Texts up to this many bytes are verified where they are: another thread would cost more.
 const SMALL_BYTES: usize = 256 * 1024;
+
+/// Of texts up to this many bytes, which take about a millisecond, one of several parts is verified where
+/// they are.
+const MEDIUM_BYTES: usize = 2 * 1024 * 1024;
 
 /// Microseconds for asking the index of a shard, and for each chunk that it then names.
 const ASK_US: f64 = 400.0;
@@ -72,6 +82,8 @@ pub(crate) const AHEAD: usize = 64;
 pub(crate) enum Told {
     /// The next files. While the permit is held, they count as unread.
     Files(Vec<FileMatch>, OwnedSemaphorePermit),
+    /// More was read, and nothing found in it.
+    Read,
     /// It could not be searched.
     Failed(store::Error),
     /// That was all. Without it, something broke.
@@ -87,6 +99,8 @@ pub(crate) struct ShardSearch {
     pub(crate) shared: Arc<Shared>,
     pub(crate) resident: Option<Arc<Resident>>,
     pub(crate) target: Target,
+    /// What the summaries let through of it.
+    pub(crate) sifts: Sifts,
     /// Most results, with those that were given before.
     pub(crate) limit: Option<usize>,
     /// How many threads may work on it at once.
@@ -103,6 +117,7 @@ struct Teller<'a> {
     ahead: Arc<Semaphore>,
     results: Results,
     limit: Option<usize>,
+    shared: &'a Shared,
 }
 
 /// How going through some candidates ended.
@@ -171,14 +186,14 @@ impl ShardSearch {
     /// and in other shards promises to reach it sooner than asking would. As long as nothing has been read,
     /// it is tried, until that has taken longer than asking would.
     async fn skim(&self, pace: &mut Pace, teller: &mut Teller<'_>) -> Result<Ended, store::Error> {
-        let Target { shard, known, work } = &self.target;
+        let Target { shard, known, work, .. } = &self.target;
         let nothing = Ok(Ended::Before(0));
         let (true, Some(files), true) =
             (known.texts && known.grams.is_some(), &known.files, work.plan.is_of_chunks())
         else {
             return nothing;
         };
-        let Some(named) = self.place().count_by_summary(&work.plan) else { return nothing };
+        let Some(named) = self.sifts.count(&work.plan) else { return nothing };
         let frequency = f64::from(work.plan.frequency().max(1)) / 1000.0;
         let asking = ASK_US + f64::from(shard.chunks) * frequency * NAME_US;
         let limit = self.limit;
@@ -222,8 +237,8 @@ impl ShardSearch {
 
     fn place(&self) -> Place<'_> {
         Place {
-            resident: self.resident.as_deref(),
             target: &self.target,
+            sifts: &self.sifts,
             epoch: self.catalog.epoch,
             program: &self.request.program,
         }
@@ -252,6 +267,7 @@ impl ShardSearch {
             most_kb,
             results: Results { select, files: 0, repos: HashSet::new() },
             limit: self.limit,
+            shared: &self.shared,
         };
         let mut pace = Pace::of(self);
         let Ended::Before(from) = self.skim(&mut pace, &mut teller).await? else { return Ok(()) };
@@ -287,8 +303,9 @@ impl ShardSearch {
     ) -> Result<Ended, store::Error> {
         let mut conn = Connection::new(&self.store);
         let mut batches = Batches::of(self, candidates, all);
-        while let Some(mut batch) = batches.next(pace.size) {
-            pace.read += batch.chunks.len();
+        while let Some(mut batch) = batches.next(self.size(pace, teller)) {
+            let (chunks, results) = (batch.chunks.len(), teller.results.count());
+            pace.read += chunks;
             if !batches.is_over() {
                 pace.size = MAX_BATCH.min(pace.size * pace.growth);
             }
@@ -315,8 +332,25 @@ impl ShardSearch {
                 }
             }
             conn.done();
+            self.shared.read.note(chunks, teller.results.count() - results);
+            if self.limit.is_some() && !teller.told_that_read(results).await {
+                return Ok(Ended::Enough);
+            }
         }
         Ok(Ended::AtTheEnd)
+    }
+
+    /// How many chunks to read next: no more than are likely to be needed to reach the limit.
+    fn size(&self, pace: &Pace, teller: &Teller<'_>) -> usize {
+        let (found, read) = (teller.results.count(), pace.read);
+        let own = (read >= SMALL_BATCH && found > 0).then(|| found as f64 / read as f64);
+        match (teller.wanted(), own.or_else(|| self.shared.read.rate())) {
+            (Some(wanted), Some(rate)) => {
+                let likely = wanted as f64 / rate.max(1e-9) * MORE_THAN_LIKELY;
+                pace.size.min((likely as usize).max(SMALL_BATCH))
+            }
+            _ => pace.size,
+        }
     }
 
     /// Files with these blobs, or all files.
@@ -623,17 +657,22 @@ impl ShardSearch {
         counters.bytes.fetch_add(bytes, Ordering::Relaxed);
         let first_only = self.request.program.select != Select::Lines;
         let work = async {
-            if bytes <= SMALL_BYTES {
-                return self.shared.with_scratches(|scratches| {
+            let here = |units: &[Unit]| {
+                self.shared.with_scratches(|scratches| {
                     let (program, stop) = (&self.request.program, &self.shared.stop);
-                    verify(program, &units, first_only, scratches, stop)
-                });
+                    verify(program, units, first_only, scratches, stop)
+                })
+            };
+            if bytes <= SMALL_BYTES {
+                return here(&units);
             }
-            let parts = match self.limit {
+            let mut parts = match self.limit {
                 // What one shard finds first may be enough: it gets all cores.
                 Some(_) => split(units, self.cores),
                 None => vec![units],
             };
+            // This thread does a part, too, unless that would keep it from others for long.
+            let first = (bytes <= MEDIUM_BYTES && parts.len() > 1).then(|| parts.remove(0));
             let work: Vec<_> = parts
                 .into_iter()
                 .map(|units| {
@@ -645,7 +684,7 @@ impl ShardSearch {
                     })
                 })
                 .collect();
-            let mut hits = Vec::new();
+            let mut hits = first.map_or_else(Vec::new, |units| here(&units));
             for part in work {
                 hits.extend(part.await.expect("verifying does not panic"));
             }
@@ -742,7 +781,22 @@ impl Teller<'_> {
         let permit = Arc::clone(&self.ahead).acquire_many_owned(kb).await;
         let permit = permit.expect("it is never closed");
         let heard = self.told.send(Told::Files(files, permit)).await.is_ok();
-        heard && self.limit.is_none_or(|limit| self.results.count() <= limit)
+        heard && self.wanted() != Some(0)
+    }
+
+    /// Tells that more was read, if no more than so many results have been told; false if there is no need
+    /// to read more.
+    async fn told_that_read(&self, results: usize) -> bool {
+        results < self.results.count() || self.told.send(Told::Read).await.is_ok()
+    }
+
+    /// How many results are wanted beside those of the shards before and of this one: one more than the limit,
+    /// which tells that there is more.
+    fn wanted(&self) -> Option<usize> {
+        let before = self.shared.given.load(Ordering::Relaxed);
+        // A repository may be in several shards.
+        let before = if self.results.select == Select::Repos { 0 } else { before };
+        self.limit.map(|limit| (limit + 1).saturating_sub(before + self.results.count()))
     }
 }
 

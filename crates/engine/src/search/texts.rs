@@ -4,14 +4,13 @@
 //! of neighbouring chunks, each chunk compressed on its own, with a summary of the n-grams of each, so
 //! that most of those that do not match need not be unpacked.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
 use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Own, Shard, ShardGrams, ShardId};
+use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardId};
 
 /// Chunks in a segment: those of one block of the shard's summary.
 pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
@@ -45,6 +44,9 @@ pub(crate) struct Segment {
     /// All their texts, compressed (LZ4).
     data: Box<[u8]>,
     grams: Grams,
+    /// The number of its first chunk, and whether all numbers up to the last one's are there.
+    first: i32,
+    gapless: bool,
     /// Chunks from this number on were not there yet.
     upto: i32,
 }
@@ -161,73 +163,6 @@ impl Reader<'_> {
     }
 }
 
-/// Which chunks may hold what is asked for, as far as the texts in memory tell.
-pub(crate) struct Sieve<'a> {
-    reader: Reader<'a>,
-    probe: &'a Probe,
-    /// The chunks that have sets of their own.
-    own: Option<Own<'a>>,
-    /// What passed of the segment that was looked at last.
-    passed: Option<(i32, Parts)>,
-}
-
-impl<'a> Sieve<'a> {
-    pub(crate) fn new(reader: Reader<'a>, grams: Option<&'a ShardGrams>, probe: &'a Probe) -> Self {
-        Self { reader, probe, own: grams.map(|grams| grams.own(probe)), passed: None }
-    }
-
-    /// Whether a chunk may hold it.
-    pub(crate) fn may_hold(&mut self, n: i32) -> bool {
-        let Some(segment) = self.segment(n) else { return true };
-        if n >= segment.upto {
-            return true;
-        }
-        // What is not there any longer is no file's.
-        let Some(at) = segment.find(n) else { return false };
-        self.passed.as_ref().is_some_and(|(_, passed)| passed.contains(at))
-    }
-
-    /// The chunks with these numbers, all of one segment, that may hold it, each with its blob; none if
-    /// not all that there are of them are in memory.
-    pub(crate) fn passing(
-        &mut self,
-        numbers: Range<i32>,
-    ) -> Option<impl Iterator<Item = (i32, BlobId)>> {
-        let segment = self.segment(numbers.start)?;
-        if numbers.end > segment.upto {
-            return None;
-        }
-        let (_, passed) = self.passed.as_ref()?;
-        let entries = passed.iter().map(move |at| {
-            let entry = &segment.chunks[at];
-            (entry.n, entry.blob)
-        });
-        Some(entries.filter(move |(n, _)| numbers.contains(n)))
-    }
-
-    /// How many chunks of a segment may hold it, if the segment is in memory.
-    pub(crate) fn count(&mut self, first: i32) -> Option<usize> {
-        self.segment(first)?;
-        self.passed.as_ref().map(|(_, passed)| passed.count())
-    }
-
-    /// The segment that a chunk is in, if it is here; what passes of it is then known.
-    fn segment(&mut self, n: i32) -> Option<Arc<Segment>> {
-        let segment = Arc::clone(self.reader.segment(n)?);
-        let number = n / SEGMENT_CHUNKS;
-        if self.passed.as_ref().is_none_or(|(last, _)| *last != number) {
-            let mut passed = segment.grams.parts(self.probe);
-            let first = number * SEGMENT_CHUNKS;
-            let here = self.own.iter().flat_map(|own| own.without(first..first + SEGMENT_CHUNKS));
-            for at in here.filter_map(|n| segment.find(n)) {
-                passed.remove(at);
-            }
-            self.passed = Some((number, passed));
-        }
-        Some(segment)
-    }
-}
-
 impl Segment {
     /// Compresses chunks, which are in order; there are no others with numbers under `upto`.
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> Self {
@@ -251,7 +186,13 @@ impl Segment {
             });
         }
         let (data, grams) = (data.into_boxed_slice(), Grams::new(Kind::Chunk, &sets));
-        Self { chunks: entries, data, grams, upto }
+        let (first, last) = match &*entries {
+            [first, .., last] => (first.n, last.n),
+            [only] => (only.n, only.n),
+            [] => (0, -1),
+        };
+        let gapless = last - first + 1 == entries.len() as i32;
+        Self { chunks: entries, data, grams, first, gapless, upto }
     }
 
     fn memory(&self) -> u64 {
@@ -259,15 +200,29 @@ impl Segment {
         (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
     }
 
+    /// Which of its chunks may hold what is asked for, by their places.
+    pub(crate) fn may_hold(&self, probe: &Probe) -> Parts {
+        self.grams.parts(probe)
+    }
+
+    /// Some of its chunks, ascending, each with its blob.
+    pub(crate) fn entries(&self, parts: &Parts) -> impl Iterator<Item = (i32, BlobId)> {
+        parts.iter().map(|at| (self.chunks[at].n, self.chunks[at].blob))
+    }
+
+    /// Chunks from this number on were not there yet when it was read.
+    pub(crate) fn upto(&self) -> i32 {
+        self.upto
+    }
+
     /// The place of a chunk among those that are here.
-    fn find(&self, n: i32) -> Option<usize> {
+    pub(crate) fn find(&self, n: i32) -> Option<usize> {
         // Nearly always none is missing.
-        let first = self.chunks.first()?.n;
-        let guess = usize::try_from(n - first).ok()?;
-        match self.chunks.get(guess) {
-            Some(entry) if entry.n == n => Some(guess),
-            _ => self.chunks.binary_search_by_key(&n, |entry| entry.n).ok(),
+        if self.gapless {
+            let place = usize::try_from(n - self.first).ok()?;
+            return Some(place).filter(|place| *place < self.chunks.len());
         }
+        self.chunks.binary_search_by_key(&n, |entry| entry.n).ok()
     }
 }
 
@@ -326,8 +281,6 @@ fn pack(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, Need, Pattern};
-
     use super::*;
 
     fn shard(since: i32) -> Shard {
@@ -357,21 +310,6 @@ mod tests {
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
         assert!(texts.reader(&other).chunk(10).is_none());
-    }
-
-    #[test]
-    fn what_cannot_match_is_sieved_out() {
-        let texts = Texts::new(1 << 20);
-        let chunks = [chunk(3, 3, 0, "the Long road\n"), chunk(5, 5, 0, "a long way\n")];
-        texts.keep(Place::of(&shard(7), 3), Segment::new(&chunks, 8));
-        let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
-        let probe = Probe::of(&Need::of(&pattern), &pattern);
-        let here = shard(7);
-        let mut sieve = Sieve::new(texts.reader(&here), None, &probe);
-        let passed: Vec<i32> = (0..12).filter(|n| sieve.may_hold(*n)).collect();
-        // Of those from 8 on nothing is known.
-        assert_eq!(passed, [3, 8, 9, 10, 11]);
-        assert!(sieve.may_hold(1000));
     }
 
     #[test]

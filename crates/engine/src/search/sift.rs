@@ -1,0 +1,249 @@
+//! What the summaries let through of a shard: the chunks that are worth reading, as far as is known in
+//! memory. Worked out once for each lookup of a search, since several decisions hang on it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use query::{Index, Lookup, Parts, Plan, Program};
+use store::{BLOCK_CHUNKS, BlobId, Shard};
+
+use super::files::ShardFiles;
+use super::select::Target;
+use super::texts::{Segment, Texts};
+
+/// What is let through of a shard, for each of the lookups in its chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Sifts(Vec<(Vec<usize>, Sifted)>);
+
+/// The chunks of a shard that may hold what one lookup asks for.
+#[derive(Debug)]
+pub(crate) struct Sifted {
+    /// The blocks with such chunks, ascending.
+    blocks: Vec<Block>,
+    /// How many chunks they are, about; none only if there are none.
+    chunks: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    number: i32,
+    /// Which chunks of its segment they are, if that is in memory.
+    segment: Option<(Arc<Segment>, Parts)>,
+}
+
+impl Sifts {
+    /// What the summaries tell of a shard; nothing, if there are none.
+    pub(crate) fn of(target: &Target, program: &Program, texts: Option<&Texts>) -> Self {
+        let mut sifts = Self::default();
+        if let Some(texts) = texts {
+            sifts.add(&target.work.plan, target, program, texts);
+        }
+        sifts
+    }
+
+    fn add(&mut self, plan: &Plan, target: &Target, program: &Program, texts: &Texts) {
+        match plan {
+            Plan::Lookup(lookup) if lookup.index == Index::Chunks => {
+                let sifted = Sifted::of(lookup, target, program, texts);
+                self.0.extend(sifted.map(|sifted| (lookup.terms.clone(), sifted)));
+            }
+            Plan::Lookup(_) | Plan::Scan => {}
+            Plan::All(parts) | Plan::Any(parts) => {
+                parts.iter().for_each(|part| self.add(part, target, program, texts));
+            }
+        }
+    }
+
+    /// Which chunks are let through for a lookup.
+    pub(crate) fn get(&self, lookup: &Lookup) -> Option<&Sifted> {
+        let of = |(terms, _): &&(Vec<usize>, Sifted)| *terms == lookup.terms;
+        let found = self.0.iter().find(of).map(|(_, sifted)| sifted);
+        found.filter(|_| lookup.index == Index::Chunks)
+    }
+
+    /// Whether nothing that a plan asks for is let through.
+    pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Scan => false,
+            Plan::Lookup(lookup) => self.get(lookup).is_some_and(|sifted| sifted.chunks == 0),
+            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
+            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+        }
+    }
+
+    /// How many chunks may have to be read for a plan, as far as is known.
+    pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
+        match plan {
+            Plan::Scan => shard.chunks as usize,
+            Plan::Lookup(lookup) => self.get(lookup).map_or(0, |sifted| sifted.chunks),
+            Plan::All(parts) => {
+                parts.iter().map(|part| self.most(part, shard)).min().unwrap_or_default()
+            }
+            Plan::Any(parts) => parts.iter().map(|part| self.most(part, shard)).sum(),
+        }
+    }
+
+    /// How many chunks are let through for a plan, each lookup for itself; none if that is not known.
+    pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
+        match plan {
+            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Lookup(lookup) => self.get(lookup).map(|sifted| sifted.chunks),
+            Plan::Any(parts) => parts.iter().map(|part| self.count(part)).sum(),
+            Plan::All(_) | Plan::Scan => None,
+        }
+    }
+}
+
+impl Sifted {
+    fn of(lookup: &Lookup, target: &Target, program: &Program, texts: &Texts) -> Option<Self> {
+        let passing = target.passing(lookup, program)?;
+        let grams = target.known.grams.as_ref()?;
+        let probe = lookup.probe(program);
+        let mut reader = texts.reader(&target.shard);
+        let mut sifted = Self { blocks: Vec::with_capacity(passing.blocks.count()), chunks: 0 };
+        for number in passing.blocks.iter() {
+            let number = number as i32;
+            let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
+            let segment = reader.segment(chunks.start).map(|segment| {
+                let mut parts = segment.may_hold(&probe);
+                let without = grams.without(&probe, &passing, chunks);
+                for at in without.filter_map(|n| segment.find(n)) {
+                    parts.remove(at);
+                }
+                (Arc::clone(segment), parts)
+            });
+            let count = segment.as_ref().map_or(BLOCK_CHUNKS as usize, |(_, parts)| parts.count());
+            let whole = segment.as_ref().is_some_and(|(segment, _)| {
+                segment.upto() >= target.shard.chunks.min((number + 1) * BLOCK_CHUNKS)
+            });
+            if count > 0 || !whole {
+                sifted.blocks.push(Block { number, segment });
+                sifted.chunks += count.max(1);
+            }
+        }
+        Some(sifted)
+    }
+
+    /// Those with these numbers, all under `upto`, ascending, each with its blob.
+    pub(crate) fn named(
+        &self,
+        numbers: &Range<i32>,
+        upto: i32,
+        files: &ShardFiles,
+    ) -> Vec<(i32, BlobId)> {
+        let mut blobs = files.blobs(numbers.start).peekable();
+        // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
+        // which it really is shows when it is read.
+        let mut blob = None;
+        let mut chunks = Vec::new();
+        let first = self.blocks.partition_point(|block| block.last() < numbers.start);
+        for block in &self.blocks[first..] {
+            let from = numbers.start.max(block.number * BLOCK_CHUNKS);
+            let numbers = from..numbers.end.min(upto).min(block.last() + 1);
+            if numbers.is_empty() {
+                break;
+            }
+            let mut unknown = numbers.clone();
+            if let Some((segment, parts)) = &block.segment {
+                unknown.start = segment.upto().clamp(numbers.start, numbers.end);
+                let here = segment.entries(parts);
+                let known = numbers.start..unknown.start;
+                chunks.extend(here.filter(|(n, _)| known.contains(n)));
+            }
+            for n in unknown {
+                while let Some(next) = blobs.next_if(|next| next.0 <= n) {
+                    blob = Some(next);
+                }
+                chunks.extend(blob.map(|blob| (n, blob)));
+            }
+        }
+        chunks
+    }
+
+    /// Drops those of some chunks, which are in order, that are not let through.
+    pub(crate) fn retain(&self, chunks: &mut Vec<(i32, BlobId)>) {
+        let mut blocks = self.blocks.iter().peekable();
+        chunks.retain(|(n, _)| {
+            while blocks.next_if(|block| block.last() < *n).is_some() {}
+            blocks.peek().is_some_and(|block| block.may_hold(*n))
+        });
+    }
+}
+
+impl Block {
+    /// The number of its last chunk, if it is full.
+    fn last(&self) -> i32 {
+        (self.number + 1) * BLOCK_CHUNKS - 1
+    }
+
+    fn may_hold(&self, n: i32) -> bool {
+        if n < self.number * BLOCK_CHUNKS {
+            return false;
+        }
+        match &self.segment {
+            Some((segment, parts)) if n < segment.upto() => {
+                // What is not there any longer is no file's.
+                segment.find(n).is_some_and(|at| parts.contains(at))
+            }
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::{Case, Need, Pattern, Probe};
+    use store::{Chunk, File, RepoId};
+
+    use super::*;
+
+    fn sifted() -> Sifted {
+        let chunk = |n, text: &str| Chunk {
+            n,
+            blob: BlobId(n),
+            line: 1,
+            start: 0,
+            contents: text.to_owned(),
+        };
+        let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
+        let segment = Arc::new(Segment::new(&chunks, 8));
+        let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
+        let parts = segment.may_hold(&Probe::of(&Need::of(&pattern), &pattern));
+        let blocks = vec![
+            Block { number: 0, segment: Some((segment, parts)) },
+            Block { number: 2, segment: None },
+        ];
+        Sifted { blocks, chunks: 0 }
+    }
+
+    #[test]
+    fn what_cannot_match_is_sifted_out() {
+        let sifted = sifted();
+        let numbers = [0, 3, 4, 5, 7, 8, 9, 511, 512, 600, 1023, 1024, 1030, 1535, 1536];
+        let mut chunks: Vec<_> = numbers.iter().map(|n| (*n, BlobId(*n))).collect();
+        sifted.retain(&mut chunks);
+        let left: Vec<i32> = chunks.into_iter().map(|(n, _)| n).collect();
+        // Of those from 8 on nothing is known, nor of those of the third block.
+        assert_eq!(left, [3, 8, 9, 511, 1024, 1030, 1535]);
+    }
+
+    #[test]
+    fn chunks_are_named_with_their_blobs() {
+        let file = |blob| File {
+            blob: BlobId(blob),
+            bytes: 7,
+            repo: RepoId(1),
+            path: blob.to_string(),
+            language: None,
+        };
+        let files = ShardFiles::new([3, 5, 9, 1025].map(file).into());
+        let named = |numbers, upto| {
+            let chunks = sifted().named(&numbers, upto, &files).into_iter();
+            chunks.map(|(n, blob)| (n, blob.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(named(0..11, 2000), [(3, 3), (8, 5), (9, 9), (10, 9)]);
+        assert_eq!(named(5..10, 10), [(8, 5), (9, 9)]);
+        assert_eq!(named(509..1026, 2000), [(1025, 1025)]);
+        assert_eq!(named(1025..i32::MAX, 1027), [(1025, 1025), (1026, 1025)]);
+    }
+}
