@@ -49,7 +49,9 @@ impl Sifts {
             }
             Plan::Lookup(_) | Plan::Scan => {}
             Plan::All(parts) | Plan::Any(parts) => {
-                parts.iter().for_each(|part| self.add(part, target, program, texts));
+                for part in parts {
+                    self.add(part, target, program, texts);
+                }
             }
         }
     }
