@@ -57,9 +57,10 @@ const SMALL_BYTES: usize = 256 * 1024;
 /// they are.
 const MEDIUM_BYTES: usize = 2 * 1024 * 1024;
 
-/// Microseconds for asking the index of a shard, and for each chunk that it then names.
-const ASK_US: f64 = 400.0;
-const NAME_US: f64 = 1.0;
+/// Microseconds of a processor, ours and the database's, for asking the index of a shard, and for each chunk that
+/// it then names.
+const ASK_US: f64 = 800.0;
+const NAME_US: f64 = 2.0;
 
 /// Microseconds for reading a chunk from memory and matching it.
 const READ_US: f64 = 2.5;
