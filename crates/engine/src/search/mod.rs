@@ -580,12 +580,14 @@ impl Searcher {
         // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
         'shards: loop {
-            // With a limit, no more shards than are likely to be needed.
+            // With a limit, no more shards than are likely to be needed, or than tell how many that are.
             let wanted = limit.map(|limit| limit.saturating_sub(results) as f64);
-            let rate = shared.read.rate().unwrap_or(RESULTS_PER_CHUNK);
+            let rate = shared.read.rate();
             let enough = |running: &VecDeque<(_, usize)>| {
                 let chunks: usize = running.iter().map(|(_, chunks)| chunks).sum();
-                wanted.is_some_and(|wanted| chunks as f64 * rate > wanted)
+                let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
+                let telling = rate.is_none() && chunks >= Yield::TELLING;
+                wanted.is_some_and(|wanted| telling || likely > wanted)
             };
             while running.len() < most
                 && !enough(&running)
