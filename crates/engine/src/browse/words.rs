@@ -1,6 +1,7 @@
 //! Texts, each once, and which of them hold a pair of letters: folders, and names of files.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::typed::{Stand, fold, stand};
 
@@ -20,8 +21,8 @@ pub(super) struct Words {
 }
 
 /// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
-/// a letter. One number, since it is looked up for each path.
-#[derive(Clone, Copy)]
+/// a letter. One number, since it is looked up for many paths.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held(pub(super) u64);
 
 impl Held {
@@ -116,20 +117,25 @@ impl Words {
         self.starts.len().saturating_sub(1)
     }
 
+    pub(super) fn length(&self, at: usize) -> usize {
+        (self.starts[at + 1] - self.starts[at]) as usize
+    }
+
     pub(super) fn get(&self, at: usize) -> &[u8] {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Of each text which of some pairs it holds.
-    pub(super) fn holding(&self, pairs: &[u16]) -> Vec<Held> {
-        let mut held = vec![Held(0); self.len()];
+    /// Notes of some texts that follow each other which of some pairs each holds.
+    pub(super) fn holding(&self, pairs: &[u16], texts: Range<usize>, held: &mut [Held]) {
         for (bit, pair) in (16..).zip(pairs) {
             let pair = usize::from(*pair);
-            for number in &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize] {
-                held[*number as usize].0 |= 1 << bit;
+            let list = &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize];
+            let from = list.partition_point(|number| (*number as usize) < texts.start);
+            for number in &list[from..] {
+                let Some(held) = held.get_mut(*number as usize - texts.start) else { break };
+                held.0 |= 1 << bit;
             }
         }
-        held
     }
 }
 

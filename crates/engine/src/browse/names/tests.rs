@@ -1,6 +1,6 @@
 //! What is promised, against looking at every path.
 
-use super::super::typed::fold;
+use super::super::typed::{Part, fold};
 use super::*;
 
 const WORDS: [&str; 14] = [
