@@ -6,17 +6,22 @@
 //! names tells how much of what was typed each can hold, letter after letter with gaps: exactly for folders,
 //! for names at most (`fit`). One pass over all paths puts both together (`pass`): of most of them it looks at two
 //! bytes only, which say that they can neither match nor be among the best. It counts the matches, and keeps
-//! the [`CANDIDATES`] that promise most. Those are compared letter by letter (`align`).
+//! the [`CANDIDATES`] that promise most: by the pairs that they hold; before all others names that are what was typed
+//! or whose words begin with its letters, and far ahead those with about the same letters. Candidates are compared letter by letter (`align`).
 //!
 //! What is promised:
 //!
 //! 1. A path that holds all typed letters in their order (of each part, for itself) is a match, and all of
 //!    these are counted.
-//! 2. A path to which what was typed can be put with few errors ([`Part::near`]) is a match, too, if it is among
+//! 2. A path to which what was typed can be put with few errors (`Part::near`) is a match, too, if it is among
 //!    the candidates. When there are no more candidates than are kept, these are all.
 //! 3. Candidates are in the order of their costs, then the shortest first, then in the order of the paths. A file
-//!    whose name is what was typed comes before all others.
-//! 4. With a filter, the answer is that of an index of nothing but the files that pass it.
+//!    whose name is what was typed comes before all others. Behind the candidates come the other paths that hold
+//!    all typed letters: those that promise most, as many as there are candidates, in that order, and then the next.
+//! 4. How many are wanted changes neither the order nor the count: fewer are the beginning of more.
+//! 5. With a filter, the answer is that of an index of nothing but the files that pass it.
+//! 6. Where what is typed begins with the end of a repository's name, that name is a folder around its paths, which
+//!    what was typed may match or not ([`Way`]).
 
 mod fit;
 mod pass;
@@ -28,7 +33,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::align::Aligner;
-use super::typed::Typed;
+use super::typed::{Part, Typed};
 use super::words::{Interning, Words};
 use fit::Fit;
 use pass::Candidate;
@@ -58,12 +63,23 @@ pub struct Nearest {
     pub found: usize,
 }
 
+/// What paths must hold, and which ones. Each path belongs to one way.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// What was typed; without the name of a repository if that is a folder around the paths.
+    pub(crate) typed: Typed,
+    /// The numbers of the paths, ascending.
+    pub(crate) among: Vec<Range<u32>>,
+    /// Whether the name of a repository is a folder around the paths.
+    pub(crate) in_repo: bool,
+}
+
 /// Where one looks for paths.
 pub(crate) struct Scope<'a, P, W> {
-    /// The numbers of the paths, ascending.
-    pub(crate) among: &'a [Range<u32>],
     /// The path of a number.
     pub(crate) path: P,
+    /// The repository of a number.
+    pub(crate) repo: &'a (dyn Fn(u32) -> &'a str + Sync),
     /// Whether it is looked for.
     pub(crate) wanted: W,
     /// Most that are given.
@@ -135,28 +151,65 @@ impl Names {
         limit: usize,
         path: &(dyn Fn(u32) -> &'p str + Sync),
     ) -> Nearest {
-        let all = 0..self.own.len() as u32;
-        let candidates = CANDIDATES.max(2 * limit);
-        let among = std::slice::from_ref(&all);
-        self.nearest_in(typed, &Scope { among, path, wanted: |_| true, limit, candidates })
+        let among = std::iter::once(0..self.own.len() as u32).collect();
+        let way = Way { typed: typed.clone(), among, in_repo: false };
+        let (repo, candidates) = (&|_| "", CANDIDATES);
+        self.nearest_in(typed, &[way], &Scope { path, repo, wanted: |_| true, limit, candidates })
     }
 
-    /// The same, of some of them.
-    pub(crate) fn nearest_in<'p, P, W>(&self, typed: &Typed, scope: &Scope<'_, P, W>) -> Nearest
+    /// The same, of some of them: what was typed, and the ways to it.
+    pub(crate) fn nearest_in<'p, P, W>(
+        &self,
+        typed: &Typed,
+        ways: &[Way],
+        scope: &Scope<'_, P, W>,
+    ) -> Nearest
     where
         P: Fn(u32) -> &'p str + Sync,
         W: Fn(u32) -> bool + Sync,
     {
-        let fits: Vec<Fit<'_>> = typed.parts.par_iter().map(|part| Fit::new(part, self)).collect();
-        let (mut all, mut found) = self.promising(&fits, scope);
-        // The best first, so that others need not be compared to their end.
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        let threads = rayon::current_num_threads().clamp(1, 1 + all.len() / 128);
-        let (mut ranked, more) = (0..threads)
+        let ways: Vec<(&Way, Vec<Fit<'_>>)> = ways
+            .iter()
+            .map(|way| (way, way.typed.parts.par_iter().map(|part| Fit::new(part, self)).collect()))
+            .collect();
+        let (all, whole) = self.promising(typed, &ways, scope, scope.candidates, false);
+        let (mut best, near) = self.nearest_of(typed, &all, &ways, scope, scope.limit);
+        let found = whole + near;
+        let more = scope.limit.min(found).saturating_sub(best.len());
+        if more > 0 {
+            // Always whole groups, so that the order in one does not depend on where it ends.
+            let group = scope.candidates.max(1);
+            let most = all.len() + more.next_multiple_of(group);
+            let (mut others, _) = self.promising(typed, &ways, scope, most, true);
+            others.retain(|one| all.binary_search_by(|other| one.cmp(other)).is_err());
+            for group in others.chunks(group) {
+                let rest = scope.limit - best.len();
+                best.extend(self.nearest_of(typed, group, &ways, scope, rest).0);
+            }
+        }
+        Nearest { best, found }
+    }
+
+    /// Compares candidates letter by letter. Gives the nearest, with their costs, and how many are near
+    /// that do not hold everything that was typed.
+    fn nearest_of<'p, P, W>(
+        &self,
+        typed: &Typed,
+        candidates: &[Candidate],
+        ways: &[(&Way, Vec<Fit<'_>>)],
+        scope: &Scope<'_, P, W>,
+        limit: usize,
+    ) -> (Vec<(u32, u16)>, usize)
+    where
+        P: Fn(u32) -> &'p str + Sync,
+        W: Fn(u32) -> bool + Sync,
+    {
+        let threads = rayon::current_num_threads().clamp(1, 1 + candidates.len() / 128);
+        let (mut ranked, near) = (0..threads)
             .into_par_iter()
             .map(|thread| {
-                let mine = all.iter().skip(thread).step_by(threads);
-                self.compared(&fits, mine, scope)
+                let mine = candidates.iter().skip(thread).step_by(threads);
+                compared(typed, mine, ways, scope, limit)
             })
             .reduce(
                 || (Vec::new(), 0),
@@ -165,48 +218,48 @@ impl Names {
                     (some, count + more)
                 },
             );
-        found += more;
         ranked.sort_unstable();
-        ranked.truncate(scope.limit);
-        Nearest { best: ranked.into_iter().map(|(cost, _, file)| (file, cost)).collect(), found }
+        ranked.truncate(limit);
+        (ranked.into_iter().map(|(cost, _, file)| (file, cost)).collect(), near)
     }
+}
 
-    /// Compares candidates letter by letter. Gives the nearest, with their costs and lengths, and how many are near
-    /// that do not hold everything that was typed.
-    fn compared<'p, 'c, P, W>(
-        &self,
-        fits: &[Fit<'_>],
-        candidates: impl Iterator<Item = &'c Candidate>,
-        scope: &Scope<'_, P, W>,
-    ) -> (Vec<(u16, u32, u32)>, usize)
-    where
-        P: Fn(u32) -> &'p str + Sync,
-    {
-        let mut ranking = Ranking { best: BinaryHeap::new(), limit: scope.limit };
-        let (mut aligner, mut count) = (Aligner::default(), 0);
-        for Candidate { file: Reverse(file), holds, .. } in candidates {
-            let (path, worst) = ((scope.path)(*file), ranking.worst());
-            if !fits.is_empty() {
-                aligner.path(path);
-            }
-            let mut all = Some(0_u16);
-            for (at, fit) in fits.iter().enumerate() {
-                let holds = holds >> at & 1 == 1;
-                // What holds everything was counted; what does not has to be near, and is counted then.
-                let most = if holds { worst } else { fit.part.near() };
-                let cost = aligner.cost(fit.part, most);
-                all = all.zip(cost).map(|(all, cost)| all.saturating_add(cost));
-                if all.is_none() {
-                    break;
-                }
-            }
-            if let Some(cost) = all {
-                count += usize::from(holds.count_ones() < fits.len() as u32);
-                ranking.add((cost, path.len() as u32, *file));
-            }
+/// Compares candidates letter by letter. Gives the nearest, with their costs and lengths, and how many are near
+/// that do not hold everything that was typed.
+fn compared<'p, 'c, P, W>(
+    typed: &Typed,
+    candidates: impl Iterator<Item = &'c Candidate>,
+    ways: &[(&Way, Vec<Fit<'_>>)],
+    scope: &Scope<'_, P, W>,
+    limit: usize,
+) -> (Vec<(u16, u32, u32)>, usize)
+where
+    P: Fn(u32) -> &'p str + Sync,
+{
+    let mut ranking = Ranking { best: BinaryHeap::new(), limit };
+    let (mut aligner, mut count, mut with_repo) = (Aligner::default(), 0, String::new());
+    for Candidate { file: Reverse(file), holds, way, .. } in candidates {
+        let (path, worst) = ((scope.path)(*file), ranking.worst());
+        let whole = holds.count_ones() == typed.parts.len() as u32;
+        // What holds everything was counted; what does not has to be near, and is counted then.
+        let most = |at: usize, part: &Part| match holds >> at & 1 {
+            _ if whole => worst,
+            0 => part.near(),
+            _ => u16::MAX,
+        };
+        let mut cost = aligner.costs(&typed.parts, path, most);
+        if ways[usize::from(*way)].0.in_repo {
+            with_repo.clear();
+            with_repo.extend([(scope.repo)(*file), "/", path]);
+            let other = aligner.costs(&typed.parts, &with_repo, most);
+            cost = cost.into_iter().chain(other).min();
         }
-        (ranking.best.into_vec(), count)
+        if let Some(cost) = cost {
+            count += usize::from(!whole);
+            ranking.add((cost, path.len() as u32, *file));
+        }
     }
+    (ranking.best.into_vec(), count)
 }
 
 impl Ranking {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::super::typed::Part;
-use super::super::words::{Held, Words, letter, pair};
+use super::super::words::{Held, Words, initials, letter, pair};
 use super::Names;
 
 /// Pairs of letters of a part that are looked at: its last ones.
@@ -28,8 +28,17 @@ pub(super) struct Fit<'a> {
     pub(super) folders: Vec<Held>,
     /// Of each name, which pairs it holds.
     pub(super) names: Vec<Held>,
+    /// What was typed as a name: its length, its letters, and what it is as initials.
+    name: (usize, u32, u16),
     /// The most letters that a folder holds.
     pub(super) most: usize,
+}
+
+impl Part {
+    /// How many pairs of it are looked at.
+    pub(super) fn pairs(&self) -> usize {
+        (self.text.len().max(1) - 1).min(PAIRS)
+    }
 }
 
 impl<'a> Fit<'a> {
@@ -64,7 +73,10 @@ impl<'a> Fit<'a> {
         );
         let least = pairs.len().saturating_sub(PAIRS_OF_ERROR * part.errors()) as u32;
         let rest = bits[most..].iter().fold(0, |all, bit| all | bit);
-        Self { part, pairs, least, bits, rest, folders, names: own, most }
+        let name = typed.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        let letters = bits[name..].iter().fold(0, |all, bit| all | bit);
+        let name = (typed.len() - name, letters, initials(&part.letters));
+        Self { part, pairs, least, bits, rest, folders, names: own, name, most }
     }
 
     /// From which letter on a name with these letters can at best hold what was typed; none if no folder holds
@@ -93,6 +105,26 @@ impl<'a> Fit<'a> {
         }
         let from = usize::from(backwards(self.part.text.as_bytes(), words.get(name)));
         (letters >= from, from == 0)
+    }
+
+    /// What a name promises when it has as many letters as what was typed, but for one, and the same ones, but for
+    /// two: it may be it with an error. It promises more than all others when it is that, or when what was typed
+    /// are the first letters of its words.
+    #[inline]
+    pub(super) fn likely(&self, words: &Words, name: usize) -> Option<u64> {
+        let (length, letters, initials) = self.name;
+        let all = 8 * self.pairs.len() as u64;
+        if initials != 0 && words.initials[name] == initials {
+            return Some(all + 8);
+        }
+        let others = words.letters[name] ^ letters;
+        // None, one or two bits.
+        let two = others & others.wrapping_sub(1);
+        if words.length(name).abs_diff(length) > 1 || two & two.wrapping_sub(1) != 0 {
+            return None;
+        }
+        let same = others == 0 && words.get(name) == self.part.text.as_bytes();
+        Some(if same { all + 8 } else { all.saturating_sub(8) })
     }
 
     /// What a path promises by how many pairs it and of them its name hold; and by whether it and its name hold all

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use super::super::typed::{Part, Typed};
 use super::super::words::Held;
 use super::fit::Fit;
-use super::{Names, Scope};
+use super::{Names, Scope, Way};
 
 /// Paths that one thread goes through at a time.
 const BLOCK: u32 = 1 << 14;
@@ -21,6 +22,8 @@ pub(super) struct Candidate {
     pub(super) file: Reverse<u32>,
     /// A bit for each part of which it holds all letters in their order.
     pub(super) holds: u8,
+    /// The way that it belongs to.
+    pub(super) way: u16,
 }
 
 /// What a folder or a name holds at most, in a byte, since it is looked up for each path. In the upper half how
@@ -36,6 +39,12 @@ struct Pass<'a, 's, P, W> {
     names: &'a Names,
     fits: &'a [Fit<'a>],
     scope: &'a Scope<'s, P, W>,
+    way: u16,
+    /// What all promise, since the name of their repository is held.
+    credit: u64,
+    /// Most candidates, and whether these are only such as hold everything.
+    most: usize,
+    whole: bool,
     folders: Vec<Brief>,
     own: Vec<Brief>,
     blocks: Vec<Range<u32>>,
@@ -53,18 +62,47 @@ struct Found {
 }
 
 impl Names {
-    /// The paths that promise most, in any order, and how many hold everything that was typed.
+    /// The paths that promise most, so many or fewer, the best first, and how many hold everything that was typed;
+    /// if wanted only paths that do.
     pub(super) fn promising<'p, P, W>(
         &self,
-        fits: &[Fit<'_>],
+        typed: &Typed,
+        ways: &[(&Way, Vec<Fit<'_>>)],
         scope: &Scope<'_, P, W>,
+        most: usize,
+        whole: bool,
     ) -> (Vec<Candidate>, usize)
     where
         P: Fn(u32) -> &'p str + Sync,
         W: Fn(u32) -> bool + Sync,
     {
-        let blocks: Vec<Range<u32>> = scope
-            .among
+        let pairs = |typed: &Typed| typed.parts.iter().map(Part::pairs).sum::<usize>() as u64;
+        let (mut best, mut count) = (Vec::new(), 0);
+        for (at, (way, fits)) in (0..).zip(ways) {
+            let credit = 8 * (pairs(typed) - pairs(&way.typed));
+            let (some, more) = self.on_way((at, way), fits, credit, scope, (most, whole));
+            best.extend(some);
+            count += more;
+        }
+        keep(&mut best, most);
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        (best, count)
+    }
+
+    /// The same of one way, in any order.
+    fn on_way<'p, P, W>(
+        &self,
+        (way, Way { among, .. }): (u16, &Way),
+        fits: &[Fit<'_>],
+        credit: u64,
+        scope: &Scope<'_, P, W>,
+        (most, whole): (usize, bool),
+    ) -> (Vec<Candidate>, usize)
+    where
+        P: Fn(u32) -> &'p str + Sync,
+        W: Fn(u32) -> bool + Sync,
+    {
+        let blocks: Vec<Range<u32>> = among
             .iter()
             .flat_map(|all| {
                 let cut = |from: u32| from..all.end.min(from + BLOCK);
@@ -73,7 +111,20 @@ impl Names {
             .collect();
         let (folders, own) = self.briefs(fits);
         let (next, bar) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let pass = Pass { names: self, fits, scope, folders, own, blocks, next, bar };
+        let pass = Pass {
+            names: self,
+            fits,
+            scope,
+            way,
+            credit,
+            most,
+            whole,
+            folders,
+            own,
+            blocks,
+            next,
+            bar,
+        };
         let threads = rayon::current_num_threads().clamp(1, pass.blocks.len().max(1));
         let found = (0..threads).into_par_iter().with_max_len(1).map(|_| {
             let mut found = Found::default();
@@ -82,7 +133,7 @@ impl Names {
             }
             (found.best, found.count)
         });
-        joined(found, scope.candidates)
+        joined(found, most)
     }
 }
 
@@ -130,9 +181,9 @@ where
     /// How many pairs a path must hold to be a candidate when it does not hold everything.
     fn need(&self, bar: u64) -> u32 {
         let parts = self.fits.len() as u64;
-        // What else is promised, at most.
+        // What else is promised, at most; names that are likely are looked at in any case.
         let more = 4 * parts.saturating_sub(1) + 3 * parts;
-        let pairs = (bar >> 16).saturating_sub(more).div_ceil(8) as u32;
+        let pairs = (bar >> 16).saturating_sub(more + self.credit).div_ceil(8) as u32;
         match self.fits {
             [fit] => pairs.max(fit.least),
             _ => pairs,
@@ -146,9 +197,10 @@ where
             let (own, around) = (fit.names[name], fit.folders[folder]);
             let (held, in_name) = fit.holds(&self.names.names, name, around.letter());
             let pairs = (own.0 >> 16 | around.0 >> 16).count_ones();
-            possible &= held || pairs >= fit.least;
+            let likely = fit.likely(&self.names.names, name);
+            possible &= held || pairs >= fit.least || likely.is_some();
             holds |= u8::from(held) << at;
-            promise += fit.promise(pairs, own, (held, in_name));
+            promise += fit.promise(pairs, own, (held, in_name)).max(likely.unwrap_or(0));
         }
         let whole = holds.count_ones() == self.fits.len() as u32;
         // Of equal ones the shortest name, and when nothing was typed the shortest path.
@@ -157,17 +209,18 @@ where
         } else {
             self.names.names.length(name)
         };
-        let promise = promise << 16 | short(length);
-        if !possible || !whole && promise < found.bar || !(self.scope.wanted)(file) {
+        let promise = (promise + self.credit) << 16 | short(length);
+        if !possible || !whole && (self.whole || promise < found.bar) || !(self.scope.wanted)(file)
+        {
             return;
         }
         found.count += usize::from(whole);
         if promise < found.bar {
             return;
         }
-        found.best.push(Candidate { promise, file: Reverse(file), holds });
-        if found.best.len() >= 2 * self.scope.candidates {
-            keep(&mut found.best, self.scope.candidates);
+        found.best.push(Candidate { promise, file: Reverse(file), holds, way: self.way });
+        if found.best.len() >= 2 * self.most {
+            keep(&mut found.best, self.most);
             found.bar = found.best.iter().map(|one| one.promise).min().unwrap_or(0).max(found.bar);
             self.bar.fetch_max(found.bar, Ordering::Relaxed);
         }
@@ -200,6 +253,11 @@ impl Names {
                     let pairs = count(*held);
                     if pairs != 0 {
                         *own = brief(u32::from(*own >> 4) + pairs, *own & 15);
+                    }
+                }
+                for (name, own) in (from..).zip(own.iter_mut()) {
+                    if fit.likely(&self.names, name).is_some() {
+                        *own = brief(MOST_PAIRS, *own & 15);
                     }
                 }
             }
