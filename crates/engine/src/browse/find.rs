@@ -160,7 +160,9 @@ fn matched(typed: &Typed, path: &str, repo: Option<&str>, aligner: &mut Aligner)
     }
     let before = text.len() - path.len();
     matched.retain(|at| *at >= before);
-    matched.iter_mut().for_each(|at| *at -= before);
+    for at in &mut matched {
+        *at -= before;
+    }
     matched.sort_unstable();
     matched.dedup();
     matched

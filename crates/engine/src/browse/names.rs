@@ -173,7 +173,7 @@ impl Names {
             .map(|way| (way, way.typed.parts.par_iter().map(|part| Fit::new(part, self)).collect()))
             .collect();
         let (all, whole) = self.promising(typed, &ways, scope, scope.candidates, false);
-        let (mut best, near) = self.nearest_of(typed, &all, &ways, scope, scope.limit);
+        let (mut best, near) = nearest_of(typed, &all, &ways, scope, scope.limit);
         let found = whole + near;
         let more = scope.limit.min(found).saturating_sub(best.len());
         if more > 0 {
@@ -184,44 +184,43 @@ impl Names {
             others.retain(|one| all.binary_search_by(|other| one.cmp(other)).is_err());
             for group in others.chunks(group) {
                 let rest = scope.limit - best.len();
-                best.extend(self.nearest_of(typed, group, &ways, scope, rest).0);
+                best.extend(nearest_of(typed, group, &ways, scope, rest).0);
             }
         }
         Nearest { best, found }
     }
+}
 
-    /// Compares candidates letter by letter. Gives the nearest, with their costs, and how many are near
-    /// that do not hold everything that was typed.
-    fn nearest_of<'p, P, W>(
-        &self,
-        typed: &Typed,
-        candidates: &[Candidate],
-        ways: &[(&Way, Vec<Fit<'_>>)],
-        scope: &Scope<'_, P, W>,
-        limit: usize,
-    ) -> (Vec<(u32, u16)>, usize)
-    where
-        P: Fn(u32) -> &'p str + Sync,
-        W: Fn(u32) -> bool + Sync,
-    {
-        let threads = rayon::current_num_threads().clamp(1, 1 + candidates.len() / 128);
-        let (mut ranked, near) = (0..threads)
-            .into_par_iter()
-            .map(|thread| {
-                let mine = candidates.iter().skip(thread).step_by(threads);
-                compared(typed, mine, ways, scope, limit)
-            })
-            .reduce(
-                || (Vec::new(), 0),
-                |(mut some, count), (others, more)| {
-                    some.extend(others);
-                    (some, count + more)
-                },
-            );
-        ranked.sort_unstable();
-        ranked.truncate(limit);
-        (ranked.into_iter().map(|(cost, _, file)| (file, cost)).collect(), near)
-    }
+/// Compares candidates on all threads. Gives the nearest, the best first, with their costs, and how many are near
+/// that do not hold everything that was typed.
+fn nearest_of<'p, P, W>(
+    typed: &Typed,
+    candidates: &[Candidate],
+    ways: &[(&Way, Vec<Fit<'_>>)],
+    scope: &Scope<'_, P, W>,
+    limit: usize,
+) -> (Vec<(u32, u16)>, usize)
+where
+    P: Fn(u32) -> &'p str + Sync,
+    W: Fn(u32) -> bool + Sync,
+{
+    let threads = rayon::current_num_threads().clamp(1, 1 + candidates.len() / 128);
+    let (mut ranked, near) = (0..threads)
+        .into_par_iter()
+        .map(|thread| {
+            let mine = candidates.iter().skip(thread).step_by(threads);
+            compared(typed, mine, ways, scope, limit)
+        })
+        .reduce(
+            || (Vec::new(), 0),
+            |(mut some, count), (others, more)| {
+                some.extend(others);
+                (some, count + more)
+            },
+        );
+    ranked.sort_unstable();
+    ranked.truncate(limit);
+    (ranked.into_iter().map(|(cost, _, file)| (file, cost)).collect(), near)
 }
 
 /// Compares candidates letter by letter. Gives the nearest, with their costs and lengths, and how many are near
