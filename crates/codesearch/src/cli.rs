@@ -115,12 +115,14 @@ searched in time.";
 const FILES_HELP: &str = "\
 Type the name of the file, a part of its path, or some letters of it in their order. Case does not matter,
 gaps are fine, and few wrong letters are forgiven: one missing, too many, another one, or two swapped. What is
-separated by a blank may stand in any order. The nearest comes first: a name that is what was typed, then what begins
+separated by a blank may stand in any order. The name of the repository may stand before the path. The nearest comes
+first: a name that is what was typed or whose words begin with its letters, then what begins
 with it or is short, then what has gaps and errors.
 
 Examples:
   codesearch files main.go                     files of that name, then what is like it
   codesearch files 'srch/candidats'            search/candidates.rs
+  codesearch files linux/kernel/fork.c         kernel/fork.c in the repository linux, or .../linux
   codesearch files shard --lang rs --limit 0   all paths in Rust with these letters
   codesearch files 'deployment test' --repo k8s   two parts, in any order, in some repositories
   $EDITOR \"$(codesearch files --local --limit 1 writer.rs)\"

@@ -41,6 +41,10 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
         ("sfp", "one/src/fmt/print.go"),
         ("print fmt", "one/src/fmt/print.go"),
         ("./src/fmt/print.go", "one/src/fmt/print.go"),
+        // A repository is a folder around its paths.
+        ("two/main.go", "two/main.go"),
+        ("two/candidates", "two/src/search/candidates.go"),
+        ("one/candidates", "one/src/search/candidates.rs"),
         ("GRÖSSE", "one/docs/größe-日本.md"),
         ("日本", "one/docs/größe-日本.md"),
     ] {

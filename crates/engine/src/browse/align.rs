@@ -11,7 +11,7 @@ use super::typed::{Part, Stand, fold, stand};
 /// A letter that is another one, or one too many.
 const ERROR: u16 = 8;
 /// Two letters in the wrong order.
-const SWAPPED: u16 = 6;
+const SWAPPED: u16 = 5;
 /// A letter twice instead of once.
 const DOUBLED: u16 = 4;
 /// A separator instead of another: `a-b` for `a_b`.
@@ -19,8 +19,15 @@ const SEPARATOR: u16 = 3;
 /// A gap: where it ends, at the beginning of a word or within one ...
 const TO_WORD: u16 = 1;
 const TO_INSIDE: u16 = 5;
+/// ... or of one letter that was left out, or up to the extension, since who types that has mostly typed all
+/// of the name ...
+const LEFT_OUT: u16 = 3;
+const TO_EXTENSION: u16 = 4;
 /// ... and so much for each word that begins in it, up to so many.
 const MOST_WORDS: u16 = 3;
+/// The first letters of all words of the name, and nothing else: of names with at least so many words.
+const INITIALS: u16 = 1;
+pub(super) const LEAST_INITIALS: usize = 3;
 /// All of it lies in folders.
 const IN_FOLDERS: u16 = 8;
 /// What may stand around errors in what is still near.
@@ -58,6 +65,8 @@ pub(crate) struct Aligner {
     /// The place of the first letter of the file's name, and of the last point in it, else the end.
     name: usize,
     stem: usize,
+    /// The places of the first letters of the words of the name.
+    initials: Vec<usize>,
     /// `costs[i][j]`: of the first i typed letters when the last letter used is the j-th of the path; `entries[i][j]`:
     /// the same before the i-th is compared with the j-th. The first row and column are for nothing.
     costs: Vec<u16>,
@@ -90,14 +99,47 @@ impl Aligner {
         let point = self.letters[self.name..].iter().rposition(|letter| *letter == '.');
         // A name that begins with a point has no other part before it.
         self.stem = point.filter(|at| *at > 0).map_or(self.letters.len(), |at| self.name + at);
+        self.initials.clear();
+        let (stands, letters) = (&self.stands, &self.letters);
+        let initial = |at: &usize| begins(stands[*at]) && letters[*at].is_alphabetic();
+        self.initials.extend((self.name..self.stem).filter(initial));
         // An extension is no word of the name.
         if let Some(at) = self.stands.get_mut(self.stem + 1) {
             *at = Stand::Inside;
         }
     }
 
+    /// Whether a part is the first letters of all words of the name.
+    fn is_initials(&self, part: &Part) -> bool {
+        let initials = self.initials.iter().map(|at| self.letters[*at]);
+        self.initials.len() >= LEAST_INITIALS
+            && part.letters.len() == self.initials.len()
+            && initials.eq(part.letters.iter().copied())
+    }
+
+    /// The cost of several parts together, if that of each is no more than `most` says.
+    pub(crate) fn costs(
+        &mut self,
+        parts: &[Part],
+        path: &str,
+        most: impl Fn(usize, &Part) -> u16,
+    ) -> Option<u16> {
+        if !parts.is_empty() {
+            self.path(path);
+        }
+        let mut all = 0_u16;
+        for (at, part) in parts.iter().enumerate() {
+            all = all.saturating_add(self.cost(part, most(at, part))?);
+        }
+        Some(all)
+    }
+
     /// The cost of a part, if it is no more than `most`.
     pub(crate) fn cost(&mut self, part: &Part, most: u16) -> Option<u16> {
+        if self.is_initials(part) {
+            let cost = if self.letters[self.name..] == part.letters { 0 } else { INITIALS };
+            return (cost <= most).then_some(cost);
+        }
         let (typed, wide) = (&*part.letters, self.letters.len() + 1);
         let cells = (typed.len() + 1) * wide;
         if self.costs.len() < cells {
@@ -137,7 +179,12 @@ impl Aligner {
         let mut before = '\0';
         for j in 1..wide {
             let (other, at) = (self.letters[j - 1], self.stands[j - 1]);
-            let mut entry = (near.min(far + MOST_WORDS) + resume(at)).min(nothing + start(at));
+            let resume = resume(at, j == self.stem + 1);
+            let mut entry = (near.min(far + MOST_WORDS) + resume).min(nothing + start(at));
+            if j > 2 {
+                let word = u16::from(begins(self.stands[j - 2]));
+                entry = entry.min(above[j - 2] + LEFT_OUT + word);
+            }
             if j > 1 {
                 entry = entry.min(above[j - 1]);
                 near = (near + u16::from(begins(at))).min(above[j - 1] + u16::from(begins(at)));
@@ -187,6 +234,10 @@ impl Aligner {
 
     /// Adds the bytes of the path that are what was typed, after [`cost`](Self::cost) gave a cost.
     pub(crate) fn mark(&self, part: &Part, marked: &mut Vec<usize>) {
+        if self.is_initials(part) {
+            let letters = self.initials.iter();
+            return marked.extend(letters.flat_map(|at| self.starts[*at]..self.starts[at + 1]));
+        }
         let (typed, wide) = (&*part.letters, self.letters.len() + 1);
         let cost = |i: usize, j: usize| self.costs[i * wide + j];
         let entry = |i: usize, j: usize| self.entries[i * wide + j];
@@ -227,7 +278,12 @@ impl Aligner {
         }
         let mut words = 0;
         for k in (1..j).rev() {
-            let gap = if k + 1 == j { 0 } else { words.min(MOST_WORDS) + resume(at) };
+            let mut gap = words.min(MOST_WORDS) + resume(at, j == self.stem + 1);
+            if k + 2 == j {
+                gap = gap.min(LEFT_OUT + words);
+            } else if k + 1 == j {
+                gap = 0;
+            }
             if above[k] + gap == entry {
                 return k;
             }
@@ -247,9 +303,13 @@ fn begins(at: Stand) -> bool {
     matches!(at, Stand::Word | Stand::Folder | Stand::Name)
 }
 
-/// What it costs to go on at a letter, after a gap.
-fn resume(at: Stand) -> u16 {
-    if at == Stand::Inside { TO_INSIDE } else { TO_WORD }
+/// What it costs to go on at a letter, or at the extension, after a gap.
+fn resume(at: Stand, extension: bool) -> u16 {
+    match at {
+        Stand::Inside => TO_INSIDE,
+        _ if extension => TO_EXTENSION,
+        _ => TO_WORD,
+    }
 }
 
 /// What it costs to begin at a letter.
@@ -287,18 +347,21 @@ mod tests {
             ("main.go", "src/main.go", 0, "....main.go"),
             ("MAIN", "src/main.go", 1, "....main..."),
             ("src/main.go", "src/main.go", 2, "src/main.go"),
-            ("srch/candidats", "a/search/candidates.rs", 12, "..s..rch/candidat....s"),
-            ("mian.go", "main.go", 6, "main.go"),
+            ("srch/candidats", "a/search/candidates.rs", 11, "..s..rch/candidat.s..."),
+            ("mian.go", "main.go", 5, "main.go"),
             ("maain.go", "main.go", 4, "main.go"),
             ("mein.go", "main.go", 8, "m.in.go"),
             ("amain.go", "main.go", 8, "main.go"),
-            ("man.go", "main.go", 5, "ma.n.go"),
+            ("man.go", "main.go", 3, "ma.n.go"),
             ("fmtprint", "src/fmt/print.go", 4, "....fmt.print..."),
             ("sc", "search/candidates.rs", 5, "s......c............"),
             ("read-me", "read_me.md", 4, "read.me..."),
             ("größe", "maß/größe.txt", 1, "....größe...."),
             ("grosse", "größe.txt", 5, "größe...."),
-            ("hsr", "a/http_server_routes.rs", 4, "..h....s......r........"),
+            ("utl.c", "mm/util.c", 3, "...ut.l.c"),
+            ("utl.c", "utlock.c", 4, "utl....c"),
+            ("hsr", "a/http_server_routes.rs", 1, "..h....s......r........"),
+            ("HSR", "a/HTTPServerRoutes.rs", 1, "..H...S.....R........"),
             ("hsr", "a/http/server_routes.rs", 6, "..h....s......r........"),
         ] {
             let (got, shown) = costs(typed, path);
@@ -311,8 +374,8 @@ mod tests {
         let part = &Typed::new("mian.go").unwrap().parts[0];
         let mut aligner = Aligner::default();
         aligner.path("main.go");
-        assert_eq!(aligner.cost(part, 5), None);
-        assert_eq!(aligner.cost(part, 6), Some(6));
+        assert_eq!(aligner.cost(part, 4), None);
+        assert_eq!(aligner.cost(part, 5), Some(5));
         aligner.path("");
         assert_eq!(aligner.cost(part, 100), None);
     }

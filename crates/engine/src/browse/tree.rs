@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
 
 use super::names::Names;
+use super::typed::fold;
 use crate::search::ShardFiles;
 
 /// All files of one state of the index, by repository and path.
@@ -31,6 +32,8 @@ pub struct RepoTree {
     pub id: RepoId,
     /// Its name.
     pub name: String,
+    /// The name as it is compared with what was typed.
+    pub(super) folded: String,
     files: Range<usize>,
 }
 
@@ -98,6 +101,7 @@ impl Tree {
                 RepoTree {
                     id: *id,
                     name: (*name).to_owned(),
+                    folded: name.chars().map(fold).collect(),
                     files: std::mem::replace(&mut from, upto)..upto,
                 }
             })

@@ -59,12 +59,18 @@ impl Typed {
             .split_whitespace()
             .map(bare)
             .filter(|letters| !letters.is_empty())
-            .map(|letters| Part { text: letters.iter().collect(), letters })
+            .map(Part::new)
             .collect();
         if parts.len() > MAX_PARTS {
             return Err(TooMuch::Parts(parts.len()));
         }
         Ok(Self { parts })
+    }
+}
+
+impl Part {
+    pub(crate) fn new(letters: Vec<char>) -> Self {
+        Self { text: letters.iter().collect(), letters }
     }
 }
 

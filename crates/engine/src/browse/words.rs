@@ -1,7 +1,9 @@
 //! Texts, each once, and which of them hold a pair of letters: folders, and names of files.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use super::align::LEAST_INITIALS;
 use super::typed::{Stand, fold, stand};
 
 /// Texts, and which of them hold a pair of letters.
@@ -17,11 +19,13 @@ pub(super) struct Words {
     pairs: Vec<u32>,
     /// Of each which letters it holds: see [`letter`].
     pub(super) letters: Vec<u32>,
+    /// Of each name the first letters of its words, as a hash: see [`initials`].
+    pub(super) initials: Vec<u16>,
 }
 
 /// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
-/// a letter. One number, since it is looked up for each path.
-#[derive(Clone, Copy)]
+/// a letter. One number, since it is looked up for many paths.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held(pub(super) u64);
 
 impl Held {
@@ -64,6 +68,7 @@ impl Words {
             // Words in a row: of a name its own, of a folder the one around it before.
             let mut word = before(number).map(fold);
             own.clear();
+            let (mut first, mut before_point) = (Vec::new(), 0);
             let mut rest = text.chars().peekable();
             while let Some(letter) = rest.next() {
                 let small = fold(letter);
@@ -71,6 +76,12 @@ impl Words {
                     Stand::Word | Stand::Folder | Stand::Name => true,
                     Stand::Inside | Stand::Separator => false,
                 };
+                if letter == '.' && last.is_some() {
+                    before_point = first.len();
+                }
+                if begins && names && small.is_alphabetic() {
+                    first.push(small);
+                }
                 if begins {
                     own.extend(word.replace(small).map(|before| pair_of(before, small)));
                 }
@@ -79,6 +90,11 @@ impl Words {
                 }
                 all.text.extend_from_slice(small.encode_utf8(&mut buffer).as_bytes());
                 last = Some(letter);
+            }
+            if names {
+                // Words of the extension are none of the name.
+                first.truncate(if before_point > 0 { before_point } else { first.len() });
+                all.initials.push(initials(&first));
             }
             let from = all.starts[number] as usize;
             all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
@@ -109,28 +125,46 @@ impl Words {
     /// Bytes of memory.
     pub(super) fn memory(&self) -> usize {
         let numbers = [&self.starts, &self.lists, &self.pairs, &self.letters];
-        self.text.len() + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
+        self.text.len()
+            + 2 * self.initials.len()
+            + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
     }
 
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
+    pub(super) fn length(&self, at: usize) -> usize {
+        (self.starts[at + 1] - self.starts[at]) as usize
+    }
+
     pub(super) fn get(&self, at: usize) -> &[u8] {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Of each text which of some pairs it holds.
-    pub(super) fn holding(&self, pairs: &[u16]) -> Vec<Held> {
-        let mut held = vec![Held(0); self.len()];
+    /// Notes of some texts that follow each other which of some pairs each holds.
+    pub(super) fn holding(&self, pairs: &[u16], texts: Range<usize>, held: &mut [Held]) {
         for (bit, pair) in (16..).zip(pairs) {
             let pair = usize::from(*pair);
-            for number in &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize] {
-                held[*number as usize].0 |= 1 << bit;
+            let list = &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize];
+            let from = list.partition_point(|number| (*number as usize) < texts.start);
+            for number in &list[from..] {
+                let Some(held) = held.get_mut(*number as usize - texts.start) else { break };
+                held.0 |= 1 << bit;
             }
         }
-        held
     }
+}
+
+/// A hash of the first letters of words; none, 0, of too few.
+pub(super) fn initials(letters: &[char]) -> u16 {
+    if letters.len() < LEAST_INITIALS {
+        return 0;
+    }
+    let hash = letters.iter().fold(0_u32, |hash, letter| {
+        (hash ^ u32::from(*letter)).wrapping_mul(0x9e37_79b1).rotate_left(5)
+    });
+    ((hash >> 16 ^ hash) as u16).max(1)
 }
 
 /// The bytes that meet where two letters do.

@@ -42,6 +42,7 @@ pub(super) struct ReadFile {
 pub(super) struct FindFile {
     /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
     /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
+    /// The name of the repository may stand before the path.
     typed: String,
     /// Only in repositories whose names hold this, in any case.
     repo: Option<String>,

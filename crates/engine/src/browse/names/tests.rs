@@ -1,6 +1,6 @@
 //! What is promised, against looking at every path.
 
-use super::super::typed::fold;
+use super::super::typed::{Part, fold};
 use super::*;
 
 const WORDS: [&str; 14] = [
@@ -96,13 +96,18 @@ fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     (whole, wrong)
 }
 
+/// One way to some paths.
+fn way(typed: &Typed, among: &[Range<u32>]) -> [Way; 1] {
+    [Way { typed: typed.clone(), among: among.to_vec(), in_repo: false }]
+}
+
 fn scope<'a>(
     paths: &'a [String],
-    among: &'a [Range<u32>],
+    limit: usize,
     candidates: usize,
 ) -> Scope<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
     let path = |file: u32| paths[file as usize].as_str();
-    Scope { among, path, wanted: |_| true, limit: candidates, candidates }
+    Scope { path, repo: &|_| "", wanted: |_| true, limit, candidates }
 }
 
 #[test]
@@ -116,8 +121,8 @@ fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
         let path = &paths[rng.below(paths.len())];
         for text in typings(path, &mut rng) {
             let typed = Typed::new(&text).unwrap();
-            let near =
-                names.nearest_in(&typed, &scope(&paths, std::slice::from_ref(&all), paths.len()));
+            let way = way(&typed, std::slice::from_ref(&all));
+            let near = names.nearest_in(&typed, &way, &scope(&paths, 400, 400));
             let (whole, wrong) = by_hand(&typed, &paths);
             let found: Vec<(u16, u32, u32)> = near
                 .best
@@ -149,7 +154,8 @@ fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
         let path = &paths[rng.below(paths.len())];
         let name = path.rsplit('/').next().unwrap_or(path);
         let typed = Typed::new(name).unwrap();
-        let near = names.nearest_in(&typed, &scope(&paths, std::slice::from_ref(&all), 40));
+        let way = way(&typed, std::slice::from_ref(&all));
+        let near = names.nearest_in(&typed, &way, &scope(&paths, 40, 40));
         let (mut whole, _) = by_hand(&typed, &paths);
         whole.sort_unstable();
         let (file, cost) = near.best[0];
@@ -173,15 +179,20 @@ fn a_filter_gives_what_an_index_of_those_files_would() {
         let from = &paths[rng.below(paths.len())];
         for text in typings(from, &mut rng) {
             let typed = Typed::new(&text).unwrap();
-            let (limit, candidates) = (10, 25);
-            let filtered =
-                names.nearest_in(&typed, &Scope { among: &among, path, wanted, limit, candidates });
+            let (limit, candidates) = ([10, 60][rng.below(2)], 25);
+            let repo = &|_| "";
+            let filtered = names.nearest_in(
+                &typed,
+                &way(&typed, &among),
+                &Scope { path, repo, wanted, limit, candidates },
+            );
             let own = 0..chosen.len() as u32;
             let alone = few.nearest_in(
                 &typed,
+                &way(&typed, std::slice::from_ref(&own)),
                 &Scope {
-                    among: std::slice::from_ref(&own),
                     path: |at| path(chosen[at as usize]),
+                    repo,
                     wanted: |_| true,
                     limit,
                     candidates,
@@ -193,6 +204,79 @@ fn a_filter_gives_what_an_index_of_those_files_would() {
             assert_eq!(filtered.found, alone.found, "{text}");
         }
     }
+}
+
+#[test]
+fn likely_names_are_candidates_among_many_that_hold_as_much() {
+    let many = (0..200).map(|n| format!("xons/xw{n}/xers.c"));
+    let likely = ["a/b/OWNERS", "a/open_new_window_every_round.rs"].map(str::to_owned);
+    let mut paths: Vec<String> = many.chain(likely).collect();
+    paths.sort_unstable();
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let all = 0..paths.len() as u32;
+    for (text, first) in [("onwers", "OWNERS"), ("onwer", "open_new_window_every_round.rs")] {
+        let typed = Typed::new(text).unwrap();
+        let way = way(&typed, std::slice::from_ref(&all));
+        let near = names.nearest_in(&typed, &way, &scope(&paths, 1, 5));
+        assert!(paths[near.best[0].0 as usize].ends_with(first), "{text}: {near:?}");
+    }
+}
+
+#[test]
+fn a_repository_may_be_a_folder_around_its_paths() {
+    let paths: Vec<String> =
+        ["kernel/fork.c", "mm/util.c", "kernel/fork.c", "linux/kernel/fork.c", "x/linux/fork.c"]
+            .map(str::to_owned)
+            .into();
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    // The first two are of a repository called linux.
+    let repo = |file: u32| if file < 2 { "torvalds/linux" } else { "other" };
+    let typed = Typed::new("linux/kernel/fork.c").unwrap();
+    let ways = [
+        Way { typed: typed.clone(), among: std::iter::once(2..5).collect(), in_repo: false },
+        Way {
+            typed: Typed::new("kernel/fork.c").unwrap(),
+            among: std::iter::once(0..2).collect(),
+            in_repo: true,
+        },
+    ];
+    for limit in 0..5 {
+        let scope = Scope { repo: &repo, ..scope(&paths, limit, 10) };
+        let near = names.nearest_in(&typed, &ways, &scope);
+        // At the same cost the shorter path, and that of another repository is none at all.
+        let all = [(0, 2), (3, 2)];
+        assert_eq!(near, Nearest { best: all[..limit.min(2)].to_vec(), found: 2 });
+    }
+}
+
+#[test]
+fn fewer_are_the_beginning_of_more() {
+    let paths = some_paths(400);
+    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let mut rng = Random(19);
+    let all = 0..paths.len() as u32;
+    let mut deep = 0;
+    for _ in 0..10 {
+        let from = &paths[rng.below(paths.len())];
+        for text in typings(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
+            let typed = Typed::new(&text).unwrap();
+            let way = way(&typed, std::slice::from_ref(&all));
+            let most = names.nearest_in(&typed, &way, &scope(&paths, 400, 16));
+            // All that are counted can be had, each once.
+            assert_eq!(most.best.len(), most.found, "{text}");
+            let mut files: Vec<u32> = most.best.iter().map(|(file, _)| *file).collect();
+            files.sort_unstable();
+            files.dedup();
+            assert_eq!(files.len(), most.found, "{text}");
+            deep += usize::from(most.found > 48);
+            for limit in [0, 1, 7, 15, 16, 17, 31, 40, 100] {
+                let near = names.nearest_in(&typed, &way, &scope(&paths, limit, 16));
+                assert_eq!(near.best, most.best[..limit.min(most.found)], "{text}, {limit}");
+                assert_eq!(near.found, most.found, "{text}, {limit}");
+            }
+        }
+    }
+    assert!(deep > 10);
 }
 
 #[test]

@@ -1,0 +1,164 @@
+//! What a part of what was typed can match in folders and in names of files.
+
+use rayon::prelude::*;
+
+use super::super::typed::Part;
+use super::super::words::{Held, Words, initials, letter, pair};
+use super::Names;
+
+/// Pairs of letters of a part that are looked at: its last ones.
+const PAIRS: usize = 48;
+
+/// Names that one thread goes through at a time: what they hold fits into the cache of a core.
+const BLOCK: usize = 1 << 13;
+
+/// Pairs that an error may change.
+const PAIRS_OF_ERROR: usize = 3;
+
+/// What a part can match.
+pub(super) struct Fit<'a> {
+    pub(super) part: &'a Part,
+    /// The pairs that are looked at, and how many of them are in what is near.
+    pub(super) pairs: Vec<u16>,
+    pub(super) least: u32,
+    /// Of each typed byte its bit (see [`letter`]), and those from the one on that no folder holds.
+    bits: Vec<u32>,
+    rest: u32,
+    /// Of each folder, which pairs it and those around it hold, and how many letters from the first on.
+    pub(super) folders: Vec<Held>,
+    /// Of each name, which pairs it holds.
+    pub(super) names: Vec<Held>,
+    /// What was typed as a name: its length, its letters, and what it is as initials.
+    name: (usize, u32, u16),
+    /// The most letters that a folder holds.
+    pub(super) most: usize,
+}
+
+impl Part {
+    /// How many pairs of it are looked at.
+    pub(super) fn pairs(&self) -> usize {
+        (self.text.len().max(1) - 1).min(PAIRS)
+    }
+}
+
+impl<'a> Fit<'a> {
+    pub(super) fn new(part: &'a Part, names: &Names) -> Self {
+        let typed = part.text.as_bytes();
+        let pairs: Vec<u16> = typed.windows(2).rev().take(PAIRS).map(pair).collect();
+        let words = &names.folders;
+        let bits: Vec<u32> = typed.iter().map(|byte| letter(*byte)).collect();
+        let mut own = vec![Held::default(); names.names.len()];
+        let ((most, folders), ()) = rayon::join(
+            || {
+                let mut folders = vec![Held::default(); words.len()];
+                words.holding(&pairs, 0..words.len(), &mut folders);
+                let mut most = 0;
+                for at in 1..folders.len() {
+                    let (own, around) = (folders[at], folders[names.parents[at] as usize]);
+                    let from = usize::from(around.letter());
+                    // Most folders do not hold the next letter.
+                    let more = bits.get(from).is_some_and(|bit| words.letters[at] & bit != 0);
+                    let letters = if more { forwards(typed, from, words.get(at)) } else { from };
+                    folders[at] = Held(own.0 | around.0 & !0xffff | letters as u64);
+                    most = most.max(letters);
+                }
+                (most, folders)
+            },
+            || {
+                own.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
+                    let from = BLOCK * block;
+                    names.names.holding(&pairs, from..from + held.len(), held);
+                });
+            },
+        );
+        let least = pairs.len().saturating_sub(PAIRS_OF_ERROR * part.errors()) as u32;
+        let rest = bits[most..].iter().fold(0, |all, bit| all | bit);
+        let name = typed.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        let letters = bits[name..].iter().fold(0, |all, bit| all | bit);
+        let name = (typed.len() - name, letters, initials(&part.letters));
+        Self { part, pairs, least, bits, rest, folders, names: own, name, most }
+    }
+
+    /// From which letter on a name with these letters can at best hold what was typed; none if no folder holds
+    /// all before it.
+    #[inline]
+    pub(super) fn at_best(&self, letters: u32) -> Option<usize> {
+        if letters & self.rest != self.rest {
+            return None;
+        }
+        let mut from = self.most;
+        while from > 0 && letters & self.bits[from - 1] != 0 {
+            from -= 1;
+        }
+        Some(from)
+    }
+
+    /// Whether a name in a folder holds all letters in their order, and whether it does so without the folder.
+    #[inline]
+    pub(super) fn holds(&self, words: &Words, name: usize, letters: u16) -> (bool, bool) {
+        let all = self.bits.len();
+        let letters = usize::from(letters);
+        let Some(at_best) = self.at_best(words.letters[name]) else { return (false, false) };
+        // Most need not be looked at letter by letter.
+        if letters < at_best || letters == all && at_best > 0 || at_best == all {
+            return (letters == all, false);
+        }
+        let from = usize::from(backwards(self.part.text.as_bytes(), words.get(name)));
+        (letters >= from, from == 0)
+    }
+
+    /// What a name promises when it has as many letters as what was typed, but for one, and the same ones, but for
+    /// two: it may be it with an error. It promises more than all others when it is that, or when what was typed
+    /// are the first letters of its words.
+    #[inline]
+    pub(super) fn likely(&self, words: &Words, name: usize) -> Option<u64> {
+        let (length, letters, initials) = self.name;
+        let all = 8 * self.pairs.len() as u64;
+        if initials != 0 && words.initials[name] == initials {
+            return Some(all + 8);
+        }
+        let others = words.letters[name] ^ letters;
+        // None, one or two bits.
+        let two = others & others.wrapping_sub(1);
+        if words.length(name).abs_diff(length) > 1 || two & two.wrapping_sub(1) != 0 {
+            return None;
+        }
+        let same = others == 0 && words.get(name) == self.part.text.as_bytes();
+        Some(if same { all + 8 } else { all.saturating_sub(8) })
+    }
+
+    /// What a path promises by how many pairs it and of them its name hold; and by whether it and its name hold all
+    /// letters.
+    #[inline]
+    pub(super) fn promise(&self, pairs: u32, own: Held, (holds, in_name): (bool, bool)) -> u64 {
+        let in_name = match in_name {
+            true => 3,
+            false if own.0 >> 16 == 0 => 0,
+            false => 2 * (own.0 >> 16).count_ones() / self.pairs.len() as u32,
+        };
+        u64::from(8 * pairs + 4 * u32::from(holds) + in_name)
+    }
+}
+
+/// How many letters of what was typed are held when so many were before.
+fn forwards(typed: &[u8], from: usize, text: &[u8]) -> usize {
+    let mut next = from;
+    for byte in text {
+        if typed.get(next) == Some(byte) {
+            next += 1;
+        }
+    }
+    next
+}
+
+/// From which letter on a text holds what was typed.
+fn backwards(typed: &[u8], text: &[u8]) -> u16 {
+    let mut rest = typed;
+    for byte in text.iter().rev() {
+        let Some((last, before)) = rest.split_last() else { break };
+        if last == byte {
+            rest = before;
+        }
+    }
+    rest.len() as u16
+}
