@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use super::error::Failure;
 use super::given::Given;
+use super::numbers::grouped;
 use super::page::render;
-use super::results::grouped;
 use super::view::Piece;
 use super::{Server, link, wants_page};
 use crate::narrow;

@@ -14,6 +14,7 @@ mod limits;
 mod link;
 mod livegrep;
 mod metrics;
+mod numbers;
 mod page;
 mod results;
 mod search;
@@ -42,7 +43,7 @@ use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
 use metrics::Metrics;
-pub(crate) use results::grouped;
+pub(crate) use numbers::grouped;
 
 use crate::statistics::{Book, Refusal};
 

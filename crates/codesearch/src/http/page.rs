@@ -9,7 +9,8 @@ use axum::response::{Html, IntoResponse, Response};
 use super::Server;
 use super::ask::Asked;
 use super::error::Failure;
-use super::results::{Results, grouped};
+use super::numbers::{grouped, human};
+use super::results::Results;
 
 /// Nothing is loaded or run but our own style sheet and script, whatever a repository holds.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
@@ -101,36 +102,4 @@ pub(crate) fn protect(response: &mut Response, policy: &'static str) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-}
-
-/// Bytes as people read them: `1.8 GB`.
-pub(crate) fn human(bytes: u64) -> String {
-    let mut size = bytes as f64;
-    for unit in ["B", "KB", "MB", "GB"] {
-        if size < 999.5 {
-            let digits = usize::from(unit != "B" && size < 99.5);
-            return format!("{size:.digits$} {unit}");
-        }
-        size /= 1000.0;
-    }
-    format!("{size:.1} TB")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_short() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 KB"),
-            (123_456, "123 KB"),
-            (1_930_000_000, "1.9 GB"),
-            (82_000_000_000_000, "82.0 TB"),
-        ] {
-            assert_eq!(human(bytes), text);
-        }
-    }
 }

@@ -4,21 +4,24 @@
 //! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
 //! that there is is found, and only as much is kept as is shown.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::ops::Range;
+mod further;
+mod gathering;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Resume, Stats, score};
-use query::{Count, Query as Parsed, Select, Tree};
+use engine::search::{DEFAULT_TIMEOUT, FileMatch, Request, Resume, Stats};
+use query::{Count, Select};
 use tokio::time::timeout_at;
 
-use super::ask::{Asked, Cursor, Running, compiled, stopped};
+use self::further::{Facet, facets, next, orders, with};
+use self::gathering::{Gathering, Order};
+use super::ask::{Asked, Running, compiled, stopped};
 use super::error::Failure;
+use super::numbers::grouped;
 use super::view::{self, FileView};
 use super::{Server, link, page};
 use crate::print::explained;
@@ -31,131 +34,6 @@ const WINDOW: usize = 1000;
 
 /// What takes longer is shown while it is found.
 const PATIENCE: Duration = Duration::from_millis(150);
-
-/// Of a longer line so many bytes are kept, around its first match.
-const MAX_LINE: usize = 4096;
-
-/// Values of a facet that are shown.
-const FACET_VALUES: usize = 12;
-
-/// In which order results are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Relevance,
-    Path,
-    Repo,
-}
-
-impl Order {
-    const ALL: [(Order, &'static str); 3] =
-        [(Order::Relevance, "relevance"), (Order::Path, "path"), (Order::Repo, "repo")];
-
-    fn of(asked: &Asked) -> Result<Self, Failure> {
-        match asked.sort.as_deref() {
-            None | Some("") => Ok(Order::Relevance),
-            Some(name) => Self::ALL.iter().find(|(_, known)| *known == name).map_or_else(
-                || Err(Failure::bad_request(format!("sort={name}: use relevance, path or repo"))),
-                |(order, _)| Ok(*order),
-            ),
-        }
-    }
-}
-
-/// A result, and where it belongs.
-struct Ranked {
-    score: f32,
-    file: FileMatch,
-    /// Its matching lines, of which some may not be kept.
-    matches: usize,
-    /// What matches in lines that are not kept and will be shown around those that are: their numbers and ranges.
-    beyond: Vec<(u64, Vec<Range<usize>>)>,
-}
-
-/// What was found so far: the best of it, and counts of all.
-struct Gathering {
-    order: Order,
-    /// Results to keep.
-    keep: usize,
-    best: Vec<Ranked>,
-    files: usize,
-    repos: HashMap<String, usize>,
-    languages: HashMap<String, usize>,
-    folders: HashMap<String, usize>,
-}
-
-impl Gathering {
-    fn new(order: Order, keep: usize) -> Self {
-        let (repos, languages, folders) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { order, keep, best: Vec::new(), files: 0, repos, languages, folders }
-    }
-
-    fn add(&mut self, mut file: FileMatch) {
-        self.files += 1;
-        let count = |counts: &mut HashMap<String, usize>, name: &str| match counts.get_mut(name) {
-            Some(count) => *count += 1,
-            None => drop(counts.insert(name.to_owned(), 1)),
-        };
-        count(&mut self.repos, &file.repo);
-        if let Some(language) = &file.language {
-            count(&mut self.languages, language);
-        }
-        if let Some((folder, _)) = file.path.split_once('/') {
-            count(&mut self.folders, folder);
-        }
-        let score = if self.order == Order::Relevance { score(&file) } else { 0.0 };
-        let matches = file.matches();
-        let beyond = beyond(&mut file.lines);
-        file.lines.iter_mut().for_each(shorten);
-        self.best.push(Ranked { score, file, matches, beyond });
-        if self.best.len() >= 2 * self.keep {
-            self.settle();
-        }
-    }
-
-    /// Puts the best in order, and forgets the others.
-    fn settle(&mut self) {
-        let order = self.order;
-        self.best.sort_by(|a, b| a.before(b, order));
-        self.best.truncate(self.keep);
-    }
-}
-
-impl Ranked {
-    fn before(&self, other: &Self, order: Order) -> Ordering {
-        let by_repo =
-            || (&self.file.repo, &self.file.path).cmp(&(&other.file.repo, &other.file.path));
-        match order {
-            Order::Relevance => other.score.total_cmp(&self.score).then_with(by_repo),
-            Order::Path => self.file.path.cmp(&other.file.path).then_with(by_repo),
-            Order::Repo => by_repo(),
-        }
-    }
-}
-
-/// Keeps the lines that are shown at first, and gives what matches in those that will be seen around them.
-fn beyond(lines: &mut Vec<Line>) -> Vec<(u64, Vec<Range<usize>>)> {
-    let rest = lines.split_off(lines.len().min(view::MAX_LINES));
-    let last = lines.last().map_or(0, |line| line.number);
-    let seen = rest.into_iter().take_while(|line| line.number <= last + view::CONTEXT as u64);
-    // A line may be a megabyte of matches.
-    seen.map(|line| (line.number, line.ranges.into_iter().take(64).collect())).collect()
-}
-
-/// Keeps of a long line what is around its first match.
-fn shorten(line: &mut Line) {
-    if line.text.len() <= MAX_LINE {
-        return;
-    }
-    let first = line.ranges.first().map_or(0, |range| range.start);
-    let from = line.text.floor_char_boundary(first.saturating_sub(MAX_LINE / 4));
-    let upto = line.text.floor_char_boundary(from + MAX_LINE);
-    line.text = line.text[from..upto].to_owned();
-    line.offset += from as u64;
-    line.ranges.retain_mut(|range| {
-        *range = range.start.saturating_sub(from)..range.end.min(upto).saturating_sub(from);
-        range.start <= range.end && range.end <= upto - from
-    });
-}
 
 /// What a page shows of a search.
 pub(crate) struct Results {
@@ -178,15 +56,6 @@ pub(crate) struct Results {
     pub(crate) next: Option<String>,
     /// Nothing was found, and everything was looked at.
     pub(crate) nothing: bool,
-}
-
-/// By what the results can be narrowed.
-pub(crate) struct Facet {
-    pub(crate) title: &'static str,
-    /// Each value, how many files, and the address of the narrower search.
-    pub(crate) values: Vec<(String, usize, String)>,
-    /// Values that are not shown.
-    pub(crate) more: usize,
 }
 
 /// The results alone, for a script to put into its page.
@@ -350,17 +219,6 @@ async fn views(files: Vec<(FileMatch, usize)>, q: String) -> Vec<FileView> {
     work.await.unwrap_or_default()
 }
 
-/// Where the page after this one begins, when `shown` of the `files` of a window have been shown.
-fn next(request: &Request, stats: &Stats, shown: usize, files: usize) -> Option<Cursor> {
-    let before = request.resume.map_or(0, |resume| resume.results);
-    let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
-    if shown < files {
-        Some(Cursor { resume: at(before), shown })
-    } else {
-        stats.ended_at_limit().then(|| Cursor { resume: at(before + files), shown: 0 })
-    }
-}
-
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.stopped.is_some() { "at least " } else { "" };
@@ -400,110 +258,4 @@ fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
         ));
     }
     Some(sentence)
-}
-
-/// 1234567 as `1,234,567`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn facets(q: &str, gathering: &Gathering) -> Vec<Facet> {
-    let facet = |title, counts: &HashMap<String, usize>, term: &dyn Fn(&str) -> String| {
-        let mut values: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
-        values.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        let more = values.len().saturating_sub(FACET_VALUES);
-        let values = values.into_iter().take(FACET_VALUES).map(|(value, n)| {
-            let address = link::to("/search", &[("q", &narrowed(q, &term(value)))]);
-            (value.clone(), n, address)
-        });
-        Facet { title, values: values.collect(), more }
-    };
-    let mut facets = vec![
-        facet("Repository", &gathering.repos, &|name| query::exactly("repo", name)),
-        facet("Language", &gathering.languages, &|name| query::written("lang", name)),
-    ];
-    // Folders of different repositories have little to do with each other.
-    if gathering.repos.len() == 1 {
-        facets.push(facet("Folder", &gathering.folders, &|name| query::below("file", name)));
-    }
-    facets.retain(|facet| facet.values.len() > 1);
-    facets
-}
-
-/// A query with one more term that must hold.
-pub(crate) fn narrowed(q: &str, term: &str) -> String {
-    let any =
-        Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)));
-    if any { format!("({q}) {term}") } else { format!("{q} {term}") }
-}
-
-/// The address of the same search with another parameter.
-fn with(asked: &Asked, name: &str, value: &str) -> String {
-    let given = |field: &Option<String>| field.clone().unwrap_or_default();
-    let mut parameters = vec![
-        ("q", asked.q.clone()),
-        ("limit", asked.limit.clone().or_else(|| asked.num.clone()).unwrap_or_default()),
-        ("case", given(&asked.case)),
-        ("repo", given(&asked.repo)),
-        ("file", given(&asked.file)),
-        ("lang", given(&asked.lang)),
-        ("timeout", given(&asked.timeout)),
-        ("explain", given(&asked.explain)),
-        ("sort", given(&asked.sort)),
-        ("cursor", given(&asked.cursor)),
-        ("wait", given(&asked.wait)),
-    ];
-    parameters.retain(|(known, _)| *known != name);
-    parameters.push((name, value.to_owned()));
-    let parameters: Vec<(&str, &str)> =
-        parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    link::to("/search", &parameters)
-}
-
-fn orders(asked: &Asked, order: Order) -> Vec<(&'static str, String, bool)> {
-    let first = Asked { cursor: None, ..asked.clone() };
-    Order::ALL
-        .iter()
-        .map(|(other, name)| (*name, with(&first, "sort", name), *other == order))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn a_narrower_query_means_both() {
-        assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
-        assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
-        assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
-    }
-
-    #[test]
-    fn a_long_line_is_kept_around_its_first_match() {
-        let text = format!("{}needle{}needle", "é".repeat(5000), "y".repeat(5000));
-        let second = text.len() - 6;
-        let ranges = vec![10_000..10_006, second..text.len()];
-        let mut line = Line { number: 1, offset: 7, text, ended: true, ranges };
-        shorten(&mut line);
-        assert!(line.text.len() <= MAX_LINE);
-        assert_eq!(line.ranges.len(), 1);
-        assert_eq!(&line.text[line.ranges[0].clone()], "needle");
-        assert_eq!(line.offset + line.ranges[0].start as u64, 10_007);
-    }
 }

@@ -21,7 +21,8 @@ use super::Server;
 use super::ask::{Asked, Running, compiled};
 use super::error::Failure;
 use super::given::{Given, Refused};
-use super::results::{Search, grouped};
+use super::numbers::grouped;
+use super::results::Search;
 use super::search::{Fields, StatsJson, next};
 
 /// How often something is told while nothing else is.
