@@ -1,5 +1,7 @@
 //! Searches over HTTP.
 
+use std::io::Write;
+
 use serde_json::json;
 
 use crate::harness::{Fixture, Server, eventually, raw};
@@ -139,6 +141,40 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     // A piece for a script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
     assert_eq!(events.matches("<section class=\\\"run\\\">").count(), 3, "{events}");
+}
+
+#[test]
+fn a_burst_of_searches_that_nobody_reads_keeps_nobody_out() {
+    let fixture = Fixture::new();
+    for n in 0..50 {
+        fixture.write(&format!("r/f{n}.txt"), "every letter of this line is found\n".repeat(100));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let unread: Vec<_> = (0..500)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+            let text = "GET /search/stream?q=.&limit=0 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+            stream.write_all(text.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let begun = std::time::Instant::now();
+        assert_eq!(server.get("/healthz", "*/*").0, 200);
+        // Not a measurement: it hangs, or does not.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+    }
+    let (status, answer) = server.json("/search?q=letter&limit=1");
+    match status {
+        200 => assert_eq!(answer["stats"]["files"], 1),
+        status => {
+            assert_eq!(status, 503, "{answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(' '), "{answer}");
+        }
+    }
+    drop(unread);
+    eventually("searches are answered again", || server.json("/search?q=letter&limit=1").0 == 200);
 }
 
 #[test]
