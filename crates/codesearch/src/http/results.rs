@@ -4,6 +4,7 @@
 //! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
 //! that there is is found, and only as much is kept as is shown.
 
+mod drawing;
 mod further;
 mod gathering;
 
@@ -11,15 +12,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askama::Template;
-use axum::http::StatusCode;
 use axum::response::Response;
 use engine::search::{DEFAULT_TIMEOUT, FileMatch, Request, Resume, Stats};
 use query::{Count, Select};
 use tokio::time::timeout_at;
 
+use self::drawing::Sketches;
 use self::further::{Facet, facets, next, orders, with};
 use self::gathering::{Gathering, Order};
 use super::ask::{Asked, Running, compiled, stopped};
+use super::connections::apart;
 use super::error::Failure;
 use super::numbers::grouped;
 use super::view::{self, FileView};
@@ -35,6 +37,10 @@ const WINDOW: usize = 1000;
 /// What takes longer is shown while it is found.
 const PATIENCE: Duration = Duration::from_millis(150);
 
+/// How long a browser is left alone with the first results. What comes sooner is read before they are painted,
+/// and drawing it takes one of the cores that paint.
+const PAINTING: Duration = Duration::from_millis(60);
+
 /// What a page shows of a search.
 pub(crate) struct Results {
     /// How much was found, in how long.
@@ -48,6 +54,10 @@ pub(crate) struct Results {
     /// Each order, its address, and whether it is this one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
     pub(crate) files: Vec<FileView>,
+    /// Others follow them, in a part of their own.
+    pub(crate) goes_on: bool,
+    /// There are several files.
+    pub(crate) several: bool,
     /// Repositories, when only those were asked for: name and address.
     pub(crate) repos: Vec<(String, String)>,
     /// There is more than was counted.
@@ -70,6 +80,16 @@ struct Fragment<'a> {
 #[template(path = "found.html")]
 struct Found<'a> {
     files: &'a [FileView],
+}
+
+/// Word that files are missing.
+#[derive(Template)]
+#[template(
+    source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
+    ext = "html"
+)]
+struct Broken<'a> {
+    message: &'a str,
 }
 
 /// A search for a page, and what is known of it.
@@ -134,12 +154,21 @@ impl Search {
         let best = self.gathering.best.iter();
         let files: Vec<(FileMatch, usize)> =
             best.take(PAGE).map(|ranked| (ranked.file.clone(), ranked.matches)).collect();
-        let files = views(files, q.to_owned()).await;
-        Found { files: &files }.render().unwrap_or_default()
+        match Sketches::of(files, q).draw().await {
+            Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+            Err(_) => String::new(),
+        }
     }
 
-    /// What there is to show, at the end.
-    pub(crate) async fn end(self, server: &Server, asked: &Asked) -> Result<Results, Failure> {
+    /// All of the results as HTML, without the page around them.
+    pub(crate) async fn html(self, server: &Server, asked: &Asked) -> Result<String, Failure> {
+        let (mut results, files) = self.end(server, asked).await?;
+        results.files = files.draw().await?;
+        Ok(Fragment { result: &results }.render().unwrap_or_default())
+    }
+
+    /// What there is to show, at the end, and its files, which are not drawn yet.
+    async fn end(self, server: &Server, asked: &Asked) -> Result<(Results, Sketches), Failure> {
         let Self { running, request, mut gathering, shown, .. } = self;
         let stats = running.end()?;
         gathering.settle();
@@ -167,14 +196,14 @@ impl Search {
             }
             (file, matches)
         });
-        let views = views(marked.collect(), asked.q.clone()).await;
+        let files = Sketches::of(marked.collect(), &asked.q);
         let explanation = asked
             .explains()
             .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
-        Ok(Results {
+        let results = Results {
             summary: summary(&request, &stats, gathering.order, gathering.files),
             stopped: why(&stats, gathering.order, request.resume),
             skipped,
@@ -182,18 +211,14 @@ impl Search {
             facets: if select == Select::Repos { Vec::new() } else { facets(&asked.q, &gathering) },
             cut: stats.stopped.is_some(),
             orders: orders(asked, gathering.order),
-            nothing: views.is_empty() && repos.is_empty() && stats.stopped.is_none(),
-            files: views,
+            nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
+            files: Vec::new(),
+            goes_on: false,
+            several: files.len() > 1,
             repos,
             next,
-        })
-    }
-}
-
-impl Results {
-    /// The results as HTML, without the page around them.
-    pub(crate) fn html(&self) -> String {
-        Fragment { result: self }.render().unwrap_or_default()
+        };
+        Ok((results, files))
     }
 }
 
@@ -207,16 +232,25 @@ pub(crate) async fn page(server: &Server, asked: &Asked) -> Result<Response, Fai
         let stream = with(asked, "format", "html").replacen("/search", "/search/stream", 1);
         return Ok(page::searching(asked, stream, with(asked, "wait", "1")));
     }
-    let results = search.end(server, asked).await?;
-    Ok(page::found(StatusCode::OK, asked, results))
+    let (mut results, mut files) = search.end(server, asked).await?;
+    results.files = files.take_first().draw().await?;
+    results.goes_on = !files.is_empty();
+    Ok(page::found(asked, results, rest(server.clone(), files)))
 }
 
-/// Files as they are shown. Colours take their time.
-async fn views(files: Vec<(FileMatch, usize)>, q: String) -> Vec<FileView> {
-    let work = tokio::task::spawn_blocking(move || {
-        files.iter().map(|(file, matches)| view::file(file, *matches, &q)).collect()
+/// The files that follow the first ones, as HTML, when those are painted.
+async fn rest(server: Server, files: Sketches) -> String {
+    tokio::time::sleep(PAINTING).await;
+    let searching = server.clone();
+    let drawn = apart(&server.threads, async move {
+        let _turn = searching.turn().await?;
+        files.draw().await
     });
-    work.await.unwrap_or_default()
+    match drawn.await.flatten() {
+        Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+        // What is said above of what was found is true, but it is not all shown.
+        Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
+    }
 }
 
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {

@@ -141,7 +141,7 @@ async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), F
             return Ok(());
         }
     }
-    let results = search.end(server, asked).await?;
-    client.tell("done", &json!({ "html": results.html() })).await;
+    let html = search.html(server, asked).await?;
+    client.tell("done", &json!({ "html": html })).await;
     Ok(())
 }

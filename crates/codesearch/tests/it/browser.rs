@@ -327,10 +327,21 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         tab.open("/").await;
         let kept = tab.run("return document.documentElement.dataset.theme").await;
         assert_eq!(kept, "dark");
+        // It is known before anything is painted: the script that says so stands before the style sheet.
+        let order = "const [script, style] = document.querySelectorAll('head script, head link[rel=stylesheet]');\
+                     return script.src.includes('first.js') && !script.defer && !script.async && style.rel === 'stylesheet'";
+        assert_eq!(tab.run(order).await, true);
+        let button = tab.client.find(Locator::Css("#theme")).await.unwrap();
+        assert!(button.is_displayed().await.unwrap());
     });
     journeys(&["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
         assert!(tab.text(".truth").await.contains("in 74 files"));
+        assert_eq!(tab.client.find_all(Locator::Css(".file")).await.unwrap().len(), 50);
+        for scripted in ["#theme", ".switches"] {
+            let part = tab.client.find(Locator::Css(scripted)).await.unwrap();
+            assert!(!part.is_displayed().await.unwrap(), "{scripted}");
+        }
         tab.click(".next a").await;
         assert!(tab.address().await.contains("cursor="));
         tab.click("aside a[title=one]").await;
@@ -374,7 +385,7 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     };
     journeys_in(cloned, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
-        assert_eq!(tab.text(".run h2").await, "github.com/acme/tool");
+        assert_eq!(tab.text(".found > h2").await, "github.com/acme/tool");
         tab.click(".file li:has(mark) a.no").await;
         tab.until("location.pathname === '/file' && location.hash === '#L3'").await;
         assert_eq!(tab.text("#origin").await, "At its origin");
@@ -388,22 +399,37 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     });
 }
 
-/// When a page was painted first, and when the largest of what it shows was, in milliseconds after its
-/// first byte (<https://www.w3.org/TR/paint-timing/>, <https://www.w3.org/TR/largest-contentful-paint/>).
+/// When a page was painted first, when its first result was, and when all of it was there, in milliseconds
+/// after its first byte (<https://www.w3.org/TR/paint-timing/>, <https://wicg.github.io/element-timing/>). The
+/// path of the first result says so itself when it is painted (`elementtiming`); a page without results has none.
 const PAINTS: &str = r"
 const done = arguments[arguments.length - 1];
-const byte = performance.getEntriesByType('navigation')[0].responseStart;
-let [first, largest] = [null, null];
-const told = () => { if (first !== null && largest !== null) done([first - byte, largest - byte]); };
-new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; told(); })
+const navigation = performance.getEntriesByType('navigation')[0];
+const byte = navigation.responseStart;
+let [first, result] = [null, null];
+const told = () => {
+  const wanted = document.querySelector('[elementtiming]');
+  if (first === null || (wanted && result === null) || !navigation.loadEventEnd) setTimeout(told, 10);
+  else done([first - byte, result === null ? null : result - byte, navigation.loadEventEnd - byte]);
+};
+new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; })
   .observe({ type: 'paint', buffered: true });
-new PerformanceObserver((list) => { for (const e of list.getEntries()) largest = e.startTime; told(); })
-  .observe({ type: 'largest-contentful-paint', buffered: true });
+new PerformanceObserver((list) => { for (const e of list.getEntries()) result ??= e.renderTime; })
+  .observe({ type: 'element', buffered: true });
+told();
 ";
 
-/// Pages whose painting is looked at. The first one is a word: what this browser takes for any page.
-const PAINTED: [&str; 4] =
-    ["/healthz", "/", "/search?q=station", "/file?repo=tidepool&path=src/harmonic.rs&q=fn"];
+/// Pages whose painting is looked at, and whether they have results. The first one is a word: what this
+/// browser takes for any page.
+const PAINTED: [(&str, bool); 7] = [
+    ("/healthz", false),
+    ("/", false),
+    ("/search?q=fmt%5C.Print", true),
+    ("/search?q=error", true),
+    ("/search?q=func", true),
+    ("/docs?q=how+to+configure", false),
+    ("/file?repo=tidepool&path=src/harmonic.rs&q=fn", false),
+];
 
 fn sample() -> Fixture {
     let fixture = Fixture::new();
@@ -414,25 +440,29 @@ fn sample() -> Fixture {
 
 /// Visits each page so often, and prints the medians.
 fn paints(visits: usize) {
-    journeys_in(sample, &["--window-size=1920,1080"], &async |tab: &Tab<'_>| {
-        for page in PAINTED {
-            let (mut first, mut largest) = (Vec::new(), Vec::new());
+    journeys_in(sample, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        for (page, has_results) in PAINTED {
+            let (mut first, mut result, mut all) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..visits {
                 tab.client.goto(&format!("http://{}{page}", tab.server.address)).await.unwrap();
                 let painted = tab.client.execute_async(PAINTS, Vec::new()).await.unwrap();
-                let [one, other]: [f64; 2] = serde_json::from_value(painted).unwrap();
-                assert!(one > 0.0 && other >= one, "{page}: {one} {other}");
+                let (one, of_result, loaded): (f64, Option<f64>, f64) =
+                    serde_json::from_value(painted).unwrap();
+                assert_eq!(of_result.is_some(), has_results, "{page}");
+                assert!(one > 0.0 && of_result.is_none_or(|other| other >= one), "{page}: {one}");
                 first.push(one);
-                largest.push(other);
+                result.extend(of_result);
+                all.push(loaded);
             }
             let median = |mut times: Vec<f64>| {
                 times.sort_by(f64::total_cmp);
-                times[times.len() / 2]
+                times.get(times.len() / 2).map_or("none".to_owned(), |ms| format!("{ms:.0} ms"))
             };
             println!(
-                "{page}: painted {:.0} ms after the first byte, all of what is seen {:.0} ms ({visits} visits)",
+                "{page}: after the first byte, painted {}, the first result {}, all there {} ({visits} visits)",
                 median(first),
-                median(largest)
+                median(result),
+                median(all)
             );
         }
     });

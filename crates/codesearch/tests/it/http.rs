@@ -1,6 +1,6 @@
 //! Searches over HTTP.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use serde_json::json;
 
@@ -140,7 +140,56 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     );
     // A piece for a script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
-    assert_eq!(events.matches("<section class=\\\"run\\\">").count(), 3, "{events}");
+    assert_eq!(events.matches("<h2><a href").count(), 3, "{events}");
+}
+
+#[test]
+fn a_page_comes_with_its_first_results_and_then_the_rest() {
+    let fixture = Fixture::new();
+    for n in 0..60 {
+        fixture.write(&format!("r/f{n:02}.rs"), format!("// {n}\nfn needle() {{}}\n// {n}\n"));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let ask = |encoding: &str| -> Vec<Vec<u8>> {
+        let text = format!(
+            "GET /search?q=needle&wait=1 HTTP/1.1\r\nhost: localhost\r\naccept: text/html\r\n\
+             accept-encoding: {encoding}\r\nconnection: close\r\n\r\n"
+        );
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let mut body = &answer[answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4..];
+        let mut chunks = Vec::new();
+        loop {
+            let line = body.windows(2).position(|end| end == b"\r\n").unwrap();
+            let size = std::str::from_utf8(&body[..line]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            if size == 0 {
+                return chunks;
+            }
+            chunks.push(body[line + 2..line + 2 + size].to_vec());
+            body = &body[line + 2 + size + 2..];
+        }
+    };
+    let parts: Vec<String> =
+        ask("identity").into_iter().map(|part| String::from_utf8(part).unwrap()).collect();
+    let count = |text: &str| text.matches("<article").count();
+    // What is said of all results is said before the first one.
+    assert!(parts[0].contains("in 60 files") && parts[0].contains("· complete"), "{}", parts[0]);
+    assert!((1..10).contains(&count(&parts[0])), "{}", parts[0]);
+    assert!(parts[0].trim_end().ends_with("</article>"), "{}", parts[0]);
+    let all = parts.concat();
+    assert_eq!(count(&all), 50);
+    assert_eq!(all.matches("<h2><a href=\"/repos").count(), 1, "one heading for a repository");
+    assert!(all.contains("More results") && all.trim_end().ends_with("</html>"), "{all}");
+    assert!(!all.contains("the rest"), "{all}");
+    // Compressed, the first part is not held back until there is more: it would fill a buffer of 4 KB.
+    for encoding in ["gzip", "zstd"] {
+        let parts = ask(encoding);
+        assert!(parts.len() > 1 && parts[0].len() < 4000, "{encoding}: {}", parts[0].len());
+    }
 }
 
 #[test]
