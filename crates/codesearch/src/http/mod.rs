@@ -18,6 +18,7 @@ mod numbers;
 mod page;
 mod results;
 mod search;
+mod sorted;
 mod status;
 mod stream;
 mod suggest;

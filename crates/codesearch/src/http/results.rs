@@ -18,8 +18,9 @@ use query::{Count, Select};
 use tokio::time::timeout_at;
 
 use self::drawing::Sketches;
-use self::further::{Facet, facets, next, orders, with};
-use self::gathering::{Gathering, Order};
+pub(crate) use self::further::next;
+use self::further::{Facet, facets, orders, with};
+pub(crate) use self::gathering::{Gathering, Order};
 use super::ask::{Asked, Running, compiled, stopped};
 use super::connections::apart;
 use super::error::Failure;
@@ -32,7 +33,7 @@ use crate::print::explained;
 const PAGE: usize = 50;
 
 /// Files that are found before the best of them are shown.
-const WINDOW: usize = 1000;
+pub(crate) const WINDOW: usize = 1000;
 
 /// What takes longer is shown while it is found.
 const PATIENCE: Duration = Duration::from_millis(150);

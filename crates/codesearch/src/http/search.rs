@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
 use super::given::{Given, Refused};
+use super::sorted::{self, Sorted};
 use super::{Server, page, results, wants_page, zoekt};
 use crate::print::explanation;
 
@@ -56,6 +57,16 @@ struct Answer<'a> {
 enum FoundJson {
     Files(Vec<FileJson>),
     Repos(Vec<String>),
+}
+
+impl FoundJson {
+    fn of(request: &Request, files: Vec<FileMatch>, fields: Fields) -> Self {
+        if request.program().select == Select::Repos {
+            Self::Repos(files.into_iter().map(|file| file.repo).collect())
+        } else {
+            Self::Files(files.into_iter().map(|file| fields.file(file)).collect())
+        }
+    }
 }
 
 /// A file as it is sent: what was asked of it.
@@ -189,10 +200,22 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let turn = server.turn().await?;
     asked.of_a_program()?;
     let fields = Fields::of(asked)?;
+    let loose = server.searcher.store().is_loose();
+    if asked.sorts() {
+        let Sorted { request, files, stats, next } = sorted::search(server, asked).await?;
+        let mut stats = StatsJson::from(&stats);
+        // What was found is not all sent.
+        if next.is_some() && stats.complete {
+            (stats.complete, stats.stopped_because) = (false, Some("limit"));
+        }
+        let next = next.map(|next| next.to_string());
+        let found = FoundJson::of(&request, files, fields);
+        let explain = asked.explains().then(|| explanation(&request, loose));
+        return Ok(Json(Answer { query: &asked.q, found, stats, next, explain }).into_response());
+    }
     let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
-    let loose = server.searcher.store().is_loose();
     // When the client leaves, this is dropped, and the search with it.
     let mut search = Running::start(server, &request);
     let (mut gathered, mut bytes) = (Vec::new(), 0);
@@ -206,11 +229,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     }
     let stats = search.end()?;
     gathered.sort_by(|a, b| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)));
-    let found = if request.program().select == Select::Repos {
-        FoundJson::Repos(gathered.into_iter().map(|file| file.repo).collect())
-    } else {
-        FoundJson::Files(gathered.into_iter().map(|file| fields.file(file)).collect())
-    };
+    let found = FoundJson::of(&request, gathered, fields);
     let explain = asked.explains().then(|| explanation(&request, loose));
     let next = next(&request, &stats);
     let stats = StatsJson::from(&stats);

@@ -86,6 +86,11 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
     let _turn = server.turn().await?;
     let begun = Instant::now();
     asked.of_a_program()?;
+    if asked.sorts() {
+        return Err(Failure::bad_request(
+            "sort= is not for results that are sent as they are found: leave it out, or ask /search",
+        ));
+    }
     let fields = Fields::of(asked)?;
     let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);

@@ -141,6 +141,53 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     // A piece for a script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
     assert_eq!(events.matches("<h2><a href").count(), 3, "{events}");
+    // Programs get the same order, with as many as they want.
+    let order = |path: &str| -> (Vec<String>, serde_json::Value) {
+        let (status, answer) = server.json(path);
+        assert_eq!(status, 200, "{answer}");
+        let files = answer["files"].as_array().unwrap().iter();
+        let name = |file: &serde_json::Value| {
+            format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap())
+        };
+        (files.map(name).collect(), answer)
+    };
+    let (repo, path, relevance) = (
+        ["a/def.go", "a/use.go", "b/needle.go", "b/vendor/v.go"],
+        ["a/def.go", "b/needle.go", "a/use.go", "b/vendor/v.go"],
+        ["b/needle.go", "a/def.go", "a/use.go", "b/vendor/v.go"],
+    );
+    for (sort, expected) in [("relevance", relevance), ("path", path), ("repo", repo)] {
+        let (all, answer) = order(&format!("/search?q=needle&sort={sort}"));
+        assert_eq!(all, expected, "{sort}");
+        assert_eq!(answer["stats"]["complete"], true, "{sort}");
+        // One after another, in the same order.
+        let (mut all, mut next) = (Vec::new(), String::new());
+        for _ in 0..expected.len() {
+            let (some, answer) =
+                order(&format!("/search?q=needle&sort={sort}&limit=1&context=1&cursor={next}"));
+            assert_eq!(answer["stats"]["files"], 4, "{sort}");
+            all.extend(some);
+            let last = all.len() == expected.len();
+            assert_eq!(answer["stats"]["complete"], last, "{sort}");
+            assert_eq!(answer["stats"]["stopped_because"] == "limit", !last, "{sort}");
+            next = answer["next"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(next.is_empty(), last, "{sort}");
+        }
+        assert_eq!(all, expected, "{sort}");
+    }
+    let found = server.json("/search?q=needle+type:repo&sort=repo").1;
+    assert_eq!(found["repos"], json!(["a", "b"]));
+}
+
+#[test]
+fn a_line_that_does_not_fit_on_a_page_is_whole_in_an_answer_in_order() {
+    let fixture = Fixture::new();
+    fixture.write("a/long.txt", format!("{}needle\n{}", "x".repeat(9000), "needle\n".repeat(20)));
+    fixture.ingest();
+    let server = fixture.serve();
+    let plain = server.json("/search?q=needle&context=1").1;
+    let sorted = server.json("/search?q=needle&sort=path&context=1").1;
+    assert_eq!(plain["files"], sorted["files"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Facet {
 }
 
 /// Where the page after this one begins, when `shown` of the `files` of a window have been shown.
-pub(super) fn next(request: &Request, stats: &Stats, shown: usize, files: usize) -> Option<Cursor> {
+pub(crate) fn next(request: &Request, stats: &Stats, shown: usize, files: usize) -> Option<Cursor> {
     let before = request.resume.map_or(0, |resume| resume.results);
     let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
     if shown < files {

@@ -25,7 +25,7 @@ impl Order {
     pub(super) const ALL: [(Order, &'static str); 3] =
         [(Order::Relevance, "relevance"), (Order::Path, "path"), (Order::Repo, "repo")];
 
-    pub(super) fn of(asked: &Asked) -> Result<Self, Failure> {
+    pub(crate) fn of(asked: &Asked) -> Result<Self, Failure> {
         match asked.sort.as_deref() {
             None | Some("") => Ok(Order::Relevance),
             Some(name) => Self::ALL.iter().find(|(_, known)| *known == name).map_or_else(
@@ -47,24 +47,36 @@ pub(super) struct Ranked {
 }
 
 /// What was found so far: the best of it, and counts of all.
-pub(super) struct Gathering {
+pub(crate) struct Gathering {
     pub(super) order: Order,
     /// Results to keep.
-    pub(super) keep: usize,
+    keep: usize,
+    /// Of these all lines, not only what a page shows.
+    whole: bool,
     pub(super) best: Vec<Ranked>,
-    pub(super) files: usize,
+    /// Bytes that they take.
+    bytes: usize,
+    /// How many were found.
+    pub(crate) files: usize,
     pub(super) repos: HashMap<String, usize>,
     pub(super) languages: HashMap<String, usize>,
     pub(super) folders: HashMap<String, usize>,
 }
 
 impl Gathering {
+    /// For a page.
     pub(super) fn new(order: Order, keep: usize) -> Self {
         let (repos, languages, folders) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { order, keep, best: Vec::new(), files: 0, repos, languages, folders }
+        let (best, bytes, files) = (Vec::new(), 0, 0);
+        Self { order, keep, whole: false, best, bytes, files, repos, languages, folders }
     }
 
-    pub(super) fn add(&mut self, mut file: FileMatch) {
+    /// For programs.
+    pub(crate) fn whole(order: Order, keep: usize) -> Self {
+        Self { whole: true, ..Self::new(order, keep) }
+    }
+
+    pub(crate) fn add(&mut self, mut file: FileMatch) {
         self.files += 1;
         let count = |counts: &mut HashMap<String, usize>, name: &str| match counts.get_mut(name) {
             Some(count) => *count += 1,
@@ -79,8 +91,12 @@ impl Gathering {
         }
         let score = if self.order == Order::Relevance { score(&file) } else { 0.0 };
         let matches = file.matches();
-        let beyond = beyond(&mut file.lines);
-        file.lines.iter_mut().for_each(shorten);
+        let mut beyond = Vec::new();
+        if !self.whole {
+            beyond = cut(&mut file.lines);
+            file.lines.iter_mut().for_each(shorten);
+        }
+        self.bytes += file.size();
         self.best.push(Ranked { score, file, matches, beyond });
         if self.best.len() >= 2 * self.keep {
             self.settle();
@@ -88,10 +104,22 @@ impl Gathering {
     }
 
     /// Puts the best in order, and forgets the others.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let order = self.order;
         self.best.sort_by(|a, b| a.before(b, order));
         self.best.truncate(self.keep);
+        self.bytes = self.best.iter().map(|ranked| ranked.file.size()).sum();
+    }
+
+    /// What is kept takes so many bytes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The best, in order.
+    pub(crate) fn into_best(mut self) -> impl Iterator<Item = FileMatch> {
+        self.settle();
+        self.best.into_iter().map(|ranked| ranked.file)
     }
 }
 
@@ -108,7 +136,7 @@ impl Ranked {
 }
 
 /// Keeps the lines that are shown at first, and gives what matches in those that will be seen around them.
-fn beyond(lines: &mut Vec<Line>) -> Vec<(u64, Vec<Range<usize>>)> {
+fn cut(lines: &mut Vec<Line>) -> Vec<(u64, Vec<Range<usize>>)> {
     let rest = lines.split_off(lines.len().min(view::MAX_LINES));
     let last = lines.last().map_or(0, |line| line.number);
     let seen = rest.into_iter().take_while(|line| line.number <= last + view::CONTEXT as u64);
