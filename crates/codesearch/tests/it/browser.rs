@@ -64,6 +64,9 @@ fn browser() -> Option<PathBuf> {
     in_path(&["chromium", "chromium-browser", "google-chrome"])
 }
 
+/// What a page holds, to be told when it is not what it should be.
+const BODY: &str = "return document.body.outerHTML";
+
 /// A page of a server in a browser.
 struct Tab<'a> {
     client: Client,
@@ -87,7 +90,10 @@ impl Tab<'_> {
     /// Waits for what a selector names, and gives its text.
     async fn text(&self, selector: &str) -> String {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
-        found.unwrap_or_else(|e| panic!("{selector}: {e}")).text().await.unwrap()
+        let Ok(found) = found else {
+            panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
+        };
+        found.text().await.unwrap()
     }
 
     async fn click(&self, selector: &str) {
@@ -105,11 +111,7 @@ impl Tab<'_> {
     async fn until(&self, script: &str) {
         let begun = std::time::Instant::now();
         while self.run(&format!("return Boolean({script})")).await != json!(true) {
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "{script}: {}",
-                self.run("return document.body.outerHTML").await
-            );
+            assert!(begun.elapsed() < PATIENCE, "{script}: {}", self.run(BODY).await);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -159,7 +161,17 @@ fn journeys_in(
     arguments.extend(options);
     let mut wanted = serde_json::Map::new();
     let binary = browser().unwrap();
-    let chrome = json!({ "args": arguments, "binary": binary });
+    let mut chrome = json!({ "args": arguments, "binary": binary });
+    // A window is at least 500 px wide. What is narrower is a phone.
+    let size = options.iter().find_map(|option| option.strip_prefix("--window-size="));
+    let size = size.and_then(|size| size.split_once(','));
+    if let Some((width, height)) =
+        size.map(|(w, h)| (w.parse::<u32>().unwrap(), h.parse::<u32>().unwrap()))
+        && width < 500
+    {
+        let metrics = json!({ "width": width, "height": height, "pixelRatio": 1 });
+        chrome["mobileEmulation"] = json!({ "deviceMetrics": metrics });
+    }
     wanted.insert("goog:chromeOptions".to_owned(), chrome);
     wanted.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -313,6 +325,8 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         "/repos?repo=one",
         "/stats",
         "/files?q=srv",
+        "/docs",
+        "/docs?q=needle",
     ];
     journeys(&["--window-size=500,800"], &async |tab: &Tab<'_>| {
         for page in pages {
@@ -350,6 +364,99 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         assert!(tab.text("#text").await.contains("needle"));
         tab.open("/files?q=srvr").await;
         assert!(tab.text(".paths").await.contains("src/server.go"));
+    });
+}
+
+/// Documents and comments.
+fn documents() -> Fixture {
+    let fixture = Fixture::new();
+    let text = "# How retries are configured\n\nThe client tries again when the server is away. How often is configured with \
+                `retry_limit_of_client`, and how long it waits between two retries with `retry_wait`.\n";
+    fixture.write("one/docs/retries.md", text);
+    fixture.write(
+        "one/docs/<img src=x onerror=alert(1)>.md",
+        "# <script>alert(2)</script>\n\nRetries of scripts.\n",
+    );
+    let comment = "// This is how the retries of the client are configured, and what it does when they are \
+                   used up.\npackage client\n";
+    fixture.write("two/client.go", comment);
+    fixture.write("two/boats.py", "# Sailing boats of the harbour.\nboats = 2\n");
+    for n in 0..120 {
+        fixture.write(
+            &format!("two/notes/{n}.md"),
+            format!("# Note {n}\n\nA word on lighthouses, the {n}th.\n"),
+        );
+    }
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn documents_and_comments() {
+    let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
+    let journey = async |tab: &Tab<'_>| {
+        // From the page of code to this one, with what was asked.
+        tab.open("/search?q=configured+retries").await;
+        tab.click(".tabs a[href^='/docs']").await;
+        tab.until("location.pathname === '/docs'").await;
+        assert_eq!(
+            tab.run("return document.querySelector('#q').value").await,
+            "configured retries"
+        );
+        assert!(tab.text(".truth").await.contains("2 texts"));
+        // The document first, with its title, and marks in what is shown of it.
+        assert_eq!(tab.text(".doc h2").await, "How retries are configured");
+        assert_eq!(tab.text(".doc .path").await, "docs/retries.md");
+        let marks = "return [...document.querySelectorAll('.doc:first-child mark')].map(m => m.textContent.toLowerCase())";
+        let marks: Vec<String> = serde_json::from_value(tab.run(marks).await).unwrap();
+        assert!(marks.contains(&"configured".to_owned()), "{marks:?}");
+        assert!(tab.text(".doc:nth-child(2) .where").await.contains("comment"));
+        assert_eq!(tab.run(fits).await, true);
+        // Into one, and back.
+        tab.click(".doc h2 a").await;
+        tab.until("location.pathname === '/file'").await;
+        assert!(tab.text("#text").await.contains("retry_limit_of_client"));
+        tab.client.back().await.unwrap();
+        tab.until("location.pathname === '/docs'").await;
+        assert!(tab.text(".truth").await.contains("2 texts"));
+        // Another search, from here.
+        tab.run("document.querySelector('#q').value = ''").await;
+        tab.keys("#q", "lighthouses").await;
+        tab.keys("#q", &Key::Enter.to_string()).await;
+        tab.until("document.querySelectorAll('.doc').length === 100").await;
+        let truth = tab.text(".truth").await;
+        assert!(truth.contains("120 texts") && !truth.contains("complete"), "{truth}");
+        // Narrower.
+        tab.keys("[name=repo]", "one").await;
+        tab.keys("[name=repo]", &Key::Enter.to_string()).await;
+        assert!(tab.text(".nothing").await.contains("Nothing matches"));
+        assert!(tab.address().await.contains("repo=one"));
+        // Of one sentence nothing is said twice.
+        tab.open("/docs?q=sailing").await;
+        assert_eq!(tab.text(".doc h2").await, "Sailing boats of the harbour.");
+        assert_eq!(tab.run("return document.querySelectorAll('.doc p').length").await, 1);
+        // What is wrong is said; names and contents that are scripts are text.
+        tab.open("/docs?q=the").await;
+        assert!(tab.text("[role=alert]").await.contains("word"));
+        tab.open("/docs?q=scripts").await;
+        assert!(tab.text(".doc .path").await.contains("<img src=x"));
+        assert_eq!(tab.run("return document.images.length").await, 0);
+        assert!(tab.client.get_alert_text().await.is_err());
+    };
+    journeys_in(documents, &["--window-size=1280,900"], &journey);
+    // On a phone, in the dark.
+    journeys_in(documents, &["--window-size=360,800"], &async |tab: &Tab<'_>| {
+        tab.open("/docs").await;
+        let width = tab.run("return window.innerWidth").await.as_f64().unwrap();
+        assert_eq!(width, 360.0);
+        tab.click("#theme").await;
+        tab.click("#theme").await;
+        for page in ["/docs", "/docs?q=configured+retries", "/docs?q=the", "/docs?q=nowhere"] {
+            tab.open(page).await;
+            assert_eq!(tab.run(fits).await, true, "{page}");
+            assert_eq!(tab.run(AUDIT).await, json!([]), "{page}");
+        }
+        journey(tab).await;
     });
 }
 
@@ -527,6 +634,9 @@ fn every_page_can_be_read_and_used_by_everyone() {
             "/repos?repo=one",
             "/stats",
             "/files?q=srv",
+            "/docs",
+            "/docs?q=needle",
+            "/docs?q=nowhere_at_all",
         ] {
             for theme in ["light", "dark"] {
                 tab.open(page).await;
