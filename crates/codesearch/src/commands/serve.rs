@@ -123,7 +123,7 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
-        let served = http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
+        let ended = http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
         for task in [watching, keeping] {
             task.abort();
             let _ = task.await;
@@ -136,7 +136,7 @@ pub(crate) fn serve(
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!("the statistics of the last minutes are lost: the database is away");
         }
-        served
+        ended
     });
     drop(searcher);
     database.close();

@@ -57,8 +57,6 @@ pub(crate) struct Results {
     pub(crate) files: Vec<FileView>,
     /// Others follow them, in a part of their own.
     pub(crate) goes_on: bool,
-    /// There are several files.
-    pub(crate) several: bool,
     /// Repositories, when only those were asked for: name and address.
     pub(crate) repos: Vec<(String, String)>,
     /// There is more than was counted.
@@ -215,7 +213,6 @@ impl Search {
             nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
             files: Vec::new(),
             goes_on: false,
-            several: files.len() > 1,
             repos,
             next,
         };

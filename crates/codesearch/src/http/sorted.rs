@@ -41,7 +41,7 @@ pub(super) async fn search(server: &Server, asked: &Asked) -> Result<Sorted, Fai
     request.timeout.get_or_insert(DEFAULT_TIMEOUT);
     request.resume = cursor.map(|cursor| cursor.resume);
     // They are read for the files that are sent only.
-    let around = std::mem::replace(&mut request.context, (0, 0));
+    let around = std::mem::take(&mut request.context);
     let shown = cursor.map_or(0, |cursor| cursor.shown);
     let request = Arc::new(request);
     let mut running = Running::start(server, &request);

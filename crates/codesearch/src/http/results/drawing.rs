@@ -31,10 +31,6 @@ impl Sketches {
         Self { files, q: q.to_owned(), after: None }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.files.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
