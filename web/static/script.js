@@ -2,7 +2,24 @@
 // has been painted, after first.js.
 "use strict";
 
+const one = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const kept = {
+  get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
+  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
+};
 const box = one("#q");
+
+// --- theme: the system's, light or dark -------------------------------------
+
+const THEMES = ["", "light", "dark"];
+one("#theme").addEventListener("click", () => {
+  const { dataset } = document.documentElement;
+  const next = THEMES[(THEMES.indexOf(dataset.theme || "") + 1) % THEMES.length];
+  kept.set("theme", next);
+  if (next) dataset.theme = next;
+  else delete dataset.theme;
+});
 
 // --- results while they are found -------------------------------------------
 

@@ -212,17 +212,18 @@ impl Lease {
     }
 
     /// Marks what a query asks for in some texts, and cuts them to the parts that fit best. `query` is in the
-    /// syntax of `websearch_to_tsquery`.
+    /// syntax of `websearch_to_tsquery`; `between` stands between parts.
     pub async fn headlines(
         &mut self,
         query: &str,
         texts: &[Headline],
         marks: [char; 2],
+        between: &str,
     ) -> Result<Vec<String>> {
         let sql = "select ts_headline(config, text,
                        websearch_to_tsquery(config, $1),
                        case when whole then 'HighlightAll=true' else 'MaxFragments=2, MaxWords=32, MinWords=16' end
-                           || format(', StartSel=\"%s\", StopSel=\"%s\", FragmentDelimiter=\" … \"', $5::text, $6::text))
+                           || format(', StartSel=\"%s\", StopSel=\"%s\", FragmentDelimiter=\"%s\"', $5::text, $6::text, $7::text))
                    from unnest($2::bool[], $3::bool[], $4::text[]) with ordinality given (plain, whole, text, n),
                         lateral (select (case when plain then 'prose_asked' else 'prose_english' end)::regconfig config) c
                    order by n";
@@ -232,7 +233,8 @@ impl Lease {
             .bind(texts.iter().map(|text| text.whole).collect::<Vec<_>>())
             .bind(texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>())
             .bind(marks[0].to_string())
-            .bind(marks[1].to_string());
+            .bind(marks[1].to_string())
+            .bind(between);
         let rows: Vec<(String,)> = self.fetch(ask).await?;
         Ok(rows.into_iter().map(|(text,)| text).collect())
     }

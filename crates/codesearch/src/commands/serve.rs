@@ -97,7 +97,6 @@ pub(crate) fn serve(
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
     let done = database.runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
         let changed = Arc::new(Notify::new());
@@ -124,7 +123,7 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
-        http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
+        let ended = http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
         for task in [watching, keeping] {
             task.abort();
             let _ = task.await;
@@ -137,7 +136,7 @@ pub(crate) fn serve(
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!("the statistics of the last minutes are lost: the database is away");
         }
-        Ok::<_, std::io::Error>(())
+        ended
     });
     drop(searcher);
     database.close();

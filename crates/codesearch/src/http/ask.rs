@@ -55,7 +55,7 @@ pub(crate) struct Asked {
     pub(crate) cursor: Option<String>,
     /// Which fields of a file to send, with commas between them.
     pub(crate) fields: Option<String>,
-    /// The order of a page: `relevance`, `path` or `repo`.
+    /// The order of results: `relevance`, `path` or `repo`.
     pub(crate) sort: Option<String>,
     /// `1` for a page that is sent when all of it is there.
     pub(crate) wait: Option<String>,
@@ -99,15 +99,17 @@ impl Asked {
 
     /// Nothing is asked for that only a page has.
     pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
-        for (name, value) in [("sort", &self.sort), ("wait", &self.wait)] {
-            if value.is_some() {
-                return Err(Failure::bad_request(format!(
-                    "{name}= is for pages only: leave it out, or ask for one with format=html; JSON comes in the \
-                     order of repositories and paths, or as it is found when it is large"
-                )));
-            }
+        if self.wait.is_some() {
+            return Err(Failure::bad_request(
+                "wait= is for pages only: leave it out, or ask for one with format=html",
+            ));
         }
         Ok(())
+    }
+
+    /// An order is asked for, other than that of programs.
+    pub(crate) fn sorts(&self) -> bool {
+        self.sort.as_deref().is_some_and(|order| !order.is_empty())
     }
 
     pub(crate) fn explains(&self) -> bool {

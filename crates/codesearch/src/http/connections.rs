@@ -1,13 +1,17 @@
 //! Connections of clients: how many there may be, and how long one may say nothing.
 //!
 //! What `axum::serve` does, with bounds: a client that never finishes its request, or ten thousand
-//! that come at once, must not keep others from being answered.
+//! that come at once, must not keep others from being answered. Nor must searches: connections have threads
+//! of their own, and what takes long is done on others ([`elsewhere`]).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::{Request as Asked, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -16,7 +20,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::error::Failure;
+
+/// Threads that read requests and send answers. They have little to do, and wait for nobody.
+const THREADS: usize = 2;
 
 /// Clients that are connected at once. More of them wait until one leaves.
 const MAX_CONNECTIONS: usize = 4096;
@@ -34,8 +45,37 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
+/// The threads of connections, which end when this is dropped, wherever that is.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// Answers clients until it is told to stop, and then sends what it is sending to its end.
-pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    listener: std::net::TcpListener,
+    routes: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime =
+        builder.worker_threads(THREADS).thread_name("connections").enable_all().build()?;
+    let serving = runtime.spawn(accept(listener, routes, stop));
+    let _threads = Threads(Some(runtime));
+    serving.await?
+}
+
+async fn accept(
+    listener: std::net::TcpListener,
+    routes: Router,
+    stop: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
@@ -78,4 +118,79 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: impl Futu
     }
     drop(listener);
     let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+    Ok(())
+}
+
+/// Answers on the threads of searches. On those of connections, a thousand clients that search would keep
+/// everybody waiting, who only asks whether the server lives, too.
+pub(crate) async fn elsewhere(
+    State(threads): State<Handle>,
+    request: Asked,
+    next: Next,
+) -> Response {
+    match apart(&threads, next.run(request)).await {
+        Ok(response) => response,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// Does something on other threads. When this is dropped, that ends.
+pub(crate) async fn apart<T: Send + 'static>(
+    threads: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Failure> {
+    let mut task = JoinSet::new();
+    task.spawn_on(work, threads);
+    match task.join_next().await {
+        Some(Ok(done)) => Ok(done),
+        _ => Err(Failure::broke_off()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+
+    use super::*;
+
+    fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn a_search_that_takes_all_threads_keeps_only_searches_waiting() {
+        let searches =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        let (begun, begins) = std::sync::mpsc::channel::<()>();
+        let busy = get(move || async move {
+            begun.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+            "done"
+        });
+        let layer = from_fn_with_state(searches.handle().clone(), elsewhere);
+        let routes = Router::new().route("/busy", busy).route_layer(layer);
+        let routes = routes.route("/healthz", get(|| async { "ok" }));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        searches.spawn(serve(listener, routes, std::future::pending()));
+        std::thread::scope(|scope| {
+            let busy = scope.spawn(|| ask(address, "/busy"));
+            begins.recv().unwrap();
+            assert!(ask(address, "/healthz").ends_with("ok"));
+            done.send(()).unwrap();
+            assert!(busy.join().unwrap().ends_with("done"));
+        });
+    }
 }

@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use super::error::Failure;
 use super::given::Given;
+use super::numbers::grouped;
 use super::page::render;
-use super::results::grouped;
 use super::view::Piece;
 use super::{Server, link, wants_page};
 use crate::narrow;
@@ -169,7 +169,7 @@ fn shown(found: Docs) -> Found {
         n => format!("{} texts", grouped(n)),
     };
     let stopped = stopped(&found).map(|(_, why)| why);
-    let pieces = |pieces: Vec<prose::Piece>| {
+    let pieces = |pieces: Vec<prose::Piece>| -> Vec<Piece> {
         let piece = |piece: prose::Piece| Piece { hit: piece.hit, class: "", text: piece.text };
         pieces.into_iter().map(piece).collect()
     };
@@ -184,16 +184,27 @@ fn shown(found: Docs) -> Found {
             0 => {}
             same => about.push(format!("{same} more with the same contents")),
         }
+        let (title, mut snippet) = (pieces(doc.title), pieces(doc.snippet));
+        // Of a text of one sentence that is all there is.
+        if said(&title) == said(&snippet) {
+            snippet.clear();
+        }
         Row {
             href: link::file(&doc.repo, &doc.path, "", None),
-            title: pieces(doc.title),
+            title,
             repo: doc.repo,
             path: doc.path,
             about: about.join(" · "),
-            snippet: pieces(doc.snippet),
+            snippet,
         }
     });
     Found { summary: format!("{summary} in {ms:.0} ms"), stopped, rows: rows.collect() }
+}
+
+/// What some pieces say, but for the end of the sentence.
+fn said(pieces: &[Piece]) -> String {
+    let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    all.trim().trim_end_matches('.').to_owned()
 }
 
 impl From<DocsError> for Failure {

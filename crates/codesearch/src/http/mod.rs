@@ -14,9 +14,11 @@ mod limits;
 mod link;
 mod livegrep;
 mod metrics;
+mod numbers;
 mod page;
 mod results;
 mod search;
+mod sorted;
 mod status;
 mod stream;
 mod suggest;
@@ -34,6 +36,7 @@ use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::search::Searcher;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_http::compression::CompressionLayer;
 
@@ -42,7 +45,7 @@ use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
 use metrics::Metrics;
-pub(crate) use results::grouped;
+pub(crate) use numbers::grouped;
 
 use crate::statistics::{Book, Refusal};
 
@@ -83,15 +86,19 @@ pub(crate) struct Server {
     turns: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     limits: Arc<Limits>,
+    /// Where searches are made.
+    threads: Handle,
 }
 
 impl Server {
+    /// Searches are made on the threads of the runtime in which this is called.
     pub(crate) fn new(searcher: Arc<Searcher>, settings: Settings) -> Self {
         Self {
             searcher,
             turns: Arc::new(Semaphore::new(settings.at_once)),
             metrics: Arc::new(Metrics::new(Book::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
+            threads: Handle::current(),
         }
     }
 
@@ -141,14 +148,17 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .route("/raw", get(browse::raw))
         .route("/repos", get(browse::repos))
         .route_layer(from_fn_with_state(server.clone(), limits::reads));
-    Router::new()
+    let work = Router::new()
         .route("/", get(page::home))
         .merge(searches)
         .merge(reads)
         .route("/stats", get(status::stats))
         .route("/metrics", get(metrics::metrics))
-        .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route_layer(from_fn_with_state(server.threads.clone(), connections::elsewhere));
+    Router::new()
+        .merge(work)
+        .route("/healthz", get(|| async { "ok\n" }))
         .route("/syntax", get(syntax))
         .route("/openapi.json", get(openapi))
         .route(

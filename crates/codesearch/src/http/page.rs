@@ -1,19 +1,30 @@
 //! The pages of searching for browsers, rendered from `web/templates`.
 
+use std::convert::Infallible;
+use std::future::ready;
+
 use askama::Template;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_FRAME_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 
+use futures_util::{StreamExt, stream};
+
 use super::Server;
 use super::ask::Asked;
 use super::error::Failure;
-use super::results::{Results, grouped};
+use super::numbers::{grouped, human};
+use super::results::Results;
 
 /// Nothing is loaded or run but our own style sheet and script, whatever a repository holds.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Where the rest of the results stands in a page. No text of a repository looks like it: in those `<` is
+/// written otherwise.
+pub(crate) const SEAM: &str = "<!-- the rest -->";
 
 #[derive(Template)]
 #[template(path = "search.html")]
@@ -52,11 +63,24 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
     render(StatusCode::OK, &SearchPage { query: "", size, error, result: None, stream: None })
 }
 
-/// The page with results.
-pub(crate) fn found(status: StatusCode, asked: &Asked, results: Results) -> Response {
+/// The page with results: first with those that are drawn, which a browser paints as soon as it has them,
+/// then with the rest.
+pub(crate) fn found(
+    asked: &Asked,
+    results: Results,
+    rest: impl Future<Output = String> + Send + 'static,
+) -> Response {
     let result = Some(results);
     let page = SearchPage { query: &asked.q, size: None, error: None, result, stream: None };
-    render(status, &page)
+    let page = match page.render() {
+        Ok(page) => page,
+        Err(error) => return broken(&error),
+    };
+    let Some((first, end)) = page.split_once(SEAM) else { return sent(StatusCode::OK, page) };
+    let (first, end) = (first.to_owned(), end.to_owned());
+    let parts =
+        stream::once(ready(first)).chain(stream::once(rest)).chain(stream::once(ready(end)));
+    sent(StatusCode::OK, Body::from_stream(parts.map(Ok::<_, Infallible>)))
 }
 
 /// The page on which a script shows what is found while it is found.
@@ -83,16 +107,20 @@ pub(crate) fn failed(asked: &Asked, failure: Failure) -> Response {
 /// A page, with the headers that keep it from being anything else.
 pub(crate) fn render(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
-        Ok(html) => {
-            let mut response = (status, Html(html)).into_response();
-            protect(&mut response, POLICY);
-            response
-        }
-        Err(error) => {
-            tracing::error!("a page could not be rendered: {error}");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
+        Ok(page) => sent(status, page),
+        Err(error) => broken(&error),
     }
+}
+
+fn sent(status: StatusCode, page: impl Into<Body>) -> Response {
+    let mut response = (status, Html(page.into())).into_response();
+    protect(&mut response, POLICY);
+    response
+}
+
+fn broken(error: &askama::Error) -> Response {
+    tracing::error!("a page could not be rendered: {error}");
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
 /// Adds the headers by which a browser takes a response for what it is.
@@ -101,36 +129,4 @@ pub(crate) fn protect(response: &mut Response, policy: &'static str) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-}
-
-/// Bytes as people read them: `1.8 GB`.
-pub(crate) fn human(bytes: u64) -> String {
-    let mut size = bytes as f64;
-    for unit in ["B", "KB", "MB", "GB"] {
-        if size < 999.5 {
-            let digits = usize::from(unit != "B" && size < 99.5);
-            return format!("{size:.digits$} {unit}");
-        }
-        size /= 1000.0;
-    }
-    format!("{size:.1} TB")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_short() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 KB"),
-            (123_456, "123 KB"),
-            (1_930_000_000, "1.9 GB"),
-            (82_000_000_000_000, "82.0 TB"),
-        ] {
-            assert_eq!(human(bytes), text);
-        }
-    }
 }

@@ -4,21 +4,27 @@
 //! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
 //! that there is is found, and only as much is kept as is shown.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::ops::Range;
+mod drawing;
+mod further;
+mod gathering;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askama::Template;
-use axum::http::StatusCode;
 use axum::response::Response;
-use engine::search::{DEFAULT_TIMEOUT, FileMatch, Line, Request, Resume, Stats, score};
-use query::{Count, Query as Parsed, Select, Tree};
+use engine::search::{DEFAULT_TIMEOUT, FileMatch, Request, Resume, Stats};
+use query::{Count, Select};
 use tokio::time::timeout_at;
 
-use super::ask::{Asked, Cursor, Running, compiled, stopped};
+use self::drawing::Sketches;
+pub(crate) use self::further::next;
+use self::further::{Facet, facets, orders, with};
+pub(crate) use self::gathering::{Gathering, Order};
+use super::ask::{Asked, Running, compiled, stopped};
+use super::connections::apart;
 use super::error::Failure;
+use super::numbers::grouped;
 use super::view::{self, FileView};
 use super::{Server, link, page};
 use crate::print::explained;
@@ -27,135 +33,14 @@ use crate::print::explained;
 const PAGE: usize = 50;
 
 /// Files that are found before the best of them are shown.
-const WINDOW: usize = 1000;
+pub(crate) const WINDOW: usize = 1000;
 
 /// What takes longer is shown while it is found.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// Of a longer line so many bytes are kept, around its first match.
-const MAX_LINE: usize = 4096;
-
-/// Values of a facet that are shown.
-const FACET_VALUES: usize = 12;
-
-/// In which order results are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Relevance,
-    Path,
-    Repo,
-}
-
-impl Order {
-    const ALL: [(Order, &'static str); 3] =
-        [(Order::Relevance, "relevance"), (Order::Path, "path"), (Order::Repo, "repo")];
-
-    fn of(asked: &Asked) -> Result<Self, Failure> {
-        match asked.sort.as_deref() {
-            None | Some("") => Ok(Order::Relevance),
-            Some(name) => Self::ALL.iter().find(|(_, known)| *known == name).map_or_else(
-                || Err(Failure::bad_request(format!("sort={name}: use relevance, path or repo"))),
-                |(order, _)| Ok(*order),
-            ),
-        }
-    }
-}
-
-/// A result, and where it belongs.
-struct Ranked {
-    score: f32,
-    file: FileMatch,
-    /// Its matching lines, of which some may not be kept.
-    matches: usize,
-    /// What matches in lines that are not kept and will be shown around those that are: their numbers and ranges.
-    beyond: Vec<(u64, Vec<Range<usize>>)>,
-}
-
-/// What was found so far: the best of it, and counts of all.
-struct Gathering {
-    order: Order,
-    /// Results to keep.
-    keep: usize,
-    best: Vec<Ranked>,
-    files: usize,
-    repos: HashMap<String, usize>,
-    languages: HashMap<String, usize>,
-    folders: HashMap<String, usize>,
-}
-
-impl Gathering {
-    fn new(order: Order, keep: usize) -> Self {
-        let (repos, languages, folders) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { order, keep, best: Vec::new(), files: 0, repos, languages, folders }
-    }
-
-    fn add(&mut self, mut file: FileMatch) {
-        self.files += 1;
-        let count = |counts: &mut HashMap<String, usize>, name: &str| match counts.get_mut(name) {
-            Some(count) => *count += 1,
-            None => drop(counts.insert(name.to_owned(), 1)),
-        };
-        count(&mut self.repos, &file.repo);
-        if let Some(language) = &file.language {
-            count(&mut self.languages, language);
-        }
-        if let Some((folder, _)) = file.path.split_once('/') {
-            count(&mut self.folders, folder);
-        }
-        let score = if self.order == Order::Relevance { score(&file) } else { 0.0 };
-        let matches = file.matches();
-        let beyond = beyond(&mut file.lines);
-        file.lines.iter_mut().for_each(shorten);
-        self.best.push(Ranked { score, file, matches, beyond });
-        if self.best.len() >= 2 * self.keep {
-            self.settle();
-        }
-    }
-
-    /// Puts the best in order, and forgets the others.
-    fn settle(&mut self) {
-        let order = self.order;
-        self.best.sort_by(|a, b| a.before(b, order));
-        self.best.truncate(self.keep);
-    }
-}
-
-impl Ranked {
-    fn before(&self, other: &Self, order: Order) -> Ordering {
-        let by_repo =
-            || (&self.file.repo, &self.file.path).cmp(&(&other.file.repo, &other.file.path));
-        match order {
-            Order::Relevance => other.score.total_cmp(&self.score).then_with(by_repo),
-            Order::Path => self.file.path.cmp(&other.file.path).then_with(by_repo),
-            Order::Repo => by_repo(),
-        }
-    }
-}
-
-/// Keeps the lines that are shown at first, and gives what matches in those that will be seen around them.
-fn beyond(lines: &mut Vec<Line>) -> Vec<(u64, Vec<Range<usize>>)> {
-    let rest = lines.split_off(lines.len().min(view::MAX_LINES));
-    let last = lines.last().map_or(0, |line| line.number);
-    let seen = rest.into_iter().take_while(|line| line.number <= last + view::CONTEXT as u64);
-    // A line may be a megabyte of matches.
-    seen.map(|line| (line.number, line.ranges.into_iter().take(64).collect())).collect()
-}
-
-/// Keeps of a long line what is around its first match.
-fn shorten(line: &mut Line) {
-    if line.text.len() <= MAX_LINE {
-        return;
-    }
-    let first = line.ranges.first().map_or(0, |range| range.start);
-    let from = line.text.floor_char_boundary(first.saturating_sub(MAX_LINE / 4));
-    let upto = line.text.floor_char_boundary(from + MAX_LINE);
-    line.text = line.text[from..upto].to_owned();
-    line.offset += from as u64;
-    line.ranges.retain_mut(|range| {
-        *range = range.start.saturating_sub(from)..range.end.min(upto).saturating_sub(from);
-        range.start <= range.end && range.end <= upto - from
-    });
-}
+/// How long a browser is left alone with the first results. What comes sooner is read before they are painted,
+/// and drawing it takes one of the cores that paint.
+const PAINTING: Duration = Duration::from_millis(60);
 
 /// What a page shows of a search.
 pub(crate) struct Results {
@@ -170,6 +55,8 @@ pub(crate) struct Results {
     /// Each order, its address, and whether it is this one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
     pub(crate) files: Vec<FileView>,
+    /// Others follow them, in a part of their own.
+    pub(crate) goes_on: bool,
     /// Repositories, when only those were asked for: name and address.
     pub(crate) repos: Vec<(String, String)>,
     /// There is more than was counted.
@@ -178,15 +65,6 @@ pub(crate) struct Results {
     pub(crate) next: Option<String>,
     /// Nothing was found, and everything was looked at.
     pub(crate) nothing: bool,
-}
-
-/// By what the results can be narrowed.
-pub(crate) struct Facet {
-    pub(crate) title: &'static str,
-    /// Each value, how many files, and the address of the narrower search.
-    pub(crate) values: Vec<(String, usize, String)>,
-    /// Values that are not shown.
-    pub(crate) more: usize,
 }
 
 /// The results alone, for a script to put into its page.
@@ -201,6 +79,16 @@ struct Fragment<'a> {
 #[template(path = "found.html")]
 struct Found<'a> {
     files: &'a [FileView],
+}
+
+/// Word that files are missing.
+#[derive(Template)]
+#[template(
+    source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
+    ext = "html"
+)]
+struct Broken<'a> {
+    message: &'a str,
 }
 
 /// A search for a page, and what is known of it.
@@ -265,12 +153,21 @@ impl Search {
         let best = self.gathering.best.iter();
         let files: Vec<(FileMatch, usize)> =
             best.take(PAGE).map(|ranked| (ranked.file.clone(), ranked.matches)).collect();
-        let files = views(files, q.to_owned()).await;
-        Found { files: &files }.render().unwrap_or_default()
+        match Sketches::of(files, q).draw().await {
+            Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+            Err(_) => String::new(),
+        }
     }
 
-    /// What there is to show, at the end.
-    pub(crate) async fn end(self, server: &Server, asked: &Asked) -> Result<Results, Failure> {
+    /// All of the results as HTML, without the page around them.
+    pub(crate) async fn html(self, server: &Server, asked: &Asked) -> Result<String, Failure> {
+        let (mut results, files) = self.end(server, asked).await?;
+        results.files = files.draw().await?;
+        Ok(Fragment { result: &results }.render().unwrap_or_default())
+    }
+
+    /// What there is to show, at the end, and its files, which are not drawn yet.
+    async fn end(self, server: &Server, asked: &Asked) -> Result<(Results, Sketches), Failure> {
         let Self { running, request, mut gathering, shown, .. } = self;
         let stats = running.end()?;
         gathering.settle();
@@ -298,14 +195,14 @@ impl Search {
             }
             (file, matches)
         });
-        let views = views(marked.collect(), asked.q.clone()).await;
+        let files = Sketches::of(marked.collect(), &asked.q);
         let explanation = asked
             .explains()
             .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
-        Ok(Results {
+        let results = Results {
             summary: summary(&request, &stats, gathering.order, gathering.files),
             stopped: why(&stats, gathering.order, request.resume),
             skipped,
@@ -313,18 +210,13 @@ impl Search {
             facets: if select == Select::Repos { Vec::new() } else { facets(&asked.q, &gathering) },
             cut: stats.stopped.is_some(),
             orders: orders(asked, gathering.order),
-            nothing: views.is_empty() && repos.is_empty() && stats.stopped.is_none(),
-            files: views,
+            nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
+            files: Vec::new(),
+            goes_on: false,
             repos,
             next,
-        })
-    }
-}
-
-impl Results {
-    /// The results as HTML, without the page around them.
-    pub(crate) fn html(&self) -> String {
-        Fragment { result: self }.render().unwrap_or_default()
+        };
+        Ok((results, files))
     }
 }
 
@@ -338,26 +230,24 @@ pub(crate) async fn page(server: &Server, asked: &Asked) -> Result<Response, Fai
         let stream = with(asked, "format", "html").replacen("/search", "/search/stream", 1);
         return Ok(page::searching(asked, stream, with(asked, "wait", "1")));
     }
-    let results = search.end(server, asked).await?;
-    Ok(page::found(StatusCode::OK, asked, results))
+    let (mut results, mut files) = search.end(server, asked).await?;
+    results.files = files.take_first().draw().await?;
+    results.goes_on = !files.is_empty();
+    Ok(page::found(asked, results, rest(server.clone(), files)))
 }
 
-/// Files as they are shown. Colours take their time.
-async fn views(files: Vec<(FileMatch, usize)>, q: String) -> Vec<FileView> {
-    let work = tokio::task::spawn_blocking(move || {
-        files.iter().map(|(file, matches)| view::file(file, *matches, &q)).collect()
+/// The files that follow the first ones, as HTML, when those are painted.
+async fn rest(server: Server, files: Sketches) -> String {
+    tokio::time::sleep(PAINTING).await;
+    let searching = server.clone();
+    let drawn = apart(&server.threads, async move {
+        let _turn = searching.turn().await?;
+        files.draw().await
     });
-    work.await.unwrap_or_default()
-}
-
-/// Where the page after this one begins, when `shown` of the `files` of a window have been shown.
-fn next(request: &Request, stats: &Stats, shown: usize, files: usize) -> Option<Cursor> {
-    let before = request.resume.map_or(0, |resume| resume.results);
-    let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
-    if shown < files {
-        Some(Cursor { resume: at(before), shown })
-    } else {
-        stats.ended_at_limit().then(|| Cursor { resume: at(before + files), shown: 0 })
+    match drawn.await.flatten() {
+        Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+        // What is said above of what was found is true, but it is not all shown.
+        Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
     }
 }
 
@@ -400,110 +290,4 @@ fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
         ));
     }
     Some(sentence)
-}
-
-/// 1234567 as `1,234,567`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn facets(q: &str, gathering: &Gathering) -> Vec<Facet> {
-    let facet = |title, counts: &HashMap<String, usize>, term: &dyn Fn(&str) -> String| {
-        let mut values: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
-        values.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        let more = values.len().saturating_sub(FACET_VALUES);
-        let values = values.into_iter().take(FACET_VALUES).map(|(value, n)| {
-            let address = link::to("/search", &[("q", &narrowed(q, &term(value)))]);
-            (value.clone(), n, address)
-        });
-        Facet { title, values: values.collect(), more }
-    };
-    let mut facets = vec![
-        facet("Repository", &gathering.repos, &|name| query::exactly("repo", name)),
-        facet("Language", &gathering.languages, &|name| query::written("lang", name)),
-    ];
-    // Folders of different repositories have little to do with each other.
-    if gathering.repos.len() == 1 {
-        facets.push(facet("Folder", &gathering.folders, &|name| query::below("file", name)));
-    }
-    facets.retain(|facet| facet.values.len() > 1);
-    facets
-}
-
-/// A query with one more term that must hold.
-pub(crate) fn narrowed(q: &str, term: &str) -> String {
-    let any =
-        Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)));
-    if any { format!("({q}) {term}") } else { format!("{q} {term}") }
-}
-
-/// The address of the same search with another parameter.
-fn with(asked: &Asked, name: &str, value: &str) -> String {
-    let given = |field: &Option<String>| field.clone().unwrap_or_default();
-    let mut parameters = vec![
-        ("q", asked.q.clone()),
-        ("limit", asked.limit.clone().or_else(|| asked.num.clone()).unwrap_or_default()),
-        ("case", given(&asked.case)),
-        ("repo", given(&asked.repo)),
-        ("file", given(&asked.file)),
-        ("lang", given(&asked.lang)),
-        ("timeout", given(&asked.timeout)),
-        ("explain", given(&asked.explain)),
-        ("sort", given(&asked.sort)),
-        ("cursor", given(&asked.cursor)),
-        ("wait", given(&asked.wait)),
-    ];
-    parameters.retain(|(known, _)| *known != name);
-    parameters.push((name, value.to_owned()));
-    let parameters: Vec<(&str, &str)> =
-        parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    link::to("/search", &parameters)
-}
-
-fn orders(asked: &Asked, order: Order) -> Vec<(&'static str, String, bool)> {
-    let first = Asked { cursor: None, ..asked.clone() };
-    Order::ALL
-        .iter()
-        .map(|(other, name)| (*name, with(&first, "sort", name), *other == order))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn a_narrower_query_means_both() {
-        assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
-        assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
-        assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
-    }
-
-    #[test]
-    fn a_long_line_is_kept_around_its_first_match() {
-        let text = format!("{}needle{}needle", "é".repeat(5000), "y".repeat(5000));
-        let second = text.len() - 6;
-        let ranges = vec![10_000..10_006, second..text.len()];
-        let mut line = Line { number: 1, offset: 7, text, ended: true, ranges };
-        shorten(&mut line);
-        assert!(line.text.len() <= MAX_LINE);
-        assert_eq!(line.ranges.len(), 1);
-        assert_eq!(&line.text[line.ranges[0].clone()], "needle");
-        assert_eq!(line.offset + line.ranges[0].start as u64, 10_007);
-    }
 }

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::ask::{Asked, Cursor, Running, compiled, stopped};
 use super::error::Failure;
 use super::given::{Given, Refused};
+use super::sorted::{self, Sorted};
 use super::{Server, page, results, wants_page, zoekt};
 use crate::print::explanation;
 
@@ -152,19 +153,25 @@ impl Written {
         self.files.push((file.repo, file.path, from..self.text.len()));
     }
 
-    /// The text with the files sorted by repository and path.
-    fn sorted(mut self) -> Vec<u8> {
-        let Some((_, _, first)) = self.files.first() else { return self.text };
+    /// Sorts it by repository and path.
+    fn sort(&mut self) {
+        let Some((_, _, first)) = self.files.first() else { return };
         let mut sorted = Vec::with_capacity(self.text.len() + TAIL_BYTES);
         sorted.extend_from_slice(&self.text[..first.start]);
         self.files.sort_by(|(a, at, _), (b, bt, _)| (a, at).cmp(&(b, bt)));
-        for (at, (_, _, range)) in self.files.into_iter().enumerate() {
+        for (at, (_, _, range)) in self.files.drain(..).enumerate() {
             if at > 0 {
                 sorted.push(b',');
             }
             sorted.extend_from_slice(&self.text[range]);
         }
-        sorted
+        self.text = sorted;
+    }
+
+    /// The answer, with nothing more to come.
+    fn end(mut self, stats: &Value, next: Option<String>, explain: Option<Value>) -> Response {
+        self.text.extend(tail(stats, next, explain).into_bytes());
+        ([(CONTENT_TYPE, "application/json")], self.text).into_response()
     }
 }
 
@@ -242,10 +249,24 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let turn = server.turn().await?;
     asked.of_a_program()?;
     let fields = Fields::of(asked)?;
+    let loose = server.searcher.store().is_loose();
+    if asked.sorts() {
+        let Sorted { request, files, stats, next } = sorted::search(server, asked).await?;
+        let mut stats = StatsJson::from(&stats);
+        // What was found is not all sent.
+        if next.is_some() && stats.complete {
+            (stats.complete, stats.stopped_because) = (false, Some("limit"));
+        }
+        let next = next.map(|next| next.to_string());
+        let select = request.program().select;
+        let mut written = Written::new(asked, select);
+        files.into_iter().for_each(|file| written.add(file, fields, select));
+        let explain = asked.explains().then(|| explanation(&request, loose));
+        return Ok(written.end(&json!(stats), next, explain));
+    }
     let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
-    let loose = server.searcher.store().is_loose();
     // When the client leaves, this is dropped, and the search with it.
     let mut search = Running::start(server, &request);
     let select = request.program().select;
@@ -258,12 +279,9 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
         }
     }
     let stats = search.end()?;
-    let mut text = written.sorted();
+    written.sort();
     let explain = asked.explains().then(|| explanation(&request, loose));
-    text.extend(
-        tail(&json!(StatsJson::from(&stats)), next(&request, &stats), explain).into_bytes(),
-    );
-    Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
+    Ok(written.end(&json!(StatsJson::from(&stats)), next(&request, &stats), explain))
 }
 
 /// `/explain`: how a query is understood and planned, without searching.

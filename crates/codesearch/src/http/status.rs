@@ -12,8 +12,8 @@ use store::{Ingest, ShardFill, SlowSearch};
 use super::ask::Asked;
 use super::error::Failure;
 use super::given::Given;
-use super::page::{human, render};
-use super::results::grouped;
+use super::numbers::{grouped, human};
+use super::page::render;
 use super::{Server, link, page, wants_page};
 use crate::statistics::{FORMS, Span, Summary, Trim, bars, bounds, rfc3339, slow_json, told};
 

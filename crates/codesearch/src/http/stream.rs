@@ -21,7 +21,8 @@ use super::Server;
 use super::ask::{Asked, Running, compiled};
 use super::error::Failure;
 use super::given::{Given, Refused};
-use super::results::{Search, grouped};
+use super::numbers::grouped;
+use super::results::Search;
 use super::search::{Fields, StatsJson, next};
 
 /// How often something is told while nothing else is.
@@ -85,6 +86,11 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
     let _turn = server.turn().await?;
     let begun = Instant::now();
     asked.of_a_program()?;
+    if asked.sorts() {
+        return Err(Failure::bad_request(
+            "sort= is not for results that are sent as they are found: leave it out, or ask /search",
+        ));
+    }
     let fields = Fields::of(asked)?;
     let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor()?.map(|cursor| cursor.resume);
@@ -140,7 +146,7 @@ async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), F
             return Ok(());
         }
     }
-    let results = search.end(server, asked).await?;
-    client.tell("done", &json!({ "html": results.html() })).await;
+    let html = search.html(server, asked).await?;
+    client.tell("done", &json!({ "html": html })).await;
     Ok(())
 }

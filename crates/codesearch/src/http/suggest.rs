@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Server;
 use super::error::Failure;
 use super::given::Given;
-use super::results::grouped;
+use super::numbers::grouped;
 
 /// Suggestions at most.
 const MOST: usize = 8;

@@ -19,6 +19,8 @@ pub(crate) const CONTEXT: usize = 1;
 /// A file as a page of results shows it.
 #[derive(Debug)]
 pub(crate) struct FileView {
+    /// It is the first of its repository, and stands below its name.
+    pub(crate) headed: bool,
     pub(crate) repo: String,
     /// Where its repository is shown.
     pub(crate) repo_href: String,
@@ -56,10 +58,11 @@ pub(crate) struct Piece {
 }
 
 /// A file of a search for `q`, with `matches` matching lines of which its lines are some.
-pub(crate) fn file(file: &FileMatch, matches: usize, q: &str) -> FileView {
+pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
     let shown = file.matches();
     let first = file.lines.iter().find(|line| !line.ranges.is_empty());
     FileView {
+        headed,
         path: pieces(&file.path, &file.path_ranges, &[], 0..file.path.len()),
         href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
         base: link::file(&file.repo, &file.path, q, None),
@@ -70,11 +73,6 @@ pub(crate) fn file(file: &FileMatch, matches: usize, q: &str) -> FileView {
         repo_href: link::folder(&file.repo, ""),
         repo: file.repo.clone(),
     }
-}
-
-/// Files in their order, those together that follow each other and are of one repository.
-pub(crate) fn runs(files: &[FileView]) -> impl Iterator<Item = &[FileView]> {
-    files.chunk_by(|a, b| a.repo == b.repo)
 }
 
 /// All lines of a file that are there.

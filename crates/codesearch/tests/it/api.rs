@@ -119,14 +119,18 @@ fn a_parameter_that_is_none_is_told() {
         ("/repos?rep=one", "the nearest is repo="),
         ("/suggest?wrd=a", "the nearest is word="),
         ("/search?q=needle&q=main", "q= is there twice: give it once"),
-        ("/search?q=needle&sort=path", "sort= is for pages only"),
+        ("/search?q=needle&sort=size", "sort=size: use relevance, path or repo"),
+        ("/search?q=needle&sort=path&limit=0", "sort= needs a limit= of at most 1000"),
         ("/search?q=needle&wait=1", "wait= is for pages only"),
     ] {
         let told = message(path);
         assert!(told.contains(expected), "{path}: {told}");
     }
     let events = server.get("/search/stream?q=needle&sort=path", "text/event-stream").2;
-    assert!(events.contains("event: error") && events.contains("for pages only"), "{events}");
+    assert!(
+        events.contains("event: error") && events.contains("leave it out, or ask /search"),
+        "{events}"
+    );
     // Whoever links to a page may add something; what cannot be read is told on a page.
     for path in ["/search?q=needle&utm_source=x", "/file?repo=one&path=copy.rs&x=1", "/repos?x=1"] {
         assert_eq!(server.get(path, "text/html").0, 200, "{path}");

@@ -64,6 +64,9 @@ fn browser() -> Option<PathBuf> {
     in_path(&["chromium", "chromium-browser", "google-chrome"])
 }
 
+/// What a page holds, to be told when it is not what it should be.
+const BODY: &str = "return document.body.outerHTML";
+
 /// A page of a server in a browser.
 struct Tab<'a> {
     client: Client,
@@ -87,7 +90,10 @@ impl Tab<'_> {
     /// Waits for what a selector names, and gives its text.
     async fn text(&self, selector: &str) -> String {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
-        found.unwrap_or_else(|e| panic!("{selector}: {e}")).text().await.unwrap()
+        let Ok(found) = found else {
+            panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
+        };
+        found.text().await.unwrap()
     }
 
     async fn click(&self, selector: &str) {
@@ -105,11 +111,7 @@ impl Tab<'_> {
     async fn until(&self, script: &str) {
         let begun = std::time::Instant::now();
         while self.run(&format!("return Boolean({script})")).await != json!(true) {
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "{script}: {}",
-                self.run("return document.body.outerHTML").await
-            );
+            assert!(begun.elapsed() < PATIENCE, "{script}: {}", self.run(BODY).await);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -159,7 +161,17 @@ fn journeys_in(
     arguments.extend(options);
     let mut wanted = serde_json::Map::new();
     let binary = browser().unwrap();
-    let chrome = json!({ "args": arguments, "binary": binary });
+    let mut chrome = json!({ "args": arguments, "binary": binary });
+    // A window is at least 500 px wide. What is narrower is a phone.
+    let size = options.iter().find_map(|option| option.strip_prefix("--window-size="));
+    let size = size.and_then(|size| size.split_once(','));
+    if let Some((width, height)) =
+        size.map(|(w, h)| (w.parse::<u32>().unwrap(), h.parse::<u32>().unwrap()))
+        && width < 500
+    {
+        let metrics = json!({ "width": width, "height": height, "pixelRatio": 1 });
+        chrome["mobileEmulation"] = json!({ "deviceMetrics": metrics });
+    }
     wanted.insert("goog:chromeOptions".to_owned(), chrome);
     wanted.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -313,6 +325,8 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         "/repos?repo=one",
         "/stats",
         "/files?q=srv",
+        "/docs",
+        "/docs?q=needle",
     ];
     journeys(&["--window-size=500,800"], &async |tab: &Tab<'_>| {
         for page in pages {
@@ -327,10 +341,21 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         tab.open("/").await;
         let kept = tab.run("return document.documentElement.dataset.theme").await;
         assert_eq!(kept, "dark");
+        // It is known before anything is painted: the script that says so stands before the style sheet.
+        let order = "const [script, style] = document.querySelectorAll('head script, head link[rel=stylesheet]');\
+                     return script.src.includes('first.js') && !script.defer && !script.async && style.rel === 'stylesheet'";
+        assert_eq!(tab.run(order).await, true);
+        let button = tab.client.find(Locator::Css("#theme")).await.unwrap();
+        assert!(button.is_displayed().await.unwrap());
     });
     journeys(&["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
         assert!(tab.text(".truth").await.contains("in 74 files"));
+        assert_eq!(tab.client.find_all(Locator::Css(".file")).await.unwrap().len(), 50);
+        for scripted in ["#theme", ".switches"] {
+            let part = tab.client.find(Locator::Css(scripted)).await.unwrap();
+            assert!(!part.is_displayed().await.unwrap(), "{scripted}");
+        }
         tab.click(".next a").await;
         assert!(tab.address().await.contains("cursor="));
         tab.click("aside a[title=one]").await;
@@ -339,6 +364,99 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         assert!(tab.text("#text").await.contains("needle"));
         tab.open("/files?q=srvr").await;
         assert!(tab.text(".paths").await.contains("src/server.go"));
+    });
+}
+
+/// Documents and comments.
+fn documents() -> Fixture {
+    let fixture = Fixture::new();
+    let text = "# How retries are configured\n\nThe client tries again when the server is away. How often is configured with \
+                `retry_limit_of_client`, and how long it waits between two retries with `retry_wait`.\n";
+    fixture.write("one/docs/retries.md", text);
+    fixture.write(
+        "one/docs/<img src=x onerror=alert(1)>.md",
+        "# <script>alert(2)</script>\n\nRetries of scripts.\n",
+    );
+    let comment = "// This is how the retries of the client are configured, and what it does when they are \
+                   used up.\npackage client\n";
+    fixture.write("two/client.go", comment);
+    fixture.write("two/boats.py", "# Sailing boats of the harbour.\nboats = 2\n");
+    for n in 0..120 {
+        fixture.write(
+            &format!("two/notes/{n}.md"),
+            format!("# Note {n}\n\nA word on lighthouses, the {n}th.\n"),
+        );
+    }
+    fixture.ingest();
+    fixture
+}
+
+#[test]
+fn documents_and_comments() {
+    let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
+    let journey = async |tab: &Tab<'_>| {
+        // From the page of code to this one, with what was asked.
+        tab.open("/search?q=configured+retries").await;
+        tab.click(".tabs a[href^='/docs']").await;
+        tab.until("location.pathname === '/docs'").await;
+        assert_eq!(
+            tab.run("return document.querySelector('#q').value").await,
+            "configured retries"
+        );
+        assert!(tab.text(".truth").await.contains("2 texts"));
+        // The document first, with its title, and marks in what is shown of it.
+        assert_eq!(tab.text(".doc h2").await, "How retries are configured");
+        assert_eq!(tab.text(".doc .path").await, "docs/retries.md");
+        let marks = "return [...document.querySelectorAll('.doc:first-child mark')].map(m => m.textContent.toLowerCase())";
+        let marks: Vec<String> = serde_json::from_value(tab.run(marks).await).unwrap();
+        assert!(marks.contains(&"configured".to_owned()), "{marks:?}");
+        assert!(tab.text(".doc:nth-child(2) .where").await.contains("comment"));
+        assert_eq!(tab.run(fits).await, true);
+        // Into one, and back.
+        tab.click(".doc h2 a").await;
+        tab.until("location.pathname === '/file'").await;
+        assert!(tab.text("#text").await.contains("retry_limit_of_client"));
+        tab.client.back().await.unwrap();
+        tab.until("location.pathname === '/docs'").await;
+        assert!(tab.text(".truth").await.contains("2 texts"));
+        // Another search, from here.
+        tab.run("document.querySelector('#q').value = ''").await;
+        tab.keys("#q", "lighthouses").await;
+        tab.keys("#q", &Key::Enter.to_string()).await;
+        tab.until("document.querySelectorAll('.doc').length === 100").await;
+        let truth = tab.text(".truth").await;
+        assert!(truth.contains("120 texts") && !truth.contains("complete"), "{truth}");
+        // Narrower.
+        tab.keys("[name=repo]", "one").await;
+        tab.keys("[name=repo]", &Key::Enter.to_string()).await;
+        assert!(tab.text(".nothing").await.contains("Nothing matches"));
+        assert!(tab.address().await.contains("repo=one"));
+        // Of one sentence nothing is said twice.
+        tab.open("/docs?q=sailing").await;
+        assert_eq!(tab.text(".doc h2").await, "Sailing boats of the harbour.");
+        assert_eq!(tab.run("return document.querySelectorAll('.doc p').length").await, 1);
+        // What is wrong is said; names and contents that are scripts are text.
+        tab.open("/docs?q=the").await;
+        assert!(tab.text("[role=alert]").await.contains("word"));
+        tab.open("/docs?q=scripts").await;
+        assert!(tab.text(".doc .path").await.contains("<img src=x"));
+        assert_eq!(tab.run("return document.images.length").await, 0);
+        assert!(tab.client.get_alert_text().await.is_err());
+    };
+    journeys_in(documents, &["--window-size=1280,900"], &journey);
+    // On a phone, in the dark.
+    journeys_in(documents, &["--window-size=360,800"], &async |tab: &Tab<'_>| {
+        tab.open("/docs").await;
+        let width = tab.run("return window.innerWidth").await;
+        assert_eq!(width, 360);
+        tab.click("#theme").await;
+        tab.click("#theme").await;
+        for page in ["/docs", "/docs?q=configured+retries", "/docs?q=the", "/docs?q=nowhere"] {
+            tab.open(page).await;
+            assert_eq!(tab.run(fits).await, true, "{page}");
+            assert_eq!(tab.run(AUDIT).await, json!([]), "{page}");
+        }
+        journey(tab).await;
     });
 }
 
@@ -374,7 +492,7 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     };
     journeys_in(cloned, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
-        assert_eq!(tab.text(".run h2").await, "github.com/acme/tool");
+        assert_eq!(tab.text(".found > h2").await, "github.com/acme/tool");
         tab.click(".file li:has(mark) a.no").await;
         tab.until("location.pathname === '/file' && location.hash === '#L3'").await;
         assert_eq!(tab.text("#origin").await, "At its origin");
@@ -388,22 +506,37 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     });
 }
 
-/// When a page was painted first, and when the largest of what it shows was, in milliseconds after its
-/// first byte (<https://www.w3.org/TR/paint-timing/>, <https://www.w3.org/TR/largest-contentful-paint/>).
+/// When a page was painted first, when its first result was, and when all of it was there, in milliseconds
+/// after its first byte (<https://www.w3.org/TR/paint-timing/>, <https://wicg.github.io/element-timing/>). The
+/// path of the first result says so itself when it is painted (`elementtiming`); a page without results has none.
 const PAINTS: &str = r"
 const done = arguments[arguments.length - 1];
-const byte = performance.getEntriesByType('navigation')[0].responseStart;
-let [first, largest] = [null, null];
-const told = () => { if (first !== null && largest !== null) done([first - byte, largest - byte]); };
-new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; told(); })
+const navigation = performance.getEntriesByType('navigation')[0];
+const byte = navigation.responseStart;
+let [first, result] = [null, null];
+const told = () => {
+  const wanted = document.querySelector('[elementtiming]');
+  if (first === null || (wanted && result === null) || !navigation.loadEventEnd) setTimeout(told, 10);
+  else done([first - byte, result === null ? null : result - byte, navigation.loadEventEnd - byte]);
+};
+new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; })
   .observe({ type: 'paint', buffered: true });
-new PerformanceObserver((list) => { for (const e of list.getEntries()) largest = e.startTime; told(); })
-  .observe({ type: 'largest-contentful-paint', buffered: true });
+new PerformanceObserver((list) => { for (const e of list.getEntries()) result ??= e.renderTime; })
+  .observe({ type: 'element', buffered: true });
+told();
 ";
 
-/// Pages whose painting is looked at. The first one is a word: what this browser takes for any page.
-const PAINTED: [&str; 4] =
-    ["/healthz", "/", "/search?q=station", "/file?repo=tidepool&path=src/harmonic.rs&q=fn"];
+/// Pages whose painting is looked at, and whether they have results. The first one is a word: what this
+/// browser takes for any page.
+const PAINTED: [(&str, bool); 7] = [
+    ("/healthz", false),
+    ("/", false),
+    ("/search?q=fmt%5C.Print", true),
+    ("/search?q=error", true),
+    ("/search?q=func", true),
+    ("/docs?q=how+to+configure", false),
+    ("/file?repo=tidepool&path=src/harmonic.rs&q=fn", false),
+];
 
 fn sample() -> Fixture {
     let fixture = Fixture::new();
@@ -414,25 +547,29 @@ fn sample() -> Fixture {
 
 /// Visits each page so often, and prints the medians.
 fn paints(visits: usize) {
-    journeys_in(sample, &["--window-size=1920,1080"], &async |tab: &Tab<'_>| {
-        for page in PAINTED {
-            let (mut first, mut largest) = (Vec::new(), Vec::new());
+    journeys_in(sample, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        for (page, has_results) in PAINTED {
+            let (mut first, mut result, mut all) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..visits {
                 tab.client.goto(&format!("http://{}{page}", tab.server.address)).await.unwrap();
                 let painted = tab.client.execute_async(PAINTS, Vec::new()).await.unwrap();
-                let [one, other]: [f64; 2] = serde_json::from_value(painted).unwrap();
-                assert!(one > 0.0 && other >= one, "{page}: {one} {other}");
+                let (one, of_result, loaded): (f64, Option<f64>, f64) =
+                    serde_json::from_value(painted).unwrap();
+                assert_eq!(of_result.is_some(), has_results, "{page}");
+                assert!(one > 0.0 && of_result.is_none_or(|other| other >= one), "{page}: {one}");
                 first.push(one);
-                largest.push(other);
+                result.extend(of_result);
+                all.push(loaded);
             }
             let median = |mut times: Vec<f64>| {
                 times.sort_by(f64::total_cmp);
-                times[times.len() / 2]
+                times.get(times.len() / 2).map_or("none".to_owned(), |ms| format!("{ms:.0} ms"))
             };
             println!(
-                "{page}: painted {:.0} ms after the first byte, all of what is seen {:.0} ms ({visits} visits)",
+                "{page}: after the first byte, painted {}, the first result {}, all there {} ({visits} visits)",
                 median(first),
-                median(largest)
+                median(result),
+                median(all)
             );
         }
     });
@@ -497,6 +634,9 @@ fn every_page_can_be_read_and_used_by_everyone() {
             "/repos?repo=one",
             "/stats",
             "/files?q=srv",
+            "/docs",
+            "/docs?q=needle",
+            "/docs?q=nowhere_at_all",
         ] {
             for theme in ["light", "dark"] {
                 tab.open(page).await;

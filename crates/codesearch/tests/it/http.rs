@@ -1,5 +1,7 @@
 //! Searches over HTTP.
 
+use std::io::{Read, Write};
+
 use serde_json::json;
 
 use crate::harness::{Fixture, Server, eventually, raw};
@@ -138,7 +140,137 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     );
     // A piece for a script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
-    assert_eq!(events.matches("<section class=\\\"run\\\">").count(), 3, "{events}");
+    assert_eq!(events.matches("<h2><a href").count(), 3, "{events}");
+    // Programs get the same order, with as many as they want.
+    let order = |path: &str| -> (Vec<String>, serde_json::Value) {
+        let (status, answer) = server.json(path);
+        assert_eq!(status, 200, "{answer}");
+        let files = answer["files"].as_array().unwrap().iter();
+        let name = |file: &serde_json::Value| {
+            format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap())
+        };
+        (files.map(name).collect(), answer)
+    };
+    let (repo, path, relevance) = (
+        ["a/def.go", "a/use.go", "b/needle.go", "b/vendor/v.go"],
+        ["a/def.go", "b/needle.go", "a/use.go", "b/vendor/v.go"],
+        ["b/needle.go", "a/def.go", "a/use.go", "b/vendor/v.go"],
+    );
+    for (sort, expected) in [("relevance", relevance), ("path", path), ("repo", repo)] {
+        let (all, answer) = order(&format!("/search?q=needle&sort={sort}"));
+        assert_eq!(all, expected, "{sort}");
+        assert_eq!(answer["stats"]["complete"], true, "{sort}");
+        // One after another, in the same order.
+        let (mut all, mut next) = (Vec::new(), String::new());
+        for _ in 0..expected.len() {
+            let (some, answer) =
+                order(&format!("/search?q=needle&sort={sort}&limit=1&context=1&cursor={next}"));
+            assert_eq!(answer["stats"]["files"], 4, "{sort}");
+            all.extend(some);
+            let last = all.len() == expected.len();
+            assert_eq!(answer["stats"]["complete"], last, "{sort}");
+            assert_eq!(answer["stats"]["stopped_because"] == "limit", !last, "{sort}");
+            next = answer["next"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(next.is_empty(), last, "{sort}");
+        }
+        assert_eq!(all, expected, "{sort}");
+    }
+    let found = server.json("/search?q=needle+type:repo&sort=repo").1;
+    assert_eq!(found["repos"], json!(["a", "b"]));
+}
+
+#[test]
+fn a_line_that_does_not_fit_on_a_page_is_whole_in_an_answer_in_order() {
+    let fixture = Fixture::new();
+    fixture.write("a/long.txt", format!("{}needle\n{}", "x".repeat(9000), "needle\n".repeat(20)));
+    fixture.ingest();
+    let server = fixture.serve();
+    let plain = server.json("/search?q=needle&context=1").1;
+    let sorted = server.json("/search?q=needle&sort=path&context=1").1;
+    assert_eq!(plain["files"], sorted["files"]);
+}
+
+#[test]
+fn a_page_comes_with_its_first_results_and_then_the_rest() {
+    let fixture = Fixture::new();
+    for n in 0..60 {
+        fixture.write(&format!("r/f{n:02}.rs"), format!("// {n}\nfn needle() {{}}\n// {n}\n"));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let ask = |encoding: &str| -> Vec<Vec<u8>> {
+        let text = format!(
+            "GET /search?q=needle&wait=1 HTTP/1.1\r\nhost: localhost\r\naccept: text/html\r\n\
+             accept-encoding: {encoding}\r\nconnection: close\r\n\r\n"
+        );
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let mut body = &answer[answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4..];
+        let mut chunks = Vec::new();
+        loop {
+            let line = body.windows(2).position(|end| end == b"\r\n").unwrap();
+            let size = std::str::from_utf8(&body[..line]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            if size == 0 {
+                return chunks;
+            }
+            chunks.push(body[line + 2..line + 2 + size].to_vec());
+            body = &body[line + 2 + size + 2..];
+        }
+    };
+    let parts: Vec<String> =
+        ask("identity").into_iter().map(|part| String::from_utf8(part).unwrap()).collect();
+    let count = |text: &str| text.matches("<article").count();
+    // What is said of all results is said before the first one.
+    assert!(parts[0].contains("in 60 files") && parts[0].contains("· complete"), "{}", parts[0]);
+    assert!((1..10).contains(&count(&parts[0])), "{}", parts[0]);
+    assert!(parts[0].trim_end().ends_with("</article>"), "{}", parts[0]);
+    let all = parts.concat();
+    assert_eq!(count(&all), 50);
+    assert_eq!(all.matches("<h2><a href=\"/repos").count(), 1, "one heading for a repository");
+    assert!(all.contains("More results") && all.trim_end().ends_with("</html>"), "{all}");
+    assert!(!all.contains("the rest"), "{all}");
+    // Compressed, the first part is not held back until there is more: it would fill a buffer of 4 KB.
+    for encoding in ["gzip", "zstd"] {
+        let parts = ask(encoding);
+        assert!(parts.len() > 1 && parts[0].len() < 4000, "{encoding}: {}", parts[0].len());
+    }
+}
+
+#[test]
+fn a_burst_of_searches_that_nobody_reads_keeps_nobody_out() {
+    let fixture = Fixture::new();
+    for n in 0..50 {
+        fixture.write(&format!("r/f{n}.txt"), "every letter of this line is found\n".repeat(100));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let unread: Vec<_> = (0..500)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+            let text = "GET /search/stream?q=.&limit=0 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+            stream.write_all(text.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let begun = std::time::Instant::now();
+        assert_eq!(server.get("/healthz", "*/*").0, 200);
+        // Not a measurement: it hangs, or does not.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+    }
+    let (status, answer) = server.json("/search?q=letter&limit=1");
+    match status {
+        200 => assert_eq!(answer["stats"]["files"], 1),
+        status => {
+            assert_eq!(status, 503, "{answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(' '), "{answer}");
+        }
+    }
+    drop(unread);
+    eventually("searches are answered again", || server.json("/search?q=letter&limit=1").0 == 200);
 }
 
 #[test]

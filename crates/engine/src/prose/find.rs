@@ -343,8 +343,11 @@ impl Searcher {
         }
         let mut lease = self.store().lease().await?;
         let shown = words::asked(&request.query, false);
-        let marked = lease.headlines(&shown, &texts, words::MARKS).await?;
+        let mut marked = lease.headlines(&shown, &texts, words::MARKS, words::BETWEEN).await?;
         lease.done();
+        for (marked, text) in marked.iter_mut().zip(&texts).filter(|(_, text)| !text.whole) {
+            *marked = words::whole(marked, &text.text);
+        }
         let docs =
             rows.into_iter().zip(marked.chunks_exact(2)).map(|((hit, file, same), marked)| Doc {
                 repo: catalog.repos[&file.repo].name.clone(),

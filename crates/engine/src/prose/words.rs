@@ -16,6 +16,9 @@ const APART: char = '\u{1f}';
 /// Marks in a text that comes back from Postgres.
 pub(crate) const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
+/// What it puts between parts of a text.
+pub(crate) const BETWEEN: &str = " … ";
+
 /// Words that are common in English and rare in other languages.
 const ENGLISH: [&str; 20] = [
     "the", "of", "and", "to", "is", "for", "this", "that", "with", "are", "be", "it", "you", "by",
@@ -174,6 +177,40 @@ pub(crate) fn apart(text: &str) -> String {
         at = run.end;
     }
     clean(&mut all, &text[at..]);
+    all
+}
+
+/// The parts of a marked text, of which Postgres has cut some in the middle of an identifier, with the rest of
+/// what stands between blanks at both ends. `text` is what it has marked.
+pub(crate) fn whole(marked: &str, text: &str) -> String {
+    let mut all = String::with_capacity(marked.len());
+    let mut from = 0;
+    let near = |c: &char| !c.is_whitespace();
+    for (n, part) in marked.split(BETWEEN).enumerate() {
+        if n > 0 {
+            all.push_str(BETWEEN);
+        }
+        let bare = part.replace(MARKS, "");
+        let Some(at) = text[from..].find(&bare).filter(|_| !bare.is_empty()) else {
+            all.push_str(part);
+            continue;
+        };
+        let (at, end) = (from + at, from + at + bare.len());
+        let mut before: Vec<char> = Vec::new();
+        if bare.starts_with(|c: char| near(&c)) {
+            before.extend(text[from..at].chars().rev().take_while(near).take(2 * MAX_WORD));
+        }
+        all.extend(before.into_iter().rev());
+        all.push_str(part);
+        from = end;
+        if bare.ends_with(|c: char| near(&c)) {
+            let behind = text[end..].chars().take_while(near).take(2 * MAX_WORD);
+            for c in behind {
+                all.push(c);
+                from += c.len_utf8();
+            }
+        }
+    }
     all
 }
 
@@ -351,6 +388,26 @@ mod tests {
         }
         assert_eq!(window("short", "x"), "short");
         assert!(window(&"é".repeat(20_000), "x").len() < 24 << 10);
+    }
+
+    #[test]
+    fn parts_of_a_text_begin_and_end_with_whole_identifiers() {
+        let text = apart("one pg_try_lock(x) two, and getUserName() three pg_try_lock end");
+        let (a, b) = (MARKS[0], MARKS[1]);
+        for (marked, shown) in [
+            (format!("{a}try{b}{APART}_{APART}lock"), "pg_try_lock(x)"),
+            ("two, and".to_owned(), "two, and"),
+            (format!("{a}one{b} pg"), "one pg_try_lock(x)"),
+            (format!("{a}User{b}{BETWEEN}three pg"), "getUserName() … three pg_try_lock"),
+            // The second one is the later one.
+            (format!("two,{BETWEEN}{a}lock{b} end"), "two, … pg_try_lock end"),
+            ("not from there".to_owned(), "not from there"),
+            (String::new(), ""),
+        ] {
+            let whole = pieces(&whole(&marked, &text));
+            let all: String = whole.into_iter().map(|(_, text)| text).collect();
+            assert_eq!(all, shown, "{marked:?}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Serving {
     address: SocketAddr,
     client: Client<HttpConnector, Body>,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
+    task: JoinHandle<std::io::Result<()>>,
 }
 
 impl Serving {
@@ -38,7 +38,7 @@ impl Serving {
 
     /// Serves some routes.
     pub(crate) async fn of(routes: Router) -> Result<Self> {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?.into_std()?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(http::serve(listener, routes, async {
