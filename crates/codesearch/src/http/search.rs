@@ -49,12 +49,16 @@ pub(crate) struct FileJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<Option<&'a str>>,
+    language: Option<Language<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path_ranges: Option<Pairs<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     matches: Option<Lines<'a>>,
 }
+
+/// The language of a file, if it was recognised.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Language<'a>(Option<&'a str>);
 
 /// The fields of a file.
 const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
@@ -88,7 +92,7 @@ impl Fields {
         FileJson {
             repo: repo.then_some(&file.repo),
             path: path.then_some(&file.path),
-            language: language.then_some(file.language.as_deref()),
+            language: language.then_some(Language(file.language.as_deref())),
             path_ranges: path_ranges.then_some(Pairs(&file.path_ranges)),
             matches: matches.then_some(Lines(&file.lines)),
         }
@@ -260,7 +264,9 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
         let next = next.map(|next| next.to_string());
         let select = request.program().select;
         let mut written = Written::new(asked, select);
-        files.into_iter().for_each(|file| written.add(file, fields, select));
+        for file in files {
+            written.add(file, fields, select);
+        }
         let explain = asked.explains().then(|| explanation(&request, loose));
         return Ok(written.end(&json!(stats), next, explain));
     }
@@ -272,7 +278,9 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let select = request.program().select;
     let mut written = Written::new(asked, select);
     while let Some(found) = search.next().await {
-        found.into_iter().for_each(|file| written.add(file, fields, select));
+        for file in found {
+            written.add(file, fields, select);
+        }
         if written.text.len() > GATHERED_BYTES {
             let rest = Rest { written, search, turn, fields };
             return Ok(stream(asked, &request, loose, rest));

@@ -35,11 +35,11 @@ use rayon::prelude::*;
 use super::align::Aligner;
 use super::typed::{Part, Typed};
 use super::words::{Interning, Words};
-use fit::Fit;
+use fit::{Fit, Spare};
 use pass::Candidate;
 
 /// Paths that are compared letter by letter, at least.
-pub(super) const CANDIDATES: usize = 1024;
+pub(super) const CANDIDATES: usize = 512;
 
 /// An index of some paths, which it knows by their numbers.
 #[derive(Debug, Default)]
@@ -52,6 +52,7 @@ pub struct Names {
     /// The folder around each folder; it comes before it. The first is that of everything.
     parents: Vec<u32>,
     names: Words,
+    spare: Spare,
 }
 
 /// The paths that are near.
@@ -119,7 +120,7 @@ impl Names {
             || Words::new(&texts, true, |_| None),
             || Words::new(&own, false, |at| own[parents[at] as usize].chars().next()),
         );
-        Self { own: own_names, stretches, folders, parents, names }
+        Self { own: own_names, stretches, folders, parents, names, spare: Spare::default() }
     }
 
     /// How many paths there are.

@@ -134,6 +134,11 @@ impl Words {
         self.starts.len().saturating_sub(1)
     }
 
+    /// Where each begins, and the last one ends.
+    pub(super) fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
     pub(super) fn length(&self, at: usize) -> usize {
         (self.starts[at + 1] - self.starts[at]) as usize
     }

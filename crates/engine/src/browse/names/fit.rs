@@ -1,16 +1,22 @@
 //! What a part of what was typed can match in folders and in names of files.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use super::super::typed::Part;
 use super::super::words::{Held, Words, initials, letter, pair};
 use super::Names;
+use super::pass::{Brief, LIKELY};
 
 /// Pairs of letters of a part that are looked at: its last ones.
 const PAIRS: usize = 48;
 
 /// Names that one thread goes through at a time: what they hold fits into the cache of a core.
 const BLOCK: usize = 1 << 13;
+
+/// A name that cannot hold what no folder holds.
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Pairs that an error may change.
 const PAIRS_OF_ERROR: usize = 3;
@@ -32,6 +38,31 @@ pub(super) struct Fit<'a> {
     name: (usize, u32, u16),
     /// The most letters that a folder holds.
     pub(super) most: usize,
+    spare: &'a Spare,
+}
+
+/// Space for what names hold, to be used again: it is large, and getting it anew takes longer than filling it.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<Held>>>);
+
+/// So much of it is kept.
+const SPARE: usize = 4;
+
+impl Spare {
+    /// Space for so many, with anything in it.
+    fn take(&self, count: usize) -> Vec<Held> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| vec![Held::default(); count])
+    }
+}
+
+impl Drop for Fit<'_> {
+    fn drop(&mut self) {
+        let mut spare = self.spare.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE {
+            spare.push(std::mem::take(&mut self.names));
+        }
+    }
 }
 
 impl Part {
@@ -42,12 +73,12 @@ impl Part {
 }
 
 impl<'a> Fit<'a> {
-    pub(super) fn new(part: &'a Part, names: &Names) -> Self {
+    pub(super) fn new(part: &'a Part, names: &'a Names) -> Self {
         let typed = part.text.as_bytes();
         let pairs: Vec<u16> = typed.windows(2).rev().take(PAIRS).map(pair).collect();
         let words = &names.folders;
         let bits: Vec<u32> = typed.iter().map(|byte| letter(*byte)).collect();
-        let mut own = vec![Held::default(); names.names.len()];
+        let mut own = names.spare.take(names.names.len());
         let ((most, folders), ()) = rayon::join(
             || {
                 let mut folders = vec![Held::default(); words.len()];
@@ -67,6 +98,7 @@ impl<'a> Fit<'a> {
             || {
                 own.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
                     let from = BLOCK * block;
+                    held.fill(Held::default());
                     names.names.holding(&pairs, from..from + held.len(), held);
                 });
             },
@@ -76,7 +108,18 @@ impl<'a> Fit<'a> {
         let name = typed.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
         let letters = bits[name..].iter().fold(0, |all, bit| all | bit);
         let name = (typed.len() - name, letters, initials(&part.letters));
-        Self { part, pairs, least, bits, rest, folders, names: own, name, most }
+        Self {
+            part,
+            pairs,
+            least,
+            bits,
+            rest,
+            folders,
+            names: own,
+            name,
+            most,
+            spare: &names.spare,
+        }
     }
 
     /// From which letter on a name with these letters can at best hold what was typed; none if no folder holds
@@ -91,6 +134,42 @@ impl<'a> Fit<'a> {
             from -= 1;
         }
         Some(from)
+    }
+
+    /// The same of many names in a row: [`NOWHERE`] for those that cannot.
+    pub(super) fn at_best_of(&self, letters: &[u32], at_best: &mut [u32]) {
+        let (most, rest) = (self.most as u32, self.rest);
+        for (at, letters) in at_best.iter_mut().zip(letters) {
+            *at = if letters & rest == rest { most } else { NOWHERE };
+        }
+        // Letter by letter instead of name by name, so that several names are looked at at once.
+        for from in (1..=most).rev() {
+            let bit = self.bits[from as usize - 1];
+            for (at, letters) in at_best.iter_mut().zip(letters) {
+                *at -= u32::from(*at == from) & u32::from(letters & bit != 0);
+            }
+        }
+    }
+
+    /// Notes in the briefs of names in a row which of them are [likely](Self::likely).
+    pub(super) fn note_likely(&self, words: &Words, first: usize, briefs: &mut [Brief]) {
+        let (length, letters, initials) = self.name;
+        let upto = first + briefs.len();
+        let starts = &words.starts()[first..=upto];
+        for ((brief, own), at) in
+            briefs.iter_mut().zip(&words.letters[first..upto]).zip(starts.windows(2))
+        {
+            let others = own ^ letters;
+            let two = others & others.wrapping_sub(1);
+            let few = two & two.wrapping_sub(1) == 0;
+            let near = (at[1] - at[0] + 1).wrapping_sub(length as u32) <= 2;
+            *brief |= LIKELY * u8::from(few & near);
+        }
+        if initials != 0 {
+            for (brief, own) in briefs.iter_mut().zip(&words.initials[first..upto]) {
+                *brief |= LIKELY * u8::from(*own == initials);
+            }
+        }
     }
 
     /// Whether a name in a folder holds all letters in their order, and whether it does so without the folder.

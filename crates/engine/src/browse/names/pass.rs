@@ -29,7 +29,10 @@ pub(super) struct Candidate {
 /// What a folder or a name holds at most, in a byte, since it is looked up for each path. In the upper half how
 /// many pairs of all parts, up to 15; in the lower one of the longest part how many letters (a folder), or from which
 /// one on (a name), by a scale.
-type Brief = u8;
+pub(super) type Brief = u8;
+
+/// Of a name that may be what was typed, with an error or as initials: it is looked at in any case.
+pub(super) const LIKELY: Brief = 0xf0;
 
 /// Of 15 and more pairs it is not told how many.
 const MOST_PAIRS: u32 = 15;
@@ -243,10 +246,13 @@ impl Names {
             let letter = scale[usize::from(main.folders[at].letter())];
             *folder = brief(fits.iter().map(|fit| count(fit.folders[at])).sum(), letter);
         }
-        own.par_chunks_mut(BLOCK as usize).enumerate().for_each(|(block, own)| {
+        let blocks = own.par_chunks_mut(BLOCK as usize).enumerate();
+        blocks.for_each_init(Vec::new, |at_best, (block, own)| {
             let from = block * BLOCK as usize;
-            for (own, letters) in own.iter_mut().zip(&self.names.letters[from..]) {
-                *own = main.at_best(*letters).map_or(15, |at| scale[at]);
+            at_best.resize(own.len(), 0);
+            main.at_best_of(&self.names.letters[from..from + own.len()], at_best);
+            for (own, at) in own.iter_mut().zip(at_best) {
+                *own = scale.get(*at as usize).copied().unwrap_or(15);
             }
             for fit in fits {
                 for (own, held) in own.iter_mut().zip(&fit.names[from..]) {
@@ -255,11 +261,7 @@ impl Names {
                         *own = brief(u32::from(*own >> 4) + pairs, *own & 15);
                     }
                 }
-                for (name, own) in (from..).zip(own.iter_mut()) {
-                    if fit.likely(&self.names, name).is_some() {
-                        *own = brief(MOST_PAIRS, *own & 15);
-                    }
-                }
+                fit.note_likely(&self.names, from, own);
             }
         });
         (folders, own)
