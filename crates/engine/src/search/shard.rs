@@ -305,7 +305,9 @@ impl ShardSearch {
         let mut conn = Connection::new(&self.store);
         let mut batches = Batches::of(self, candidates, all);
         while let Some(mut batch) = batches.next(self.size(pace, teller)) {
-            let (chunks, results) = (batch.chunks.len(), teller.results.count());
+            // Of a blob that is read as a whole no chunks are named.
+            let chunks = batch.chunks.len().max(batch.blobs.len());
+            let results = teller.results.count();
             pace.read += chunks;
             if !batches.is_over() {
                 pace.size = MAX_BATCH.min(pace.size * pace.growth);
@@ -344,7 +346,8 @@ impl ShardSearch {
     /// How many chunks to read next: no more than are likely to be needed to reach the limit.
     fn size(&self, pace: &Pace, teller: &Teller<'_>) -> usize {
         let (found, read) = (teller.results.count(), pace.read);
-        let own = (read >= SMALL_BATCH && found > 0).then(|| found as f64 / read as f64);
+        // One more than was found, so that where nothing is, batches grow.
+        let own = (read >= SMALL_BATCH).then(|| (found + 1) as f64 / read as f64);
         match (teller.wanted(), own.or_else(|| self.shared.read.rate())) {
             (Some(wanted), Some(rate)) => {
                 let likely = wanted as f64 / rate.max(1e-9) * MORE_THAN_LIKELY;
