@@ -72,6 +72,9 @@ fn a_limit_says_that_there_is_more() {
     assert_eq!(out.lines().count(), 2);
     assert_eq!(err, "codesearch: stopped at 2 files; there are more (--limit 0 for all)\n");
     assert_eq!(fixture.run(&["search", "-l", "--limit", "3", "func"]).code(0).err, "");
+    let most = usize::MAX.to_string();
+    let Ran { out, err, .. } = fixture.run(&["search", "-l", "--limit", &most, "func"]).code(0);
+    assert_eq!((out.lines().count(), &*err), (3, ""));
 }
 
 #[test]

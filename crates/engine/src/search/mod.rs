@@ -43,6 +43,9 @@ use verify::Scratches;
 
 use crate::browse::Tree;
 
+/// So many shards may be ruled out without a look at the clock.
+const PRUNED_AT_ONCE: usize = 8;
+
 /// Results that a chunk which the summaries let through is taken to give, before any was read.
 const RESULTS_PER_CHUNK: f64 = 0.25;
 
@@ -597,9 +600,17 @@ impl Searcher {
                 let sifts = Sifts::of(target, &request.program, texts.map(AsRef::as_ref));
                 if sifts.rule_out(plan) {
                     stats.shards_pruned += 1;
+                    // There may be many in a row, and looking at one may take long.
+                    if stats.shards_pruned.is_multiple_of(PRUNED_AT_ONCE)
+                        && clock.wait(tokio::task::yield_now()).await.is_none()
+                    {
+                        stats.stopped.get_or_insert(timeout);
+                        return Ok(Some((catalog, scope)));
+                    }
                     continue;
                 }
-                let chunks = sifts.most(plan, &target.shard);
+                // What is not in memory is not told from what passes, and Postgres names less of it.
+                let chunks = if target.known.texts { sifts.most(plan, &target.shard) } else { 0 };
                 let (send, receive) = mpsc::channel(AHEAD);
                 let search = ShardSearch {
                     store: self.store.clone(),

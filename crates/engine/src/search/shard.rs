@@ -30,6 +30,9 @@ const GROWTH: (usize, usize) = (2, 4);
 const MORE_THAN_LIKELY: f64 = 1.15;
 const SMALL_BATCH: usize = 16;
 
+/// How often the least batch doubles while nothing is found.
+const MOST_DOUBLED: u32 = 7;
+
 /// Chunks in a batch at most.
 const MAX_BATCH: usize = 2048;
 
@@ -138,6 +141,8 @@ struct Pace {
     growth: usize,
     /// Chunks that were read.
     read: usize,
+    /// Batches one after the other in which nothing was found.
+    empty: u32,
 }
 
 impl Pace {
@@ -148,6 +153,7 @@ impl Pace {
             size: first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end()),
             growth: if search.target.known.texts { with } else { without },
             read: 0,
+            empty: 0,
         }
     }
 }
@@ -335,7 +341,9 @@ impl ShardSearch {
                 }
             }
             conn.done();
-            self.shared.read.note(chunks, teller.results.count() - results);
+            let found = teller.results.count() - results;
+            self.shared.read.note(chunks, found);
+            pace.empty = if found > 0 { 0 } else { pace.empty + 1 };
             if self.limit.is_some() && !teller.told_that_read(results).await {
                 return Ok(Ended::Enough);
             }
@@ -348,10 +356,12 @@ impl ShardSearch {
         let (found, read) = (teller.results.count(), pace.read);
         // One more than was found, so that where nothing is, batches grow.
         let own = (read >= SMALL_BATCH).then(|| (found + 1) as f64 / read as f64);
+        // And so they do when a shard that gave much gives no more.
+        let least = SMALL_BATCH << pace.empty.min(MOST_DOUBLED);
         match (teller.wanted(), own.or_else(|| self.shared.read.rate())) {
             (Some(wanted), Some(rate)) => {
                 let likely = wanted as f64 / rate.max(1e-9) * MORE_THAN_LIKELY;
-                pace.size.min((likely as usize).max(SMALL_BATCH))
+                pace.size.min((likely as usize).max(least))
             }
             _ => pace.size,
         }
@@ -800,7 +810,8 @@ impl Teller<'_> {
         let before = self.shared.given.load(Ordering::Relaxed);
         // A repository may be in several shards.
         let before = if self.results.select == Select::Repos { 0 } else { before };
-        self.limit.map(|limit| (limit + 1).saturating_sub(before + self.results.count()))
+        let given = before.saturating_add(self.results.count());
+        self.limit.map(|limit| limit.saturating_add(1).saturating_sub(given))
     }
 }
 

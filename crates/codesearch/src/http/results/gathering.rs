@@ -98,7 +98,7 @@ impl Gathering {
         }
         self.bytes += file.size();
         self.best.push(Ranked { score, file, matches, beyond });
-        if self.best.len() >= 2 * self.keep {
+        if self.best.len() >= self.keep.saturating_mul(2) {
             self.settle();
         }
     }
