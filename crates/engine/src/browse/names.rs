@@ -138,7 +138,7 @@ impl Names {
         (self.parents.len(), self.names.len())
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory; what searches take while they run, and what is kept of it for the next ones, comes on top.
     pub fn memory(&self) -> usize {
         4 * (self.own.len() + 2 * self.stretches.len() + self.parents.len())
             + self.folders.memory()
