@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::Server;
 use super::error::Failure;
 use super::metrics::{Counted, of_request};
+use super::results::Order;
 use crate::narrow::Narrow;
 
 /// Batches of files that the search may be ahead of who reads them.
@@ -68,33 +69,49 @@ pub(crate) struct Cursor {
     pub(crate) resume: Resume,
     /// Of what it then finds, in order, how many were shown.
     pub(crate) shown: usize,
+    /// In which order; none for that in which results are found.
+    pub(crate) order: Option<Order>,
 }
 
 impl Cursor {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let mut number = |radix| u64::from_str_radix(parts.next()?, radix).ok();
-        let (epoch, order) = (number(10)?, number(16)?);
+        let (epoch, found) = (number(10)?, number(16)?);
         let (results, shown) = (number(10)?, number(10)?);
         let epoch = Epoch(i32::try_from(epoch).ok()?);
-        let resume = Resume { epoch, order, results: usize::try_from(results).ok()? };
-        parts.next().is_none().then_some(Self { resume, shown: usize::try_from(shown).ok()? })
+        let resume = Resume { epoch, order: found, results: usize::try_from(results).ok()? };
+        let order = match parts.next() {
+            None => None,
+            Some(name) => Some(Order::named(name)?),
+        };
+        let shown = usize::try_from(shown).ok()?;
+        parts.next().is_none().then_some(Self { resume, shown, order })
     }
 }
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Resume { epoch, order, results } = self.resume;
-        write!(f, "{}-{order:x}-{results}-{}", epoch.0, self.shown)
+        write!(f, "{}-{order:x}-{results}-{}", epoch.0, self.shown)?;
+        self.order.map_or(Ok(()), |order| write!(f, "-{}", order.name()))
     }
 }
 
 impl Asked {
-    /// Where to go on, if not at the beginning.
-    pub(crate) fn cursor(&self) -> Result<Option<Cursor>, Failure> {
-        let text = self.cursor.as_deref().filter(|text| !text.is_empty());
+    /// Where to go on, if not at the beginning, in an order (none for that in which results are found).
+    pub(crate) fn cursor(&self, order: Option<Order>) -> Result<Option<Cursor>, Failure> {
+        let Some(text) = self.cursor.as_deref().filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
         let wrong = || Failure::bad_request("cursor: give what an answer gave as next, unchanged");
-        text.map(|text| Cursor::parse(text).ok_or_else(wrong)).transpose()
+        let cursor = Cursor::parse(text).ok_or_else(wrong)?;
+        if cursor.order != order {
+            return Err(Failure::bad_request(
+                "cursor: it goes on in another order; give the sort= with which it came, or leave out cursor=",
+            ));
+        }
+        Ok(Some(cursor))
     }
 
     /// Nothing is asked for that only a page has.
@@ -289,9 +306,20 @@ mod tests {
     #[test]
     fn a_cursor_comes_back_as_it_was() {
         let resume = Resume { epoch: Epoch(7), order: u64::MAX, results: 1000 };
-        let cursor = Cursor { resume, shown: 50 };
-        assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
-        for wrong in ["", "1", "1-2-3", "1-2-3-4-5", "x-2-3-4", "1-2--4", "99999999999-2-3-4"] {
+        for order in [None, Some(Order::Relevance), Some(Order::Path), Some(Order::Repo)] {
+            let cursor = Cursor { resume, shown: 50, order };
+            assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
+        }
+        for wrong in [
+            "",
+            "1",
+            "1-2-3",
+            "1-2-3-4-5",
+            "1-2-3-4-path-6",
+            "x-2-3-4",
+            "1-2--4",
+            "99999999999-2-3-4",
+        ] {
             assert_eq!(Cursor::parse(wrong), None, "{wrong}");
         }
     }

@@ -106,7 +106,7 @@ impl Search {
     pub(crate) async fn start(server: &Server, asked: &Asked) -> Result<Self, Failure> {
         let order = Order::of(asked)?;
         let usual = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
-        let cursor = asked.cursor()?;
+        let cursor = asked.cursor(Some(order))?;
         let mut request = compiled(asked, Some(usual)).await?;
         // They are read for the files that are shown only.
         request.context = (0, 0);
@@ -175,7 +175,7 @@ impl Search {
         let best = gathering.best.drain(..).skip(shown).take(PAGE);
         let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
             best.map(|ranked| (ranked.file, (ranked.matches, ranked.beyond))).unzip();
-        let next = next(&request, &stats, shown + files.len(), gathering.files)
+        let next = next(&request, &stats, gathering.order, (shown + files.len(), gathering.files))
             .map(|cursor| with(asked, "cursor", &cursor.to_string()));
         let mut repos = Vec::new();
         if select == Select::Repos {

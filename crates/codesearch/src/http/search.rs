@@ -271,7 +271,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
         return Ok(written.end(&json!(stats), next, explain));
     }
     let mut request = compiled(asked, None).await?;
-    request.resume = asked.cursor()?.map(|cursor| cursor.resume);
+    request.resume = asked.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
     // When the client leaves, this is dropped, and the search with it.
     let mut search = Running::start(server, &request);
@@ -306,7 +306,7 @@ pub(crate) fn next(request: &Request, stats: &Stats) -> Option<String> {
     let before = request.resume.map_or(0, |resume| resume.results);
     let results = before + stats.files;
     let resume = Resume { epoch: stats.epoch, order: stats.order, results };
-    stats.ended_at_limit().then(|| Cursor { resume, shown: 0 }.to_string())
+    stats.ended_at_limit().then(|| Cursor { resume, shown: 0, order: None }.to_string())
 }
 
 /// An answer that has become too large to be gathered.

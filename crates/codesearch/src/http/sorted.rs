@@ -29,7 +29,7 @@ pub(super) struct Sorted {
 /// Searches, and gives what comes first.
 pub(super) async fn search(server: &Server, asked: &Asked) -> Result<Sorted, Failure> {
     let order = Order::of(asked)?;
-    let cursor = asked.cursor()?;
+    let cursor = asked.cursor(Some(order))?;
     let mut request = compiled(asked, None).await?;
     let Some(limit) = request.limit.filter(|limit| *limit <= MAX_SORTED) else {
         return Err(Failure::bad_request(format!(
@@ -62,7 +62,7 @@ pub(super) async fn search(server: &Server, asked: &Asked) -> Result<Sorted, Fai
     let stats = running.end()?;
     let found = gathering.files;
     let mut files: Vec<_> = gathering.into_best().skip(shown).take(limit).collect();
-    let next = next(&request, &stats, shown + files.len(), found);
+    let next = next(&request, &stats, order, (shown + files.len(), found));
     if around != (0, 0) && request.program().select == Select::Lines {
         server.searcher.add_context(&mut files, stats.epoch, around).await?;
     }

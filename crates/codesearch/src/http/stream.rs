@@ -93,7 +93,7 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
     }
     let fields = Fields::of(asked)?;
     let mut request = compiled(asked, None).await?;
-    request.resume = asked.cursor()?.map(|cursor| cursor.resume);
+    request.resume = asked.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
     let mut search = Running::start(server, &request);
     let mut count = 0;

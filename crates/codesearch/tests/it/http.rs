@@ -175,6 +175,14 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
         }
         assert_eq!(all, expected, "{sort}");
     }
+    // A cursor of one order says nothing in another.
+    let next = order("/search?q=needle&sort=path&limit=1").1["next"].clone();
+    for other in ["", "&sort=repo", "&format=html"] {
+        let path = format!("/search?q=needle&limit=1&cursor={}{other}", next.as_str().unwrap());
+        let (status, _, answer) = server.get(&path, "*/*");
+        assert_eq!(status, 400, "{path}");
+        assert!(answer.contains("give the sort= with which it came"), "{answer}");
+    }
     let found = server.json("/search?q=needle+type:repo&sort=repo").1;
     assert_eq!(found["repos"], json!(["a", "b"]));
 }

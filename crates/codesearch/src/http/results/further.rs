@@ -21,14 +21,20 @@ pub(crate) struct Facet {
     pub(crate) more: usize,
 }
 
-/// Where the page after this one begins, when `shown` of the `files` of a window have been shown.
-pub(crate) fn next(request: &Request, stats: &Stats, shown: usize, files: usize) -> Option<Cursor> {
+/// Where the page after this one begins, when `shown` of the `files` of a window have been shown in an order.
+pub(crate) fn next(
+    request: &Request,
+    stats: &Stats,
+    order: Order,
+    (shown, files): (usize, usize),
+) -> Option<Cursor> {
+    let order = Some(order);
     let before = request.resume.map_or(0, |resume| resume.results);
     let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
     if shown < files {
-        Some(Cursor { resume: at(before), shown })
+        Some(Cursor { resume: at(before), shown, order })
     } else {
-        stats.ended_at_limit().then(|| Cursor { resume: at(before + files), shown: 0 })
+        stats.ended_at_limit().then(|| Cursor { resume: at(before + files), shown: 0, order })
     }
 }
 
@@ -87,10 +93,8 @@ pub(super) fn with(asked: &Asked, name: &str, value: &str) -> String {
 
 pub(super) fn orders(asked: &Asked, order: Order) -> Vec<(&'static str, String, bool)> {
     let first = Asked { cursor: None, ..asked.clone() };
-    Order::ALL
-        .iter()
-        .map(|(other, name)| (*name, with(&first, "sort", name), *other == order))
-        .collect()
+    let to = |other: Order| (other.name(), with(&first, "sort", other.name()), other == order);
+    Order::ALL.map(to).to_vec()
 }
 
 #[cfg(test)]

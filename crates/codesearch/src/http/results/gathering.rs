@@ -22,16 +22,26 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    pub(super) const ALL: [(Order, &'static str); 3] =
-        [(Order::Relevance, "relevance"), (Order::Path, "path"), (Order::Repo, "repo")];
+    pub(super) const ALL: [Order; 3] = [Order::Relevance, Order::Path, Order::Repo];
 
     pub(crate) fn of(asked: &Asked) -> Result<Self, Failure> {
         match asked.sort.as_deref() {
             None | Some("") => Ok(Order::Relevance),
-            Some(name) => Self::ALL.iter().find(|(_, known)| *known == name).map_or_else(
-                || Err(Failure::bad_request(format!("sort={name}: use relevance, path or repo"))),
-                |(order, _)| Ok(*order),
-            ),
+            Some(name) => Self::named(name).ok_or_else(|| {
+                Failure::bad_request(format!("sort={name}: use relevance, path or repo"))
+            }),
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Order::Relevance => "relevance",
+            Order::Path => "path",
+            Order::Repo => "repo",
         }
     }
 }
