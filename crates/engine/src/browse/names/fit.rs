@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::super::typed::Part;
 use super::super::words::{Held, Words, initials, letter, pair};
 use super::Names;
-use super::pass::{Brief, LIKELY};
+use super::pass::{Brief, LAST_LETTER, LETTER, LIKELY, SURE};
 
 /// Pairs of letters of a part that are looked at: its last ones.
 const PAIRS: usize = 48;
@@ -15,15 +15,22 @@ const PAIRS: usize = 48;
 /// Names that one thread goes through at a time: what they hold fits into the cache of a core.
 const BLOCK: usize = 1 << 13;
 
-/// A name that cannot hold what no folder holds.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
 /// Pairs that an error may change.
 const PAIRS_OF_ERROR: usize = 3;
+
+/// Letters that are to be found one after the other.
+struct Steps {
+    /// Of each byte its places among them, as bits.
+    places: [u64; 256],
+    /// The letters themselves, if they are more than there are bits.
+    typed: Vec<u8>,
+}
 
 /// What a part can match.
 pub(super) struct Fit<'a> {
     pub(super) part: &'a Part,
+    /// What was typed, from its last letter on.
+    backwards: Steps,
     /// The pairs that are looked at, and how many of them are in what is near.
     pub(super) pairs: Vec<u16>,
     pub(super) least: u32,
@@ -78,6 +85,7 @@ impl<'a> Fit<'a> {
         let pairs: Vec<u16> = typed.windows(2).rev().take(PAIRS).map(pair).collect();
         let words = &names.folders;
         let bits: Vec<u32> = typed.iter().map(|byte| letter(*byte)).collect();
+        let forwards = Steps::new(typed.iter());
         let mut own = names.spare.take(names.names.len());
         let ((most, folders), ()) = rayon::join(
             || {
@@ -89,7 +97,8 @@ impl<'a> Fit<'a> {
                     let from = usize::from(around.letter());
                     // Most folders do not hold the next letter.
                     let more = bits.get(from).is_some_and(|bit| words.letters[at] & bit != 0);
-                    let letters = if more { forwards(typed, from, words.get(at)) } else { from };
+                    let letters =
+                        if more { forwards.from(from, words.get(at).iter()) } else { from };
                     folders[at] = Held(own.0 | around.0 & !0xffff | letters as u64);
                     most = most.max(letters);
                 }
@@ -110,6 +119,7 @@ impl<'a> Fit<'a> {
         let name = (typed.len() - name, letters, initials(&part.letters));
         Self {
             part,
+            backwards: Steps::new(typed.iter().rev()),
             pairs,
             least,
             bits,
@@ -136,19 +146,29 @@ impl<'a> Fit<'a> {
         Some(from)
     }
 
-    /// The same of many names in a row: [`NOWHERE`] for those that cannot.
-    pub(super) fn at_best_of(&self, letters: &[u32], at_best: &mut [u32]) {
-        let (most, rest) = (self.most as u32, self.rest);
-        for (at, letters) in at_best.iter_mut().zip(letters) {
-            *at = if letters & rest == rest { most } else { NOWHERE };
-        }
-        // Letter by letter instead of name by name, so that several names are looked at at once.
-        for from in (1..=most).rev() {
-            let bit = self.bits[from as usize - 1];
-            for (at, letters) in at_best.iter_mut().zip(letters) {
-                *at -= u32::from(*at == from) & u32::from(letters & bit != 0);
+    /// The same as briefs of many names in a row.
+    pub(super) fn at_best_of(&self, letters: &[u32], briefs: &mut [Brief]) {
+        let most = self.most.min(LAST_LETTER);
+        briefs.fill(0);
+        // Letter by letter instead of name by name, so that several names are looked at at once: at best it is from
+        // behind the last letter on that a name does not hold.
+        for from in 1..=most {
+            let bit = self.bits[from - 1];
+            if self.bits[from..most].contains(&bit) {
+                continue;
+            }
+            for (at, letters) in briefs.iter_mut().zip(letters) {
+                *at = if letters & bit == 0 { from as Brief } else { *at };
             }
         }
+        for (at, letters) in briefs.iter_mut().zip(letters) {
+            *at = if letters & self.rest == self.rest { *at } else { LETTER | SURE };
+        }
+    }
+
+    /// From which letter on a name holds what was typed.
+    pub(super) fn from(&self, words: &Words, name: usize) -> u16 {
+        (self.bits.len() - self.backwards.from(0, words.get(name).iter().rev())) as u16
     }
 
     /// Notes in the briefs of names in a row which of them are [likely](Self::likely).
@@ -163,11 +183,11 @@ impl<'a> Fit<'a> {
             let two = others & others.wrapping_sub(1);
             let few = two & two.wrapping_sub(1) == 0;
             let near = (at[1] - at[0] + 1).wrapping_sub(length as u32) <= 2;
-            *brief |= LIKELY * u8::from(few & near);
+            *brief |= LIKELY * Brief::from(few & near);
         }
         if initials != 0 {
             for (brief, own) in briefs.iter_mut().zip(&words.initials[first..upto]) {
-                *brief |= LIKELY * u8::from(*own == initials);
+                *brief |= LIKELY * Brief::from(*own == initials);
             }
         }
     }
@@ -182,7 +202,7 @@ impl<'a> Fit<'a> {
         if letters < at_best || letters == all && at_best > 0 || at_best == all {
             return (letters == all, false);
         }
-        let from = usize::from(backwards(self.part.text.as_bytes(), words.get(name)));
+        let from = usize::from(self.from(words, name));
         (letters >= from, from == 0)
     }
 
@@ -219,25 +239,28 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// How many letters of what was typed are held when so many were before.
-fn forwards(typed: &[u8], from: usize, text: &[u8]) -> usize {
-    let mut next = from;
-    for byte in text {
-        if typed.get(next) == Some(byte) {
-            next += 1;
+impl Steps {
+    fn new<'t>(typed: impl ExactSizeIterator<Item = &'t u8>) -> Self {
+        let (mut places, letters) = ([0; 256], typed.len());
+        if letters >= u64::BITS as usize {
+            return Self { places, typed: typed.copied().collect() };
         }
+        for (at, byte) in typed.enumerate() {
+            places[usize::from(*byte)] |= 1_u64 << at;
+        }
+        Self { places, typed: Vec::new() }
     }
-    next
-}
 
-/// From which letter on a text holds what was typed.
-fn backwards(typed: &[u8], text: &[u8]) -> u16 {
-    let mut rest = typed;
-    for byte in text.iter().rev() {
-        let Some((last, before)) = rest.split_last() else { break };
-        if last == byte {
-            rest = before;
+    /// How many letters a text holds one after the other when so many were held before.
+    #[inline]
+    fn from<'t>(&self, held: usize, text: impl Iterator<Item = &'t u8>) -> usize {
+        if !self.typed.is_empty() {
+            return text
+                .fold(held, |held, byte| held + usize::from(self.typed.get(held) == Some(byte)));
         }
+        // The bit of the next letter moves up where that is the byte.
+        let next =
+            text.fold(1_u64 << held, |next, byte| next + (next & self.places[usize::from(*byte)]));
+        next.trailing_zeros() as usize
     }
-    rest.len() as u16
 }

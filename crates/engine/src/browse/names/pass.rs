@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -13,6 +13,9 @@ use super::{Names, Scope, Way};
 
 /// Paths that one thread goes through at a time.
 const BLOCK: u32 = 1 << 14;
+
+/// After so many more candidates less can be promised that is none.
+const RAISED: usize = 64;
 
 /// A path that may be near. The greatest promises most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,16 +29,25 @@ pub(super) struct Candidate {
     pub(super) way: u16,
 }
 
-/// What a folder or a name holds at most, in a byte, since it is looked up for each path. In the upper half how
-/// many pairs of all parts, up to 15; in the lower one of the longest part how many letters (a folder), or from which
-/// one on (a name), by a scale.
-pub(super) type Brief = u8;
+/// What a folder or a name holds, in two bytes, since it is looked up for each path. In the upper bits how many
+/// pairs of all parts, up to [`MOST_PAIRS`]; in the lower ones of the longest part how many letters (a folder), or
+/// from which one on (a name): at best, or exactly if it is [`SURE`].
+pub(super) type Brief = u16;
 
 /// Of a name that may be what was typed, with an error or as initials: it is looked at in any case.
-pub(super) const LIKELY: Brief = 0xf0;
+pub(super) const LIKELY: Brief = 63 << PAIRS;
 
-/// Of 15 and more pairs it is not told how many.
-const MOST_PAIRS: u32 = 15;
+/// Where the number of pairs begins. Of so many and more it is not told how many.
+const PAIRS: u32 = 10;
+const MOST_PAIRS: u32 = 62;
+
+/// The letter of a name is no guess.
+pub(super) const SURE: Brief = 1 << 9;
+
+/// The bits of the letter; no name or folder has more of them than this but for a name that holds none where any
+/// folder ends.
+pub(super) const LETTER: Brief = SURE - 1;
+pub(super) const LAST_LETTER: usize = LETTER as usize - 1;
 
 /// What all threads have in common.
 struct Pass<'a, 's, P, W> {
@@ -49,16 +61,28 @@ struct Pass<'a, 's, P, W> {
     most: usize,
     whole: bool,
     folders: Vec<Brief>,
-    own: Vec<Brief>,
+    own: Vec<AtomicU16>,
+    /// The part that the letters of the briefs are of.
+    main: Option<&'a Fit<'a>>,
     blocks: Vec<Range<u32>>,
-    /// The next block, and what less than that is not among the candidates.
+    /// The next block, how many candidates promised so much, and what less than that is not among them.
     next: AtomicUsize,
+    promised: Vec<AtomicU32>,
     bar: AtomicU64,
+}
+
+/// How many pairs a path must hold to be a candidate: when it does not hold everything, and when it does.
+#[derive(Clone, Copy)]
+struct Need<T> {
+    some: T,
+    whole: T,
 }
 
 /// What one thread has found.
 #[derive(Default)]
 struct Found {
+    /// Space for paths to be looked at.
+    hits: Vec<(u32, u32)>,
     best: Vec<Candidate>,
     count: usize,
     bar: u64,
@@ -112,8 +136,12 @@ impl Names {
                 all.clone().step_by(BLOCK as usize).map(cut)
             })
             .collect();
-        let (folders, own) = self.briefs(fits);
-        let (next, bar) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let main = fits.iter().max_by_key(|fit| fit.part.text.len());
+        let (folders, own) = self.briefs(fits, main);
+        let bar = AtomicU64::new(0);
+        let promised = std::iter::repeat_with(AtomicU32::default);
+        let promised = promised.take(most_promised(fits) + credit as usize + 1).collect();
+        let next = AtomicUsize::new(0);
         let pass = Pass {
             names: self,
             fits,
@@ -124,8 +152,10 @@ impl Names {
             whole,
             folders,
             own,
+            main,
             blocks,
             next,
+            promised,
             bar,
         };
         let threads = rayon::current_num_threads().clamp(1, pass.blocks.len().max(1));
@@ -147,125 +177,186 @@ where
 {
     /// Goes through some paths.
     fn block(&self, files: Range<u32>, found: &mut Found) {
+        found.bar = found.bar.max(self.bar.load(Ordering::Relaxed));
+        let need = self.need(found.bar);
+        let mut hits = std::mem::take(&mut found.hits);
+        self.hits(files, need, &mut hits);
+        let (mut bar, mut need) = (found.bar, need);
+        for (file, folder) in hits.drain(..) {
+            let name = self.names.own[file as usize] as usize;
+            let (letters, rest) = rest(self.folders[folder as usize], need);
+            let mut own = self.own[name].load(Ordering::Relaxed);
+            if own & LETTER <= letters && own & SURE == 0 {
+                own = self.settle(name, own);
+            }
+            let holds = own & LETTER <= letters;
+            if own >= if holds { rest.whole } else { rest.some } || holds && !self.is_told(own) {
+                self.path(file, folder as usize, own, holds, found);
+            } else if holds && (self.scope.wanted)(file) {
+                found.count += 1;
+            }
+            if found.bar > bar {
+                (bar, need) = (found.bar, self.need(found.bar));
+            }
+        }
+        found.hits = hits;
+    }
+
+    /// The paths, with their folders, that may hold everything or enough pairs, by their briefs.
+    fn hits(&self, files: Range<u32>, need: Need<u32>, hits: &mut Vec<(u32, u32)>) {
         let stretches = &self.names.stretches;
         let first = stretches.partition_point(|(from, _)| *from <= files.start) - 1;
-        found.bar = found.bar.max(self.bar.load(Ordering::Relaxed));
-        let mut need = self.need(found.bar);
+        let briefs = self.own.as_slice();
         for two in stretches[first..].windows(2) {
             let (from, upto) = (two[0].0.max(files.start), two[1].0.min(files.end));
             if from >= upto {
                 break;
             }
-            need = self.stretch(from..upto, two[0].1 as usize, need, found);
-        }
-    }
-
-    /// Goes through some paths in one folder. Takes and gives how many pairs a path must hold: see
-    /// [`need`](Self::need).
-    #[inline]
-    fn stretch(&self, files: Range<u32>, folder: usize, need: u32, found: &mut Found) -> u32 {
-        let around = self.folders[folder];
-        let (letters, held) = (around & 15, u32::from(around >> 4));
-        // When the folder may hold more than it says, so may each path.
-        let rest =
-            if held < MOST_PAIRS { need.saturating_sub(held).min(MOST_PAIRS) as u8 } else { 0 };
-        let names = &self.names.own[files.start as usize..files.end as usize];
-        let briefs = self.own.as_slice();
-        let bar = found.bar;
-        for (file, name) in (files.start..).zip(names) {
-            let own = briefs[*name as usize];
-            if own >> 4 >= rest || own & 15 <= letters {
-                self.path(file, folder, *name as usize, found);
+            let folder = two[0].1;
+            let (letters, rest) = rest(self.folders[folder as usize], need);
+            for (file, name) in (from..).zip(&self.names.own[from as usize..upto as usize]) {
+                let own = briefs[*name as usize].load(Ordering::Relaxed);
+                if own & LETTER <= letters || own >= rest.some {
+                    hits.push((file, folder));
+                }
             }
         }
-        if found.bar > bar { self.need(found.bar) } else { need }
     }
 
-    /// How many pairs a path must hold to be a candidate when it does not hold everything.
-    fn need(&self, bar: u64) -> u32 {
+    /// Whether the brief of a name says whether its paths hold everything.
+    fn is_told(&self, own: Brief) -> bool {
+        self.fits.len() == 1 && own & SURE != 0
+    }
+
+    /// Finds out from which letter on a name holds the longest part, and notes that for its other paths.
+    #[cold]
+    fn settle(&self, name: usize, own: Brief) -> Brief {
+        let Some(main) = self.main.filter(|main| main.part.text.len() <= LAST_LETTER) else {
+            return own;
+        };
+        let from = main.from(&self.names.names, name) as Brief;
+        let sure = own & !LETTER | from | SURE;
+        self.own[name].store(sure, Ordering::Relaxed);
+        sure
+    }
+
+    /// What a path must hold to be a candidate.
+    fn need(&self, bar: u64) -> Need<u32> {
         let parts = self.fits.len() as u64;
         // What else is promised, at most; names that are likely are looked at in any case.
-        let more = 4 * parts.saturating_sub(1) + 3 * parts;
-        let pairs = (bar >> 16).saturating_sub(more + self.credit).div_ceil(8) as u32;
-        match self.fits {
-            [fit] => pairs.max(fit.least),
-            _ => pairs,
-        }
+        let pairs = |parts_held: u64| {
+            let more = 4 * parts_held + 3 * parts;
+            (bar >> 16).saturating_sub(more + self.credit).div_ceil(8) as u32
+        };
+        let some = match self.fits {
+            _ if self.whole => MOST_PAIRS,
+            [fit] => pairs(0).max(fit.least),
+            _ => pairs(parts.saturating_sub(1)),
+        };
+        Need { some, whole: pairs(parts) }
     }
 
-    /// Looks at a path.
-    fn path(&self, file: u32, folder: usize, name: usize, found: &mut Found) {
-        let (mut promise, mut holds, mut possible) = (0, 0_u8, true);
+    /// Looks at a path whose name has a brief; `holds` is whether it may hold everything.
+    fn path(&self, file: u32, folder: usize, own: Brief, holds: bool, found: &mut Found) {
+        let (name, words) = (self.names.own[file as usize] as usize, &self.names.names);
+        let (is_told, is_likely) = (!holds || self.is_told(own), own >= LIKELY);
+        let (mut promise, mut held, mut possible) = (0, 0_u8, true);
         for (at, fit) in self.fits.iter().enumerate() {
-            let (own, around) = (fit.names[name], fit.folders[folder]);
-            let (held, in_name) = fit.holds(&self.names.names, name, around.letter());
-            let pairs = (own.0 >> 16 | around.0 >> 16).count_ones();
-            let likely = fit.likely(&self.names.names, name);
-            possible &= held || pairs >= fit.least || likely.is_some();
-            holds |= u8::from(held) << at;
-            promise += fit.promise(pairs, own, (held, in_name)).max(likely.unwrap_or(0));
+            let (own_pairs, around) = (fit.names[name], fit.folders[folder]);
+            let (whole, in_name) = match is_told && self.fits.len() == 1 {
+                true => (holds, holds && own & LETTER == 0),
+                false => fit.holds(words, name, around.letter()),
+            };
+            let pairs = (own_pairs.0 >> 16 | around.0 >> 16).count_ones();
+            let likely = if is_likely { fit.likely(words, name) } else { None };
+            possible &= whole || pairs >= fit.least || likely.is_some();
+            held |= u8::from(whole) << at;
+            promise += fit.promise(pairs, own_pairs, (whole, in_name)).max(likely.unwrap_or(0));
         }
-        let whole = holds.count_ones() == self.fits.len() as u32;
-        // Of equal ones the shortest name, and when nothing was typed the shortest path.
-        let length = if self.fits.is_empty() {
-            (self.scope.path)(file).len()
-        } else {
-            self.names.names.length(name)
-        };
-        let promise = (promise + self.credit) << 16 | short(length);
-        if !possible || !whole && (self.whole || promise < found.bar) || !(self.scope.wanted)(file)
-        {
+        let (promise, whole) = (promise + self.credit, held.count_ones() == self.fits.len() as u32);
+        if !possible || !whole && (self.whole || promise < found.bar >> 16) {
+            return;
+        }
+        if !(self.scope.wanted)(file) {
             return;
         }
         found.count += usize::from(whole);
+        // Of equal ones the shortest name, and when nothing was typed the shortest path.
+        let length = match self.fits {
+            [] => (self.scope.path)(file).len(),
+            _ => words.length(name),
+        };
+        let promise = promise << 16 | short(length);
         if promise < found.bar {
             return;
         }
-        found.best.push(Candidate { promise, file: Reverse(file), holds, way: self.way });
+        found.best.push(Candidate { promise, file: Reverse(file), holds: held, way: self.way });
+        self.promised[(promise >> 16) as usize].fetch_add(1, Ordering::Relaxed);
         if found.best.len() >= 2 * self.most {
             keep(&mut found.best, self.most);
             found.bar = found.best.iter().map(|one| one.promise).min().unwrap_or(0).max(found.bar);
-            self.bar.fetch_max(found.bar, Ordering::Relaxed);
+        } else if found.best.len().is_multiple_of(RAISED) {
+            found.bar = found.bar.max(self.promised_by_most() << 16);
+        } else {
+            return;
         }
+        self.bar.fetch_max(found.bar, Ordering::Relaxed);
+    }
+
+    /// What as many candidates as are kept promise, without their lengths.
+    fn promised_by_most(&self) -> u64 {
+        let mut rest = self.most as u32;
+        let at = self.promised.iter().rposition(|count| {
+            rest = rest.saturating_sub(count.load(Ordering::Relaxed));
+            rest == 0
+        });
+        at.unwrap_or(0) as u64
     }
 }
 
 impl Names {
-    /// What all folders and all names hold at most.
-    fn briefs(&self, fits: &[Fit<'_>]) -> (Vec<Brief>, Vec<Brief>) {
-        let (mut folders, mut own) = (vec![0; self.folders.len()], vec![0; self.names.len()]);
-        let Some(main) = fits.iter().max_by_key(|fit| fit.part.text.len()) else {
-            return (folders, own);
-        };
-        // From letter to scale; what no folder holds is more than all of them hold.
-        let scale: Vec<u8> = (0..=main.most)
-            .map(|letter| if main.most < 15 { letter } else { letter * 14 / main.most } as u8)
-            .collect();
-        let brief = |pairs: u32, letter: u8| (pairs.min(MOST_PAIRS) << 4) as u8 | letter;
-        for (at, folder) in folders.iter_mut().enumerate() {
-            let letter = scale[usize::from(main.folders[at].letter())];
-            *folder = brief(fits.iter().map(|fit| count(fit.folders[at])).sum(), letter);
-        }
-        let blocks = own.par_chunks_mut(BLOCK as usize).enumerate();
-        blocks.for_each_init(Vec::new, |at_best, (block, own)| {
-            let from = block * BLOCK as usize;
-            at_best.resize(own.len(), 0);
-            main.at_best_of(&self.names.letters[from..from + own.len()], at_best);
-            for (own, at) in own.iter_mut().zip(at_best) {
-                *own = scale.get(*at as usize).copied().unwrap_or(15);
+    /// What all folders and all names hold at most; the letters are those of the main part.
+    fn briefs(&self, fits: &[Fit<'_>], main: Option<&Fit<'_>>) -> (Vec<Brief>, Vec<AtomicU16>) {
+        let mut folders = vec![0; self.folders.len()];
+        let mut own: Vec<AtomicU16> = Vec::new();
+        own.resize_with(self.names.len(), AtomicU16::default);
+        let Some(main) = main else { return (folders, own) };
+        let brief = |pairs: u32, letter: Brief| (pairs.min(MOST_PAIRS) << PAIRS) as Brief | letter;
+        let of_folders = |folders: &mut [Brief]| {
+            for (at, folder) in folders.iter_mut().enumerate() {
+                let letter = usize::from(main.folders[at].letter()).min(LAST_LETTER);
+                let pairs = fits.iter().map(|fit| count(fit.folders[at])).sum();
+                *folder = brief(pairs, letter as Brief);
             }
-            for fit in fits {
-                for (own, held) in own.iter_mut().zip(&fit.names[from..]) {
-                    let pairs = count(*held);
-                    if pairs != 0 {
-                        *own = brief(u32::from(*own >> 4) + pairs, *own & 15);
+        };
+        let of_names = |own: &mut [AtomicU16]| {
+            let blocks = own.par_chunks_mut(BLOCK as usize).enumerate();
+            blocks.for_each_init(Vec::new, |briefs: &mut Vec<Brief>, (block, own)| {
+                let from = block * BLOCK as usize;
+                briefs.resize(own.len(), 0);
+                main.at_best_of(&self.names.letters[from..from + own.len()], briefs);
+                for fit in fits {
+                    for (own, held) in briefs.iter_mut().zip(&fit.names[from..]) {
+                        let pairs = u32::from(*own >> PAIRS) + count(*held);
+                        *own = brief(pairs, *own & (LETTER | SURE));
                     }
                 }
-                fit.note_likely(&self.names, from, own);
-            }
-        });
+                for fit in fits {
+                    fit.note_likely(&self.names, from, briefs);
+                }
+                for (own, brief) in own.iter_mut().zip(briefs) {
+                    *own.get_mut() = *brief;
+                }
+            });
+        };
+        rayon::join(|| of_folders(&mut folders), || of_names(&mut own));
         (folders, own)
     }
+}
+
+/// What a path promises at most: it holds all pairs, and each part is likely.
+fn most_promised(fits: &[Fit<'_>]) -> usize {
+    fits.iter().map(|fit| 8 * (fit.pairs.len() + 1)).sum()
 }
 
 /// What several threads have found: the paths that promise most, and how many there are in all.
@@ -284,10 +375,22 @@ fn joined(
     (best, count)
 }
 
-/// How many pairs are held. Mostly none.
+/// Which letters a folder holds, and what the brief of a name in it needs. When the folder may hold more than
+/// it says, so may each path.
+#[inline]
+fn rest(around: Brief, need: Need<u32>) -> (Brief, Need<Brief>) {
+    let held = u32::from(around >> PAIRS);
+    let rest = |pairs: u32| match held {
+        MOST_PAIRS => 0,
+        _ => (pairs.saturating_sub(held).min(MOST_PAIRS) << PAIRS) as Brief,
+    };
+    (around & LETTER, Need { some: rest(need.some), whole: rest(need.whole) })
+}
+
+/// How many pairs are held.
 #[inline]
 fn count(held: Held) -> u32 {
-    if held.0 >> 16 == 0 { 0 } else { (held.0 >> 16).count_ones() }
+    (held.0 >> 16).count_ones()
 }
 
 /// The greater, the shorter a text is.
