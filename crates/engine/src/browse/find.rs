@@ -76,7 +76,7 @@ impl Tree {
             candidates: CANDIDATES,
         };
         let near = self.names().nearest_in(&typed, &ways, &scope);
-        let mut aligner = Aligner::default();
+        let mut aligner = Aligner::new(&typed.parts);
         let files = near
             .best
             .into_iter()
@@ -89,7 +89,7 @@ impl Tree {
                     repo: repo.to_owned(),
                     path: entry.path.to_owned(),
                     language: entry.language.map(str::to_owned),
-                    matched: matched(&typed, entry.path, around.then_some(repo), &mut aligner),
+                    matched: matched(entry.path, around.then_some(repo), &mut aligner),
                 }
             })
             .collect();
@@ -145,19 +145,14 @@ fn longest_name(typed: &Typed, repo: &str) -> Option<(usize, usize)> {
 
 /// The bytes of a path that are what was typed; if the name of its repository is a folder around it, and that
 /// is nearer, without those of the name.
-fn matched(typed: &Typed, path: &str, repo: Option<&str>, aligner: &mut Aligner) -> Vec<usize> {
-    let any = |_: usize, _: &Part| u16::MAX;
-    let own = aligner.costs(&typed.parts, path, any);
+fn matched(path: &str, repo: Option<&str>, aligner: &mut Aligner) -> Vec<usize> {
+    let mut cost = |text: &str| aligner.costs([Some(text)], |_, _| u16::MAX);
+    let own = cost(path);
     let with_repo = repo.map(|repo| format!("{repo}/{path}"));
-    let around = with_repo.filter(|text| aligner.costs(&typed.parts, text, any) < own);
+    let around = with_repo.filter(|text| cost(text) < own);
     let text = around.as_deref().unwrap_or(path);
     let mut matched = Vec::new();
-    aligner.path(text);
-    for part in &typed.parts {
-        if aligner.cost(part, u16::MAX).is_some() {
-            aligner.mark(part, &mut matched);
-        }
-    }
+    aligner.mark(text, &mut matched);
     let before = text.len() - path.len();
     matched.retain(|at| *at >= before);
     for at in &mut matched {
@@ -190,9 +185,9 @@ mod tests {
 
     #[test]
     fn of_a_repository_nothing_is_marked() {
-        let mut aligner = Aligner::default();
-        let mut marked = |typed: &str, path: &str, repo: Option<&str>| -> String {
-            let marked = matched(&Typed::new(typed).unwrap(), path, repo, &mut aligner);
+        let marked = |typed: &str, path: &str, repo: Option<&str>| -> String {
+            let mut aligner = Aligner::new(&Typed::new(typed).unwrap().parts);
+            let marked = matched(path, repo, &mut aligner);
             marked.into_iter().map(|at| &path[at..=at]).collect()
         };
         let linux = Some("torvalds/linux");

@@ -26,20 +26,23 @@
 mod fit;
 mod pass;
 
-use std::cmp::Reverse;
+use std::array;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::align::Aligner;
-use super::typed::{Part, Typed};
+use super::typed::Typed;
 use super::words::{Interning, Words};
 use fit::{Fit, Spare};
 use pass::Candidate;
 
 /// Paths that are compared letter by letter, at least.
 pub(super) const CANDIDATES: usize = 512;
+
+/// As many are compared at once: numbers of two bytes that baseline processors calculate with in one step.
+const LANES: usize = 8;
 
 /// An index of some paths, which it knows by their numbers.
 #[derive(Debug, Default)]
@@ -209,8 +212,8 @@ where
     let (mut ranked, near) = (0..threads)
         .into_par_iter()
         .map(|thread| {
-            let mine = candidates.iter().skip(thread).step_by(threads);
-            compared(typed, mine, ways, scope, limit)
+            let mine: Vec<&Candidate> = candidates.iter().skip(thread).step_by(threads).collect();
+            compared(typed, &mine, ways, scope, limit)
         })
         .reduce(
             || (Vec::new(), 0),
@@ -226,9 +229,9 @@ where
 
 /// Compares candidates letter by letter. Gives the nearest, with their costs and lengths, and how many are near
 /// that do not hold everything that was typed.
-fn compared<'p, 'c, P, W>(
+fn compared<'p, P, W>(
     typed: &Typed,
-    candidates: impl Iterator<Item = &'c Candidate>,
+    candidates: &[&Candidate],
     ways: &[(&Way, Vec<Fit<'_>>)],
     scope: &Scope<'_, P, W>,
     limit: usize,
@@ -237,26 +240,35 @@ where
     P: Fn(u32) -> &'p str + Sync,
 {
     let mut ranking = Ranking { best: BinaryHeap::new(), limit };
-    let (mut aligner, mut count, mut with_repo) = (Aligner::default(), 0, String::new());
-    for Candidate { file: Reverse(file), holds, way, .. } in candidates {
-        let (path, worst) = ((scope.path)(*file), ranking.worst());
-        let whole = holds.count_ones() == typed.parts.len() as u32;
+    let (mut aligner, mut count) = (Aligner::<LANES>::new(&typed.parts), 0);
+    let whole = |one: &Candidate| one.holds.count_ones() == typed.parts.len() as u32;
+    let path = |one: &Candidate| (scope.path)(one.file.0);
+    for batch in candidates.chunks(LANES) {
+        let worst = ranking.worst();
         // What holds everything was counted; what does not has to be near, and is counted then.
-        let most = |at: usize, part: &Part| match holds >> at & 1 {
-            _ if whole => worst,
-            0 => part.near(),
+        let most = |lane: usize, part: usize| match batch[lane].holds >> part & 1 {
+            _ if whole(batch[lane]) => worst,
+            0 => typed.parts[part].near(),
             _ => u16::MAX,
         };
-        let mut cost = aligner.costs(&typed.parts, path, most);
-        if ways[usize::from(*way)].0.in_repo {
-            with_repo.clear();
-            with_repo.extend([(scope.repo)(*file), "/", path]);
-            let other = aligner.costs(&typed.parts, &with_repo, most);
-            cost = cost.into_iter().chain(other).min();
+        let paths = array::from_fn(|lane| batch.get(lane).map(|one| path(one)));
+        let mut costs: [Option<u16>; LANES] = aligner.costs(paths, most);
+        let in_repo = |one: &&&Candidate| ways[usize::from(one.way)].0.in_repo;
+        let with_repo: [Option<String>; LANES] = array::from_fn(|lane| {
+            let one = batch.get(lane).filter(in_repo)?;
+            Some([(scope.repo)(one.file.0), "/", path(one)].concat())
+        });
+        if with_repo.iter().any(Option::is_some) {
+            let others = aligner.costs(with_repo.each_ref().map(Option::as_deref), most);
+            for (cost, other) in costs.iter_mut().zip(others) {
+                *cost = [*cost, other].into_iter().flatten().min();
+            }
         }
-        if let Some(cost) = cost {
-            count += usize::from(!whole);
-            ranking.add((cost, path.len() as u32, *file));
+        for (one, cost) in batch.iter().zip(costs) {
+            if let Some(cost) = cost {
+                count += usize::from(!whole(one));
+                ranking.add((cost, path(one).len() as u32, one.file.0));
+            }
         }
     }
     (ranking.best.into_vec(), count)

@@ -75,12 +75,13 @@ type Ranked = (u16, u32, u32);
 /// What is near by looking at every path, as far as it holds what was typed, and the rest.
 fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     let (mut whole, mut wrong) = (Vec::new(), Vec::new());
-    let mut aligner = Aligner::default();
+    let alone = |part: &Part| Aligner::<1>::new(std::slice::from_ref(part));
+    let mut aligners: Vec<Aligner> = typed.parts.iter().map(alone).collect();
     for (file, path) in (0..).zip(paths) {
-        aligner.path(path);
         let (mut cost, mut holds, mut near) = (0, true, true);
-        for part in &typed.parts {
-            let own = aligner.cost(part, u16::MAX).unwrap_or(u16::MAX);
+        for (part, aligner) in typed.parts.iter().zip(&mut aligners) {
+            let [own] = aligner.costs([Some(path)], |_, _| u16::MAX);
+            let own = own.unwrap_or(u16::MAX);
             let all = in_order(part, path);
             holds &= all;
             near &= all || own <= part.near();
