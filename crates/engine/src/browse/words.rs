@@ -23,16 +23,11 @@ pub(super) struct Words {
     pub(super) initials: Vec<u16>,
 }
 
-/// What a folder or a name holds of a part: the pairs above the lowest 16 bits, and in these the number of
-/// a letter. One number, since it is looked up for many paths.
+/// What a folder and those around it hold of a part: the pairs, as bits, and how many letters from the first on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held(pub(super) u64);
-
-impl Held {
-    #[inline]
-    pub(super) fn letter(self) -> u16 {
-        self.0 as u16
-    }
+pub(super) struct Held {
+    pub(super) pairs: u32,
+    pub(super) letters: u16,
 }
 
 /// Texts, each once.
@@ -148,14 +143,14 @@ impl Words {
     }
 
     /// Notes of some texts that follow each other which of some pairs each holds.
-    pub(super) fn holding(&self, pairs: &[u16], texts: Range<usize>, held: &mut [Held]) {
-        for (bit, pair) in (16..).zip(pairs) {
+    pub(super) fn holding(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
+        for (bit, pair) in (0..).zip(pairs) {
             let pair = usize::from(*pair);
             let list = &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize];
             let from = list.partition_point(|number| (*number as usize) < texts.start);
             for number in &list[from..] {
                 let Some(held) = held.get_mut(*number as usize - texts.start) else { break };
-                held.0 |= 1 << bit;
+                *held |= 1 << bit;
             }
         }
     }

@@ -7,16 +7,21 @@ use rayon::prelude::*;
 use super::super::typed::Part;
 use super::super::words::{Held, Words, initials, letter, pair};
 use super::Names;
-use super::pass::{Brief, LAST_LETTER, LETTER, LIKELY, SURE};
+use super::pass::{Brief, LAST_LETTER, LIKELY, NOWHERE};
 
 /// Pairs of letters of a part that are looked at: its last ones.
-const PAIRS: usize = 48;
+const PAIRS: usize = u32::BITS as usize;
 
 /// Names that one thread goes through at a time: what they hold fits into the cache of a core.
 const BLOCK: usize = 1 << 13;
 
 /// Pairs that an error may change.
 const PAIRS_OF_ERROR: usize = 3;
+
+/// From which letter on a name can at best hold what was typed, by the letters that it does not hold: three tables,
+/// each of a third of the letters. It can hold no more from behind the last one on that it lacks, and nothing if it
+/// lacks one that no folder holds.
+struct AtBest([Vec<Brief>; 3]);
 
 /// Letters that are to be found one after the other.
 struct Steps {
@@ -34,32 +39,28 @@ pub(super) struct Fit<'a> {
     /// The pairs that are looked at, and how many of them are in what is near.
     pub(super) pairs: Vec<u16>,
     pub(super) least: u32,
-    /// Of each typed byte its bit (see [`letter`]), and those from the one on that no folder holds.
-    bits: Vec<u32>,
-    rest: u32,
-    /// Of each folder, which pairs it and those around it hold, and how many letters from the first on.
+    at_best: AtBest,
+    /// Of each folder what it and those around it hold.
     pub(super) folders: Vec<Held>,
-    /// Of each name, which pairs it holds.
-    pub(super) names: Vec<Held>,
+    /// Of each name, which pairs it holds, as bits.
+    pub(super) names: Vec<u32>,
     /// What was typed as a name: its length, its letters, and what it is as initials.
     name: (usize, u32, u16),
-    /// The most letters that a folder holds.
-    pub(super) most: usize,
     spare: &'a Spare,
 }
 
 /// Space for what names hold, to be used again: it is large, and getting it anew takes longer than filling it.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Vec<Vec<Held>>>);
+pub(super) struct Spare(Mutex<Vec<Vec<u32>>>);
 
 /// So much of it is kept.
 const SPARE: usize = 4;
 
 impl Spare {
     /// Space for so many, with anything in it.
-    fn take(&self, count: usize) -> Vec<Held> {
+    fn take(&self, count: usize) -> Vec<u32> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| vec![Held::default(); count])
+        kept.unwrap_or_else(|| vec![0; count])
     }
 }
 
@@ -89,17 +90,20 @@ impl<'a> Fit<'a> {
         let mut own = names.spare.take(names.names.len());
         let ((most, folders), ()) = rayon::join(
             || {
-                let mut folders = vec![Held::default(); words.len()];
-                words.holding(&pairs, 0..words.len(), &mut folders);
+                let mut own = vec![0; words.len()];
+                words.holding(&pairs, 0..words.len(), &mut own);
+                let mut folders: Vec<Held> = Vec::with_capacity(own.len());
                 let mut most = 0;
-                for at in 1..folders.len() {
-                    let (own, around) = (folders[at], folders[names.parents[at] as usize]);
-                    let from = usize::from(around.letter());
+                for (at, own) in own.into_iter().enumerate() {
+                    // That of everything is its own.
+                    let around = folders.get(names.parents[at] as usize).copied();
+                    let around = around.unwrap_or_default();
+                    let from = usize::from(around.letters);
                     // Most folders do not hold the next letter.
                     let more = bits.get(from).is_some_and(|bit| words.letters[at] & bit != 0);
                     let letters =
                         if more { forwards.from(from, words.get(at).iter()) } else { from };
-                    folders[at] = Held(own.0 | around.0 & !0xffff | letters as u64);
+                    folders.push(Held { pairs: own | around.pairs, letters: letters as u16 });
                     most = most.max(letters);
                 }
                 (most, folders)
@@ -107,13 +111,12 @@ impl<'a> Fit<'a> {
             || {
                 own.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
                     let from = BLOCK * block;
-                    held.fill(Held::default());
+                    held.fill(0);
                     names.names.holding(&pairs, from..from + held.len(), held);
                 });
             },
         );
         let least = pairs.len().saturating_sub(PAIRS_OF_ERROR * part.errors()) as u32;
-        let rest = bits[most..].iter().fold(0, |all, bit| all | bit);
         let name = typed.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
         let letters = bits[name..].iter().fold(0, |all, bit| all | bit);
         let name = (typed.len() - name, letters, initials(&part.letters));
@@ -122,53 +125,24 @@ impl<'a> Fit<'a> {
             backwards: Steps::new(typed.iter().rev()),
             pairs,
             least,
-            bits,
-            rest,
+            at_best: AtBest::new(&bits, most),
             folders,
             names: own,
             name,
-            most,
             spare: &names.spare,
         }
     }
 
-    /// From which letter on a name with these letters can at best hold what was typed; none if no folder holds
-    /// all before it.
-    #[inline]
-    pub(super) fn at_best(&self, letters: u32) -> Option<usize> {
-        if letters & self.rest != self.rest {
-            return None;
-        }
-        let mut from = self.most;
-        while from > 0 && letters & self.bits[from - 1] != 0 {
-            from -= 1;
-        }
-        Some(from)
-    }
-
-    /// The same as briefs of many names in a row.
+    /// As briefs, from which letter on names with these letters can at best hold what was typed.
     pub(super) fn at_best_of(&self, letters: &[u32], briefs: &mut [Brief]) {
-        let most = self.most.min(LAST_LETTER);
-        briefs.fill(0);
-        // Letter by letter instead of name by name, so that several names are looked at at once: at best it is from
-        // behind the last letter on that a name does not hold.
-        for from in 1..=most {
-            let bit = self.bits[from - 1];
-            if self.bits[from..most].contains(&bit) {
-                continue;
-            }
-            for (at, letters) in briefs.iter_mut().zip(letters) {
-                *at = if letters & bit == 0 { from as Brief } else { *at };
-            }
-        }
-        for (at, letters) in briefs.iter_mut().zip(letters) {
-            *at = if letters & self.rest == self.rest { *at } else { LETTER | SURE };
+        for (brief, letters) in briefs.iter_mut().zip(letters) {
+            *brief = self.at_best.of(*letters);
         }
     }
 
     /// From which letter on a name holds what was typed.
     pub(super) fn from(&self, words: &Words, name: usize) -> u16 {
-        (self.bits.len() - self.backwards.from(0, words.get(name).iter().rev())) as u16
+        (self.part.text.len() - self.backwards.from(0, words.get(name).iter().rev())) as u16
     }
 
     /// Notes in the briefs of names in a row which of them are [likely](Self::likely).
@@ -195,14 +169,11 @@ impl<'a> Fit<'a> {
     /// Whether a name in a folder holds all letters in their order, and whether it does so without the folder.
     #[inline]
     pub(super) fn holds(&self, words: &Words, name: usize, letters: u16) -> (bool, bool) {
-        let all = self.bits.len();
-        let letters = usize::from(letters);
-        let Some(at_best) = self.at_best(words.letters[name]) else { return (false, false) };
         // Most need not be looked at letter by letter.
-        if letters < at_best || letters == all && at_best > 0 || at_best == all {
-            return (letters == all, false);
+        if letters.min(LAST_LETTER) < self.at_best.of(words.letters[name]) {
+            return (false, false);
         }
-        let from = usize::from(self.from(words, name));
+        let from = self.from(words, name);
         (letters >= from, from == 0)
     }
 
@@ -229,13 +200,41 @@ impl<'a> Fit<'a> {
     /// What a path promises by how many pairs it and of them its name hold; and by whether it and its name hold all
     /// letters.
     #[inline]
-    pub(super) fn promise(&self, pairs: u32, own: Held, (holds, in_name): (bool, bool)) -> u64 {
+    pub(super) fn promise(&self, pairs: u32, own: u32, (holds, in_name): (bool, bool)) -> u64 {
         let in_name = match in_name {
             true => 3,
-            false if own.0 >> 16 == 0 => 0,
-            false => 2 * (own.0 >> 16).count_ones() / self.pairs.len() as u32,
+            false if own == 0 => 0,
+            false => 2 * own.count_ones() / self.pairs.len() as u32,
         };
         u64::from(8 * pairs + 4 * u32::from(holds) + in_name)
+    }
+}
+
+impl AtBest {
+    /// Of typed letters, as bits, of which folders hold so many at most.
+    fn new(bits: &[u32], most: usize) -> Self {
+        let mut from = [0; u32::BITS as usize];
+        for (at, bit) in bits.iter().enumerate() {
+            let letter = &mut from[bit.trailing_zeros() as usize];
+            *letter = if at < most { (at + 1).min(LAST_LETTER.into()) as Brief } else { NOWHERE };
+        }
+        Self(std::array::from_fn(|third| {
+            let from = &from[11 * third..from.len().min(11 * third + 11)];
+            let mut all = vec![0; 1 << 11];
+            for held in (0..all.len() - 1).rev() {
+                let lacks = held.trailing_ones() as usize;
+                let others: Brief = all[held | 1 << lacks];
+                all[held] = others.max(from.get(lacks).copied().unwrap_or(0));
+            }
+            all
+        }))
+    }
+
+    #[inline]
+    fn of(&self, letters: u32) -> Brief {
+        let [first, second, third] = &self.0;
+        let at = |shift: u32| letters as usize >> shift & 0x7ff;
+        first[at(0)].max(second[at(11)]).max(third[at(22)])
     }
 }
 

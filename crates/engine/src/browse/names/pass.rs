@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::super::typed::{Part, Typed};
-use super::super::words::Held;
 use super::fit::Fit;
 use super::{Names, Scope, Way};
 
@@ -42,12 +41,12 @@ const PAIRS: u32 = 10;
 const MOST_PAIRS: u32 = 62;
 
 /// The letter of a name is no guess.
-pub(super) const SURE: Brief = 1 << 9;
+const SURE: Brief = 1 << 9;
 
-/// The bits of the letter; no name or folder has more of them than this but for a name that holds none where any
-/// folder ends.
-pub(super) const LETTER: Brief = SURE - 1;
-pub(super) const LAST_LETTER: usize = LETTER as usize - 1;
+/// The bits of the letter, the last one, and that of a name that cannot hold what no folder holds.
+const LETTER: Brief = SURE - 1;
+pub(super) const LAST_LETTER: Brief = LETTER - 1;
+pub(super) const NOWHERE: Brief = LETTER | SURE;
 
 /// What all threads have in common.
 struct Pass<'a, 's, P, W> {
@@ -231,7 +230,8 @@ where
     /// Finds out from which letter on a name holds the longest part, and notes that for its other paths.
     #[cold]
     fn settle(&self, name: usize, own: Brief) -> Brief {
-        let Some(main) = self.main.filter(|main| main.part.text.len() <= LAST_LETTER) else {
+        let Some(main) = self.main.filter(|main| main.part.text.len() <= usize::from(LAST_LETTER))
+        else {
             return own;
         };
         let from = main.from(&self.names.names, name) as Brief;
@@ -265,9 +265,9 @@ where
             let (own_pairs, around) = (fit.names[name], fit.folders[folder]);
             let (whole, in_name) = match is_told && self.fits.len() == 1 {
                 true => (holds, holds && own & LETTER == 0),
-                false => fit.holds(words, name, around.letter()),
+                false => fit.holds(words, name, around.letters),
             };
-            let pairs = (own_pairs.0 >> 16 | around.0 >> 16).count_ones();
+            let pairs = (own_pairs | around.pairs).count_ones();
             let likely = if is_likely { fit.likely(words, name) } else { None };
             possible &= whole || pairs >= fit.least || likely.is_some();
             held |= u8::from(whole) << at;
@@ -324,9 +324,8 @@ impl Names {
         let brief = |pairs: u32, letter: Brief| (pairs.min(MOST_PAIRS) << PAIRS) as Brief | letter;
         let of_folders = |folders: &mut [Brief]| {
             for (at, folder) in folders.iter_mut().enumerate() {
-                let letter = usize::from(main.folders[at].letter()).min(LAST_LETTER);
-                let pairs = fits.iter().map(|fit| count(fit.folders[at])).sum();
-                *folder = brief(pairs, letter as Brief);
+                let pairs = fits.iter().map(|fit| fit.folders[at].pairs.count_ones()).sum();
+                *folder = brief(pairs, main.folders[at].letters.min(LAST_LETTER));
             }
         };
         let of_names = |own: &mut [AtomicU16]| {
@@ -337,7 +336,7 @@ impl Names {
                 main.at_best_of(&self.names.letters[from..from + own.len()], briefs);
                 for fit in fits {
                     for (own, held) in briefs.iter_mut().zip(&fit.names[from..]) {
-                        let pairs = u32::from(*own >> PAIRS) + count(*held);
+                        let pairs = u32::from(*own >> PAIRS) + held.count_ones();
                         *own = brief(pairs, *own & (LETTER | SURE));
                     }
                 }
@@ -385,12 +384,6 @@ fn rest(around: Brief, need: Need<u32>) -> (Brief, Need<Brief>) {
         _ => (pairs.saturating_sub(held).min(MOST_PAIRS) << PAIRS) as Brief,
     };
     (around & LETTER, Need { some: rest(need.some), whole: rest(need.whole) })
-}
-
-/// How many pairs are held.
-#[inline]
-fn count(held: Held) -> u32 {
-    (held.0 >> 16).count_ones()
 }
 
 /// The greater, the shorter a text is.
