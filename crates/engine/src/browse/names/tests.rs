@@ -75,13 +75,22 @@ type Ranked = (u16, u32, u32);
 /// What is near by looking at every path, as far as it holds what was typed, and the rest.
 fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     let (mut whole, mut wrong) = (Vec::new(), Vec::new());
-    let alone = |part: &Part| Aligner::<1>::new(std::slice::from_ref(part));
-    let mut aligners: Vec<Aligner> = typed.parts.iter().map(alone).collect();
+    let alone = |part: &Part| Aligner::<LANES>::new(std::slice::from_ref(part));
+    let mut aligners: Vec<Aligner<LANES>> = typed.parts.iter().map(alone).collect();
+    let costs: Vec<Vec<Option<u16>>> = aligners
+        .iter_mut()
+        .map(|aligner| {
+            let batches = paths.chunks(LANES).flat_map(|some| {
+                let lanes = std::array::from_fn(|lane| some.get(lane).map(String::as_str));
+                aligner.costs(lanes, |_, _| u16::MAX)
+            });
+            batches.collect()
+        })
+        .collect();
     for (file, path) in (0..).zip(paths) {
         let (mut cost, mut holds, mut near) = (0, true, true);
-        for (part, aligner) in typed.parts.iter().zip(&mut aligners) {
-            let [own] = aligner.costs([Some(path)], |_, _| u16::MAX);
-            let own = own.unwrap_or(u16::MAX);
+        for (part, costs) in typed.parts.iter().zip(&costs) {
+            let own = costs[file as usize].unwrap_or(u16::MAX);
             let all = in_order(part, path);
             holds &= all;
             near &= all || own <= part.near();
