@@ -25,6 +25,7 @@
 
 mod fit;
 mod pass;
+mod spare;
 
 use std::array;
 use std::collections::BinaryHeap;
@@ -35,8 +36,9 @@ use rayon::prelude::*;
 use super::align::Aligner;
 use super::typed::Typed;
 use super::words::{Interning, Words};
-use fit::{Fit, Spare};
-use pass::Candidate;
+use fit::{Fit, FitSpace};
+use pass::{Briefs, Candidate};
+use spare::Spare;
 
 /// Paths that are compared letter by letter, at least.
 pub(super) const CANDIDATES: usize = 512;
@@ -55,7 +57,11 @@ pub struct Names {
     /// The folder around each folder; it comes before it. The first is that of everything.
     parents: Vec<u32>,
     names: Words,
-    spare: Spare,
+    /// Only one search at a time has the threads: of two that share them each takes as long as both, and a thread that
+    /// waits for the rest of one may begin with the next.
+    turn: tokio::sync::Mutex<()>,
+    fits: Spare<FitSpace>,
+    briefs: Spare<Briefs>,
 }
 
 /// The paths that are near.
@@ -123,7 +129,7 @@ impl Names {
             || Words::new(&texts, true, |_| None),
             || Words::new(&own, false, |at| own[parents[at] as usize].chars().next()),
         );
-        Self { own: own_names, stretches, folders, parents, names, spare: Spare::default() }
+        Self { own: own_names, stretches, folders, parents, names, ..Self::default() }
     }
 
     /// How many paths there are.
@@ -172,6 +178,7 @@ impl Names {
         P: Fn(u32) -> &'p str + Sync,
         W: Fn(u32) -> bool + Sync,
     {
+        let _turn = self.turn.blocking_lock();
         let ways: Vec<(&Way, Vec<Fit<'_>>)> = ways
             .iter()
             .map(|way| (way, way.typed.parts.par_iter().map(|part| Fit::new(part, self)).collect()))

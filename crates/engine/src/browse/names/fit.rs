@@ -1,13 +1,12 @@
 //! What a part of what was typed can match in folders and in names of files.
 
-use std::sync::{Mutex, PoisonError};
-
 use rayon::prelude::*;
 
 use super::super::typed::Part;
 use super::super::words::{Held, Words, initials, letter, pair};
 use super::Names;
 use super::pass::{Brief, LAST_LETTER, LIKELY, NOWHERE};
+use super::spare::Spared;
 
 /// Pairs of letters of a part that are looked at: its last ones.
 const PAIRS: usize = u32::BITS as usize;
@@ -40,37 +39,20 @@ pub(super) struct Fit<'a> {
     pub(super) pairs: Vec<u16>,
     pub(super) least: u32,
     at_best: AtBest,
+    pub(super) held: Spared<'a, FitSpace>,
+    /// What was typed as a name: its length, its letters, and what it is as initials.
+    name: (usize, u32, u16),
+}
+
+/// What folders and names hold of a part.
+#[derive(Debug, Default)]
+pub(super) struct FitSpace {
     /// Of each folder what it and those around it hold.
     pub(super) folders: Vec<Held>,
     /// Of each name, which pairs it holds, as bits.
     pub(super) names: Vec<u32>,
-    /// What was typed as a name: its length, its letters, and what it is as initials.
-    name: (usize, u32, u16),
-    spare: &'a Spare,
-}
-
-/// Space for what names hold, to be used again: it is large, and getting it anew takes longer than filling it.
-#[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Vec<Vec<u32>>>);
-
-/// So much of it is kept.
-const SPARE: usize = 4;
-
-impl Spare {
-    /// Space for so many, with anything in it.
-    fn take(&self, count: usize) -> Vec<u32> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| vec![0; count])
-    }
-}
-
-impl Drop for Fit<'_> {
-    fn drop(&mut self) {
-        let mut spare = self.spare.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE {
-            spare.push(std::mem::take(&mut self.names));
-        }
-    }
+    /// The same of folders, without those around.
+    own: Vec<u32>,
 }
 
 impl Part {
@@ -87,14 +69,18 @@ impl<'a> Fit<'a> {
         let words = &names.folders;
         let bits: Vec<u32> = typed.iter().map(|byte| letter(*byte)).collect();
         let forwards = Steps::new(typed.iter());
-        let mut own = names.spare.take(names.names.len());
-        let ((most, folders), ()) = rayon::join(
+        let mut held = names.fits.take();
+        let FitSpace { folders, names: own_names, own } = &mut *held;
+        own.clear();
+        own.resize(words.len(), 0);
+        own_names.resize(names.names.len(), 0);
+        folders.clear();
+        folders.reserve(words.len());
+        let (most, ()) = rayon::join(
             || {
-                let mut own = vec![0; words.len()];
-                words.holding(&pairs, 0..words.len(), &mut own);
-                let mut folders: Vec<Held> = Vec::with_capacity(own.len());
+                words.holding(&pairs, 0..words.len(), own);
                 let mut most = 0;
-                for (at, own) in own.into_iter().enumerate() {
+                for (at, own) in own.iter().enumerate() {
                     // That of everything is its own.
                     let around = folders.get(names.parents[at] as usize).copied();
                     let around = around.unwrap_or_default();
@@ -106,10 +92,10 @@ impl<'a> Fit<'a> {
                     folders.push(Held { pairs: own | around.pairs, letters: letters as u16 });
                     most = most.max(letters);
                 }
-                (most, folders)
+                most
             },
             || {
-                own.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
+                own_names.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
                     let from = BLOCK * block;
                     held.fill(0);
                     names.names.holding(&pairs, from..from + held.len(), held);
@@ -126,10 +112,8 @@ impl<'a> Fit<'a> {
             pairs,
             least,
             at_best: AtBest::new(&bits, most),
-            folders,
-            names: own,
+            held,
             name,
-            spare: &names.spare,
         }
     }
 

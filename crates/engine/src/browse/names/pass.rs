@@ -48,6 +48,13 @@ const LETTER: Brief = SURE - 1;
 pub(super) const LAST_LETTER: Brief = LETTER - 1;
 pub(super) const NOWHERE: Brief = LETTER | SURE;
 
+/// What all folders and all names hold.
+#[derive(Debug, Default)]
+pub(super) struct Briefs {
+    folders: Vec<Brief>,
+    names: Vec<AtomicU16>,
+}
+
 /// What all threads have in common.
 struct Pass<'a, 's, P, W> {
     names: &'a Names,
@@ -59,8 +66,7 @@ struct Pass<'a, 's, P, W> {
     /// Most candidates, and whether these are only such as hold everything.
     most: usize,
     whole: bool,
-    folders: Vec<Brief>,
-    own: Vec<AtomicU16>,
+    briefs: &'a Briefs,
     /// The part that the letters of the briefs are of.
     main: Option<&'a Fit<'a>>,
     blocks: Vec<Range<u32>>,
@@ -136,7 +142,8 @@ impl Names {
             })
             .collect();
         let main = fits.iter().max_by_key(|fit| fit.part.text.len());
-        let (folders, own) = self.briefs(fits, main);
+        let mut briefs = self.briefs.take();
+        self.brief(fits, main, &mut briefs);
         let bar = AtomicU64::new(0);
         let promised = std::iter::repeat_with(AtomicU32::default);
         let promised = promised.take(most_promised(fits) + credit as usize + 1).collect();
@@ -149,8 +156,7 @@ impl Names {
             credit,
             most,
             whole,
-            folders,
-            own,
+            briefs: &briefs,
             main,
             blocks,
             next,
@@ -183,8 +189,8 @@ where
         let (mut bar, mut need) = (found.bar, need);
         for (file, folder) in hits.drain(..) {
             let name = self.names.own[file as usize] as usize;
-            let (letters, rest) = rest(self.folders[folder as usize], need);
-            let mut own = self.own[name].load(Ordering::Relaxed);
+            let (letters, rest) = rest(self.briefs.folders[folder as usize], need);
+            let mut own = self.briefs.names[name].load(Ordering::Relaxed);
             if own & LETTER <= letters && own & SURE == 0 {
                 own = self.settle(name, own);
             }
@@ -205,14 +211,14 @@ where
     fn hits(&self, files: Range<u32>, need: Need<u32>, hits: &mut Vec<(u32, u32)>) {
         let stretches = &self.names.stretches;
         let first = stretches.partition_point(|(from, _)| *from <= files.start) - 1;
-        let briefs = self.own.as_slice();
+        let briefs = self.briefs.names.as_slice();
         for two in stretches[first..].windows(2) {
             let (from, upto) = (two[0].0.max(files.start), two[1].0.min(files.end));
             if from >= upto {
                 break;
             }
             let folder = two[0].1;
-            let (letters, rest) = rest(self.folders[folder as usize], need);
+            let (letters, rest) = rest(self.briefs.folders[folder as usize], need);
             for (file, name) in (from..).zip(&self.names.own[from as usize..upto as usize]) {
                 let own = briefs[*name as usize].load(Ordering::Relaxed);
                 if own & LETTER <= letters || own >= rest.some {
@@ -236,7 +242,7 @@ where
         };
         let from = main.from(&self.names.names, name) as Brief;
         let sure = own & !LETTER | from | SURE;
-        self.own[name].store(sure, Ordering::Relaxed);
+        self.briefs.names[name].store(sure, Ordering::Relaxed);
         sure
     }
 
@@ -262,7 +268,7 @@ where
         let (is_told, is_likely) = (!holds || self.is_told(own), own >= LIKELY);
         let (mut promise, mut held, mut possible) = (0, 0_u8, true);
         for (at, fit) in self.fits.iter().enumerate() {
-            let (own_pairs, around) = (fit.names[name], fit.folders[folder]);
+            let (own_pairs, around) = (fit.held.names[name], fit.held.folders[folder]);
             let (whole, in_name) = match is_told && self.fits.len() == 1 {
                 true => (holds, holds && own & LETTER == 0),
                 false => fit.holds(words, name, around.letters),
@@ -316,16 +322,20 @@ where
 
 impl Names {
     /// What all folders and all names hold at most; the letters are those of the main part.
-    fn briefs(&self, fits: &[Fit<'_>], main: Option<&Fit<'_>>) -> (Vec<Brief>, Vec<AtomicU16>) {
-        let mut folders = vec![0; self.folders.len()];
-        let mut own: Vec<AtomicU16> = Vec::new();
+    fn brief(&self, fits: &[Fit<'_>], main: Option<&Fit<'_>>, briefs: &mut Briefs) {
+        let Briefs { folders, names: own } = briefs;
+        folders.resize(self.folders.len(), 0);
         own.resize_with(self.names.len(), AtomicU16::default);
-        let Some(main) = main else { return (folders, own) };
+        let Some(main) = main else {
+            folders.fill(0);
+            own.fill_with(AtomicU16::default);
+            return;
+        };
         let brief = |pairs: u32, letter: Brief| (pairs.min(MOST_PAIRS) << PAIRS) as Brief | letter;
         let of_folders = |folders: &mut [Brief]| {
             for (at, folder) in folders.iter_mut().enumerate() {
-                let pairs = fits.iter().map(|fit| fit.folders[at].pairs.count_ones()).sum();
-                *folder = brief(pairs, main.folders[at].letters.min(LAST_LETTER));
+                let pairs = fits.iter().map(|fit| fit.held.folders[at].pairs.count_ones()).sum();
+                *folder = brief(pairs, main.held.folders[at].letters.min(LAST_LETTER));
             }
         };
         let of_names = |own: &mut [AtomicU16]| {
@@ -335,7 +345,7 @@ impl Names {
                 briefs.resize(own.len(), 0);
                 main.at_best_of(&self.names.letters[from..from + own.len()], briefs);
                 for fit in fits {
-                    for (own, held) in briefs.iter_mut().zip(&fit.names[from..]) {
+                    for (own, held) in briefs.iter_mut().zip(&fit.held.names[from..]) {
                         let pairs = u32::from(*own >> PAIRS) + held.count_ones();
                         *own = brief(pairs, *own & (LETTER | SURE));
                     }
@@ -348,8 +358,7 @@ impl Names {
                 }
             });
         };
-        rayon::join(|| of_folders(&mut folders), || of_names(&mut own));
-        (folders, own)
+        rayon::join(|| of_folders(folders), || of_names(own));
     }
 }
 
