@@ -179,6 +179,20 @@ impl Names {
         W: Fn(u32) -> bool + Sync,
     {
         let _turn = self.turn.blocking_lock();
+        // In the pool, so that it is entered once only: its threads sleep until then.
+        rayon::scope(|_| self.nearest_here(typed, ways, scope))
+    }
+
+    fn nearest_here<'p, P, W>(
+        &self,
+        typed: &Typed,
+        ways: &[Way],
+        scope: &Scope<'_, P, W>,
+    ) -> Nearest
+    where
+        P: Fn(u32) -> &'p str + Sync,
+        W: Fn(u32) -> bool + Sync,
+    {
         let ways: Vec<(&Way, Vec<Fit<'_>>)> = ways
             .iter()
             .map(|way| (way, way.typed.parts.par_iter().map(|part| Fit::new(part, self)).collect()))
