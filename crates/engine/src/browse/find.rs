@@ -49,6 +49,9 @@ impl Tree {
     ///
     /// # Errors
     /// What was typed is too long.
+    ///
+    /// # Panics
+    /// On a thread of a runtime that drives futures: it waits there for its turn.
     pub fn find(&self, finding: &Finding<'_>) -> Result<(Vec<Near>, usize), TooMuch> {
         let typed = Typed::new(finding.typed)?;
         let part = finding.repo.map(str::to_lowercase);

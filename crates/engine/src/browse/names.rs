@@ -156,6 +156,9 @@ impl Names {
     }
 
     /// The paths nearest to what was typed, of all of them.
+    ///
+    /// # Panics
+    /// On a thread of a runtime that drives futures: it waits there for its turn.
     pub fn nearest<'p>(
         &self,
         typed: &Typed,

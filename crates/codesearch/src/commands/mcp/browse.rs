@@ -1,5 +1,7 @@
 //! The tools beside `search`: one file or folder, files by their paths, repositories.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, anyhow, bail};
 use engine::browse::{Child, Finding, Near, TooMuch, Tree};
 use engine::search::Searcher;
@@ -119,9 +121,13 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
         return lines("A folder", &text, &asked);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
-    let finding =
-        Finding { typed: name, repo: Some(&asked.repo), limit: NEAR, ..Finding::default() };
-    let (near, _) = tree.find(&finding).unwrap_or_default();
+    let (typed, within, kept) = (name.to_owned(), asked.repo.clone(), Arc::clone(&tree));
+    let work = tokio::task::spawn_blocking(move || {
+        let within = Some(within.as_str());
+        let finding = Finding { typed: &typed, repo: within, limit: NEAR, ..Finding::default() };
+        kept.find(&finding).unwrap_or_default()
+    });
+    let (near, _) = work.await?;
     let near: Vec<String> = near.into_iter().map(|near| near.path).collect();
     if near.is_empty() {
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);

@@ -269,9 +269,10 @@ where
         let (mut promise, mut held, mut possible) = (0, 0_u8, true);
         for (at, fit) in self.fits.iter().enumerate() {
             let (own_pairs, around) = (fit.held.names[name], fit.held.folders[folder]);
-            let (whole, in_name) = match is_told && self.fits.len() == 1 {
-                true => (holds, holds && own & LETTER == 0),
-                false => fit.holds(words, name, around.letters),
+            let (whole, in_name) = if is_told && self.fits.len() == 1 {
+                (holds, holds && own & LETTER == 0)
+            } else {
+                fit.holds(words, name, around.letters)
             };
             let pairs = (own_pairs | around.pairs).count_ones();
             let likely = if is_likely { fit.likely(words, name) } else { None };
