@@ -137,11 +137,8 @@ impl<'a> Fit<'a> {
         for ((brief, own), at) in
             briefs.iter_mut().zip(&words.letters[first..upto]).zip(starts.windows(2))
         {
-            let others = own ^ letters;
-            let two = others & others.wrapping_sub(1);
-            let few = two & two.wrapping_sub(1) == 0;
             let near = (at[1] - at[0] + 1).wrapping_sub(length as u32) <= 2;
-            *brief |= LIKELY * Brief::from(few & near);
+            *brief |= LIKELY * Brief::from(near & two_at_most(own ^ letters));
         }
         if initials != 0 {
             for (brief, own) in briefs.iter_mut().zip(&words.initials[first..upto]) {
@@ -172,9 +169,7 @@ impl<'a> Fit<'a> {
             return Some(all + 8);
         }
         let others = words.letters[name] ^ letters;
-        // None, one or two bits.
-        let two = others & others.wrapping_sub(1);
-        if words.length(name).abs_diff(length) > 1 || two & two.wrapping_sub(1) != 0 {
+        if words.length(name).abs_diff(length) > 1 || !two_at_most(others) {
             return None;
         }
         let same = others == 0 && words.get(name) == self.part.text.as_bytes();
@@ -192,6 +187,13 @@ impl<'a> Fit<'a> {
         };
         u64::from(8 * pairs + 4 * u32::from(holds) + in_name)
     }
+}
+
+/// Whether no more than two bits are set.
+#[inline]
+fn two_at_most(bits: u32) -> bool {
+    let without_first = bits & bits.wrapping_sub(1);
+    without_first & without_first.wrapping_sub(1) == 0
 }
 
 impl AtBest {

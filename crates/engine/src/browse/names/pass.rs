@@ -183,10 +183,9 @@ where
     /// Goes through some paths.
     fn block(&self, files: Range<u32>, found: &mut Found) {
         found.bar = found.bar.max(self.bar.load(Ordering::Relaxed));
-        let need = self.need(found.bar);
+        let (mut bar, mut need) = (found.bar, self.need(found.bar));
         let mut hits = std::mem::take(&mut found.hits);
         self.hits(files, need, &mut hits);
-        let (mut bar, mut need) = (found.bar, need);
         for (file, folder) in hits.drain(..) {
             let name = self.names.own[file as usize] as usize;
             let (letters, rest) = rest(self.briefs.folders[folder as usize], need);

@@ -12,37 +12,37 @@ pub(super) struct Spare<T>(Mutex<Vec<T>>);
 
 /// Space with anything in it, which comes back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Spared<'a, T> {
-    space: Option<T>,
+pub(super) struct Spared<'a, T: Default> {
+    space: T,
     from: &'a Spare<T>,
 }
 
 impl<T: Default> Spare<T> {
     pub(super) fn take(&self) -> Spared<'_, T> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Spared { space: Some(kept.unwrap_or_default()), from: self }
+        Spared { space: kept.unwrap_or_default(), from: self }
     }
 }
 
-impl<T> Deref for Spared<'_, T> {
+impl<T: Default> Deref for Spared<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.space.as_ref().expect("it is there until it is dropped")
+        &self.space
     }
 }
 
-impl<T> DerefMut for Spared<'_, T> {
+impl<T: Default> DerefMut for Spared<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.space.as_mut().expect("it is there until it is dropped")
+        &mut self.space
     }
 }
 
-impl<T> Drop for Spared<'_, T> {
+impl<T: Default> Drop for Spared<'_, T> {
     fn drop(&mut self) {
         let mut kept = self.from.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT {
-            kept.extend(self.space.take());
+            kept.push(std::mem::take(&mut self.space));
         }
     }
 }

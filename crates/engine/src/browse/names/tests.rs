@@ -155,6 +155,41 @@ fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
 }
 
 #[test]
+fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
+    let mut rng = Random(23);
+    // What is typed has more than 64 bytes, and more than 510.
+    for (words, some) in [(&["größe", "index", "fmt", "Main"][..], 30), (&["日本", "日"][..], 200)]
+    {
+        let paths: Vec<String> = (0..20)
+            .map(|_| {
+                let name: Vec<&str> = (0..some).map(|_| words[rng.below(words.len())]).collect();
+                format!("fmt/{}.rs", name.concat())
+            })
+            .collect();
+        let names = Names::new(paths.len(), |file| &paths[file as usize]);
+        let all = 0..paths.len() as u32;
+        for path in paths.iter().take(4) {
+            // With gaps, too many for errors; or behind the beginning of its folder.
+            let letters: Vec<char> = path["fmt/".len()..].chars().collect();
+            let gaps = letters.chunks(3).flat_map(|three| &three[..three.len().min(2)]);
+            let gaps: String = gaps.take(200).collect();
+            let name: String = letters.iter().take(200).collect();
+            for text in [gaps, format!("fm{name}")] {
+                let typed = Typed::new(&text).unwrap();
+                let way = way(&typed, std::slice::from_ref(&all));
+                let near = names.nearest_in(&typed, &way, &scope(&paths, 20, 20));
+                let (mut whole, _) = by_hand(&typed, &paths);
+                whole.sort_unstable();
+                assert!(!whole.is_empty() && near.found >= whole.len(), "{text}");
+                for (cost, _, file) in whole {
+                    assert!(near.best.contains(&(file, cost)), "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
     let paths = some_paths(400);
     let names = Names::new(paths.len(), |file| &paths[file as usize]);
