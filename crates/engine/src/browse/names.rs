@@ -24,6 +24,7 @@
 //! 6. Where what is typed begins with the end of a repository's name, that name is a folder around its paths, which
 //!    what was typed may match or not ([`Way`]).
 
+mod brief;
 mod fit;
 mod pass;
 mod spare;
@@ -37,8 +38,8 @@ use rayon::prelude::*;
 use super::align::Aligner;
 use super::typed::Typed;
 use super::words::{Interning, Words};
-use fit::{Fit, FitSpace};
-use pass::{Briefs, Candidate};
+use brief::{Holdings, Space};
+use pass::Candidate;
 use spare::Spare;
 
 /// Paths that are compared letter by letter, at least.
@@ -61,8 +62,7 @@ pub struct Names {
     /// Only one search at a time has the threads: of two that share them each takes as long as both, and a thread that
     /// waits for the rest of one may begin with the next.
     turn: tokio::sync::Mutex<()>,
-    fits: Spare<FitSpace>,
-    briefs: Spare<Briefs>,
+    spare: Spare<Space>,
 }
 
 /// The paths that are near.
@@ -197,10 +197,8 @@ impl Names {
         P: Fn(u32) -> &'p str + Sync,
         W: Fn(u32) -> bool + Sync,
     {
-        let ways: Vec<(&Way, Vec<Fit<'_>>)> = ways
-            .iter()
-            .map(|way| (way, way.typed.parts.par_iter().map(|part| Fit::new(part, self)).collect()))
-            .collect();
+        let ways: Vec<(&Way, Holdings<'_>)> =
+            ways.iter().map(|way| (way, Holdings::new(&way.typed.parts, self))).collect();
         let (all, whole) = self.promising(typed, &ways, scope, scope.candidates, false);
         let (mut best, near) = nearest_of(typed, &all, &ways, scope, scope.limit);
         let found = whole + near;
@@ -225,7 +223,7 @@ impl Names {
 fn nearest_of<'p, P, W>(
     typed: &Typed,
     candidates: &[Candidate],
-    ways: &[(&Way, Vec<Fit<'_>>)],
+    ways: &[(&Way, Holdings<'_>)],
     scope: &Scope<'_, P, W>,
     limit: usize,
 ) -> (Vec<(u32, u16)>, usize)
@@ -257,7 +255,7 @@ where
 fn compared<'p, P, W>(
     typed: &Typed,
     candidates: &[&Candidate],
-    ways: &[(&Way, Vec<Fit<'_>>)],
+    ways: &[(&Way, Holdings<'_>)],
     scope: &Scope<'_, P, W>,
     limit: usize,
 ) -> (Vec<(u16, u32, u32)>, usize)

@@ -23,13 +23,6 @@ pub(super) struct Words {
     pub(super) initials: Vec<u16>,
 }
 
-/// What a folder and those around it hold of a part: the pairs, as bits, and how many letters from the first on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    pub(super) pairs: u32,
-    pub(super) letters: u16,
-}
-
 /// Texts, each once.
 #[derive(Default)]
 pub(super) struct Interning<'p> {

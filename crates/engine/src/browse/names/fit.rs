@@ -1,25 +1,18 @@
 //! What a part of what was typed can match in folders and in names of files.
 
-use rayon::prelude::*;
-
 use super::super::typed::Part;
-use super::super::words::{Held, Words, initials, letter, pair};
+use super::super::words::{Words, initials, letter, pair};
 use super::Names;
-use super::pass::{Brief, LAST_LETTER, LIKELY, NOWHERE};
-use super::spare::Spared;
+use super::brief::{Brief, Held, LAST_LETTER, LIKELY};
 
 /// Pairs of letters of a part that are looked at: its last ones.
 const PAIRS: usize = u32::BITS as usize;
-
-/// Names that one thread goes through at a time: what they hold fits into the cache of a core.
-const BLOCK: usize = 1 << 13;
 
 /// Pairs that an error may change.
 const PAIRS_OF_ERROR: usize = 3;
 
 /// From which letter on a name can at best hold what was typed, by the letters that it does not hold: three tables,
-/// each of a third of the letters. It can hold no more from behind the last one on that it lacks, and nothing if it
-/// lacks one that no folder holds.
+/// each of a third of the letters. It can hold no more than from behind the last one on that it lacks.
 struct AtBest([Vec<Brief>; 3]);
 
 /// Letters that are to be found one after the other.
@@ -33,26 +26,17 @@ struct Steps {
 /// What a part can match.
 pub(super) struct Fit<'a> {
     pub(super) part: &'a Part,
-    /// What was typed, from its last letter on.
+    /// What was typed, and the same from its last letter on.
+    forwards: Steps,
     backwards: Steps,
+    /// Its letters, as bits.
+    bits: Vec<u32>,
     /// The pairs that are looked at, and how many of them are in what is near.
     pub(super) pairs: Vec<u16>,
     pub(super) least: u32,
     at_best: AtBest,
-    pub(super) held: Spared<'a, FitSpace>,
     /// What was typed as a name: its length, its letters, and what it is as initials.
     name: (usize, u32, u16),
-}
-
-/// What folders and names hold of a part.
-#[derive(Debug, Default)]
-pub(super) struct FitSpace {
-    /// Of each folder what it and those around it hold.
-    pub(super) folders: Vec<Held>,
-    /// Of each name, which pairs it holds, as bits.
-    pub(super) names: Vec<u32>,
-    /// The same of folders, without those around.
-    own: Vec<u32>,
 }
 
 impl Part {
@@ -63,65 +47,58 @@ impl Part {
 }
 
 impl<'a> Fit<'a> {
-    pub(super) fn new(part: &'a Part, names: &'a Names) -> Self {
+    pub(super) fn new(part: &'a Part) -> Self {
         let typed = part.text.as_bytes();
         let pairs: Vec<u16> = typed.windows(2).rev().take(PAIRS).map(pair).collect();
-        let words = &names.folders;
         let bits: Vec<u32> = typed.iter().map(|byte| letter(*byte)).collect();
-        let forwards = Steps::new(typed.iter());
-        let mut held = names.fits.take();
-        let FitSpace { folders, names: own_names, own } = &mut *held;
-        own.clear();
-        own.resize(words.len(), 0);
-        own_names.resize(names.names.len(), 0);
-        folders.clear();
-        folders.reserve(words.len());
-        let (most, ()) = rayon::join(
-            || {
-                words.holding(&pairs, 0..words.len(), own);
-                let mut most = 0;
-                for (at, own) in own.iter().enumerate() {
-                    // That of everything is its own.
-                    let around = folders.get(names.parents[at] as usize).copied();
-                    let around = around.unwrap_or_default();
-                    let from = usize::from(around.letters);
-                    // Most folders do not hold the next letter.
-                    let more = bits.get(from).is_some_and(|bit| words.letters[at] & bit != 0);
-                    let letters =
-                        if more { forwards.from(from, words.get(at).iter()) } else { from };
-                    folders.push(Held { pairs: own | around.pairs, letters: letters as u16 });
-                    most = most.max(letters);
-                }
-                most
-            },
-            || {
-                own_names.par_chunks_mut(BLOCK).enumerate().for_each(|(block, held)| {
-                    let from = BLOCK * block;
-                    held.fill(0);
-                    names.names.holding(&pairs, from..from + held.len(), held);
-                });
-            },
-        );
         let least = pairs.len().saturating_sub(PAIRS_OF_ERROR * part.errors()) as u32;
         let name = typed.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
         let letters = bits[name..].iter().fold(0, |all, bit| all | bit);
         let name = (typed.len() - name, letters, initials(&part.letters));
         Self {
             part,
+            forwards: Steps::new(typed.iter()),
             backwards: Steps::new(typed.iter().rev()),
             pairs,
             least,
-            at_best: AtBest::new(&bits, most),
-            held,
+            at_best: AtBest::new(&bits),
+            bits,
             name,
         }
     }
 
-    /// As briefs, from which letter on names with these letters can at best hold what was typed.
-    pub(super) fn at_best_of(&self, letters: &[u32], briefs: &mut [Brief]) {
-        for (brief, letters) in briefs.iter_mut().zip(letters) {
-            *brief = self.at_best.of(*letters);
+    /// Finds out what each folder and those around it hold, and puts that in its place. What it holds itself is for
+    /// `own`.
+    pub(super) fn held_by_folders(
+        &self,
+        names: &Names,
+        own: &mut Vec<u32>,
+        held: &mut [Held],
+        place: impl Fn(usize) -> usize,
+    ) {
+        let words = &names.folders;
+        own.clear();
+        own.resize(words.len(), 0);
+        words.holding(&self.pairs, 0..words.len(), own);
+        for (folder, own) in own.iter().enumerate() {
+            let around = match folder {
+                // That of everything is its own.
+                0 => Held::default(),
+                _ => held[place(names.parents[folder] as usize)],
+            };
+            let from = usize::from(around.letters);
+            // Most folders do not hold the next letter.
+            let more = self.bits.get(from).is_some_and(|bit| words.letters[folder] & bit != 0);
+            let letters =
+                if more { self.forwards.from(from, words.get(folder).iter()) } else { from };
+            held[place(folder)] = Held { pairs: own | around.pairs, letters: letters as u16 };
         }
+    }
+
+    /// From which letter on a name with these letters can at best hold what was typed.
+    #[inline]
+    pub(super) fn at_best(&self, letters: u32) -> Brief {
+        self.at_best.of(letters)
     }
 
     /// From which letter on a name holds what was typed.
@@ -197,12 +174,11 @@ fn two_at_most(bits: u32) -> bool {
 }
 
 impl AtBest {
-    /// Of typed letters, as bits, of which folders hold so many at most.
-    fn new(bits: &[u32], most: usize) -> Self {
+    /// Of typed letters, as bits.
+    fn new(bits: &[u32]) -> Self {
         let mut from = [0; u32::BITS as usize];
         for (at, bit) in bits.iter().enumerate() {
-            let letter = &mut from[bit.trailing_zeros() as usize];
-            *letter = if at < most { (at + 1).min(LAST_LETTER.into()) as Brief } else { NOWHERE };
+            from[bit.trailing_zeros() as usize] = (at + 1).min(LAST_LETTER.into()) as Brief;
         }
         Self(std::array::from_fn(|third| {
             let from = &from[11 * third..from.len().min(11 * third + 11)];

@@ -2,16 +2,20 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
 use super::super::typed::{Part, Typed};
+use super::brief::{Brief, Holdings, LAST_LETTER, LETTER, LIKELY, MOST_PAIRS, PAIRS, SURE};
 use super::fit::Fit;
 use super::{Names, Scope, Way};
 
 /// Paths that one thread goes through at a time.
 const BLOCK: u32 = 1 << 14;
+
+/// Most that a path promises by pairs of its name, when it does not hold everything.
+const MOST_OF_PAIRS: u64 = 2;
 
 /// After so many more candidates less can be promised that is none.
 const RAISED: usize = 64;
@@ -28,37 +32,10 @@ pub(super) struct Candidate {
     pub(super) way: u16,
 }
 
-/// What a folder or a name holds, in two bytes, since it is looked up for each path. In the upper bits how many
-/// pairs of all parts, up to [`MOST_PAIRS`]; in the lower ones of the longest part how many letters (a folder), or
-/// from which one on (a name): at best, or exactly if it is [`SURE`].
-pub(super) type Brief = u16;
-
-/// Of a name that may be what was typed, with an error or as initials: it is looked at in any case.
-pub(super) const LIKELY: Brief = 63 << PAIRS;
-
-/// Where the number of pairs begins. Of so many and more it is not told how many.
-const PAIRS: u32 = 10;
-const MOST_PAIRS: u32 = 62;
-
-/// The letter of a name is no guess.
-const SURE: Brief = 1 << 9;
-
-/// The bits of the letter, the last one, and that of a name that cannot hold what no folder holds.
-const LETTER: Brief = SURE - 1;
-pub(super) const LAST_LETTER: Brief = LETTER - 1;
-pub(super) const NOWHERE: Brief = LETTER | SURE;
-
-/// What all folders and all names hold.
-#[derive(Debug, Default)]
-pub(super) struct Briefs {
-    folders: Vec<Brief>,
-    names: Vec<AtomicU16>,
-}
-
 /// What all threads have in common.
 struct Pass<'a, 's, P, W> {
     names: &'a Names,
-    fits: &'a [Fit<'a>],
+    holdings: &'a Holdings<'a>,
     scope: &'a Scope<'s, P, W>,
     way: u16,
     /// What all promise, since the name of their repository is held.
@@ -66,9 +43,6 @@ struct Pass<'a, 's, P, W> {
     /// Most candidates, and whether these are only such as hold everything.
     most: usize,
     whole: bool,
-    briefs: &'a Briefs,
-    /// The part that the letters of the briefs are of.
-    main: Option<&'a Fit<'a>>,
     blocks: Vec<Range<u32>>,
     /// The next block, how many candidates promised so much, and what less than that is not among them.
     next: AtomicUsize,
@@ -99,7 +73,7 @@ impl Names {
     pub(super) fn promising<'p, P, W>(
         &self,
         typed: &Typed,
-        ways: &[(&Way, Vec<Fit<'_>>)],
+        ways: &[(&Way, Holdings<'_>)],
         scope: &Scope<'_, P, W>,
         most: usize,
         whole: bool,
@@ -110,9 +84,9 @@ impl Names {
     {
         let pairs = |typed: &Typed| typed.parts.iter().map(Part::pairs).sum::<usize>() as u64;
         let (mut best, mut count) = (Vec::new(), 0);
-        for (at, (way, fits)) in (0..).zip(ways) {
+        for (at, (way, holdings)) in (0..).zip(ways) {
             let credit = 8 * (pairs(typed) - pairs(&way.typed));
-            let (some, more) = self.on_way((at, way), fits, credit, scope, (most, whole));
+            let (some, more) = self.on_way((at, way), holdings, credit, scope, (most, whole));
             best.extend(some);
             count += more;
         }
@@ -125,7 +99,7 @@ impl Names {
     fn on_way<'p, P, W>(
         &self,
         (way, Way { among, .. }): (u16, &Way),
-        fits: &[Fit<'_>],
+        holdings: &Holdings<'_>,
         credit: u64,
         scope: &Scope<'_, P, W>,
         (most, whole): (usize, bool),
@@ -141,23 +115,18 @@ impl Names {
                 all.clone().step_by(BLOCK as usize).map(cut)
             })
             .collect();
-        let main = fits.iter().max_by_key(|fit| fit.part.text.len());
-        let mut briefs = self.briefs.take();
-        self.brief(fits, main, &mut briefs);
         let bar = AtomicU64::new(0);
         let promised = std::iter::repeat_with(AtomicU32::default);
-        let promised = promised.take(most_promised(fits) + credit as usize + 1).collect();
+        let promised = promised.take(most_promised(&holdings.fits) + credit as usize + 1).collect();
         let next = AtomicUsize::new(0);
         let pass = Pass {
             names: self,
-            fits,
+            holdings,
             scope,
             way,
             credit,
             most,
             whole,
-            briefs: &briefs,
-            main,
             blocks,
             next,
             promised,
@@ -186,13 +155,11 @@ where
         let (mut bar, mut need) = (found.bar, self.need(found.bar));
         let mut hits = std::mem::take(&mut found.hits);
         self.hits(files, need, &mut hits);
+        self.settle(&hits);
         for (file, folder) in hits.drain(..) {
             let name = self.names.own[file as usize] as usize;
-            let (letters, rest) = rest(self.briefs.folders[folder as usize], need);
-            let mut own = self.briefs.names[name].load(Ordering::Relaxed);
-            if own & LETTER <= letters && own & SURE == 0 {
-                own = self.settle(name, own);
-            }
+            let (letters, rest) = rest(self.holdings.folders_in_brief()[folder as usize], need);
+            let own = self.holdings.names_in_brief()[name].load(Ordering::Relaxed);
             let holds = own & LETTER <= letters;
             if own >= if holds { rest.whole } else { rest.some } || holds && !self.is_told(own) {
                 self.path(file, folder as usize, own, holds, found);
@@ -210,14 +177,14 @@ where
     fn hits(&self, files: Range<u32>, need: Need<u32>, hits: &mut Vec<(u32, u32)>) {
         let stretches = &self.names.stretches;
         let first = stretches.partition_point(|(from, _)| *from <= files.start) - 1;
-        let briefs = self.briefs.names.as_slice();
+        let briefs = self.holdings.names_in_brief();
         for two in stretches[first..].windows(2) {
             let (from, upto) = (two[0].0.max(files.start), two[1].0.min(files.end));
             if from >= upto {
                 break;
             }
             let folder = two[0].1;
-            let (letters, rest) = rest(self.briefs.folders[folder as usize], need);
+            let (letters, rest) = rest(self.holdings.folders_in_brief()[folder as usize], need);
             for (file, name) in (from..).zip(&self.names.own[from as usize..upto as usize]) {
                 let own = briefs[*name as usize].load(Ordering::Relaxed);
                 if own & LETTER <= letters || own >= rest.some {
@@ -229,31 +196,37 @@ where
 
     /// Whether the brief of a name says whether its paths hold everything.
     fn is_told(&self, own: Brief) -> bool {
-        self.fits.len() == 1 && own & SURE != 0
+        self.holdings.fits.len() == 1 && own & SURE != 0
     }
 
-    /// Finds out from which letter on a name holds the longest part, and notes that for its other paths.
-    #[cold]
-    fn settle(&self, name: usize, own: Brief) -> Brief {
-        let Some(main) = self.main.filter(|main| main.part.text.len() <= usize::from(LAST_LETTER))
+    /// Finds out from which letter on names hold the longest part, and notes that for all of their paths.
+    fn settle(&self, hits: &[(u32, u32)]) {
+        let main = self.holdings.main.map(|main| &self.holdings.fits[main]);
+        let Some(main) = main.filter(|main| main.part.text.len() <= usize::from(LAST_LETTER))
         else {
-            return own;
+            return;
         };
-        let from = main.from(&self.names.names, name) as Brief;
-        let sure = own & !LETTER | from | SURE;
-        self.briefs.names[name].store(sure, Ordering::Relaxed);
-        sure
+        for (file, folder) in hits {
+            let name = self.names.own[*file as usize] as usize;
+            let letters = self.holdings.folders_in_brief()[*folder as usize] & LETTER;
+            let brief = &self.holdings.names_in_brief()[name];
+            let own = brief.load(Ordering::Relaxed);
+            if own & LETTER <= letters && own & SURE == 0 {
+                let from = main.from(&self.names.names, name) as Brief;
+                brief.store(own & !LETTER | from | SURE, Ordering::Relaxed);
+            }
+        }
     }
 
     /// What a path must hold to be a candidate.
     fn need(&self, bar: u64) -> Need<u32> {
-        let parts = self.fits.len() as u64;
+        let parts = self.holdings.fits.len() as u64;
         // What else is promised, at most; names that are likely are looked at in any case.
         let pairs = |parts_held: u64| {
             let more = 4 * parts_held + 3 * parts;
             (bar >> 16).saturating_sub(more + self.credit).div_ceil(8) as u32
         };
-        let some = match self.fits {
+        let some = match self.holdings.fits.as_slice() {
             _ if self.whole => MOST_PAIRS,
             [fit] => pairs(0).max(fit.least),
             _ => pairs(parts.saturating_sub(1)),
@@ -265,10 +238,21 @@ where
     fn path(&self, file: u32, folder: usize, own: Brief, holds: bool, found: &mut Found) {
         let (name, words) = (self.names.own[file as usize] as usize, &self.names.names);
         let (is_told, is_likely) = (!holds || self.is_told(own), own >= LIKELY);
+        // Most hold the same pairs as their folders, and so fewer than their briefs say.
+        if let [fit] = self.holdings.fits.as_slice()
+            && !holds
+            && !is_likely
+        {
+            let held = self.holdings.held(name, folder);
+            let promise = 8 * u64::from(held) + MOST_OF_PAIRS + self.credit;
+            if held < fit.least || promise < found.bar >> 16 {
+                return;
+            }
+        }
         let (mut promise, mut held, mut possible) = (0, 0_u8, true);
-        for (at, fit) in self.fits.iter().enumerate() {
-            let (own_pairs, around) = (fit.held.names[name], fit.held.folders[folder]);
-            let (whole, in_name) = if is_told && self.fits.len() == 1 {
+        let parts = self.holdings.name(name).zip(self.holdings.folder(folder));
+        for (at, (fit, (own_pairs, around))) in self.holdings.fits.iter().zip(parts).enumerate() {
+            let (whole, in_name) = if is_told && self.holdings.fits.len() == 1 {
                 (holds, holds && own & LETTER == 0)
             } else {
                 fit.holds(words, name, around.letters)
@@ -279,7 +263,8 @@ where
             held |= u8::from(whole) << at;
             promise += fit.promise(pairs, own_pairs, (whole, in_name)).max(likely.unwrap_or(0));
         }
-        let (promise, whole) = (promise + self.credit, held.count_ones() == self.fits.len() as u32);
+        let (promise, whole) =
+            (promise + self.credit, held.count_ones() == self.holdings.fits.len() as u32);
         if !possible || !whole && (self.whole || promise < found.bar >> 16) {
             return;
         }
@@ -288,7 +273,7 @@ where
         }
         found.count += usize::from(whole);
         // Of equal ones the shortest name, and when nothing was typed the shortest path.
-        let length = match self.fits {
+        let length = match self.holdings.fits.as_slice() {
             [] => (self.scope.path)(file).len(),
             _ => words.length(name),
         };
@@ -317,48 +302,6 @@ where
             rest == 0
         });
         at.unwrap_or(0) as u64
-    }
-}
-
-impl Names {
-    /// What all folders and all names hold at most; the letters are those of the main part.
-    fn brief(&self, fits: &[Fit<'_>], main: Option<&Fit<'_>>, briefs: &mut Briefs) {
-        let Briefs { folders, names: own } = briefs;
-        folders.resize(self.folders.len(), 0);
-        own.resize_with(self.names.len(), AtomicU16::default);
-        let Some(main) = main else {
-            folders.fill(0);
-            own.fill_with(AtomicU16::default);
-            return;
-        };
-        let brief = |pairs: u32, letter: Brief| (pairs.min(MOST_PAIRS) << PAIRS) as Brief | letter;
-        let of_folders = |folders: &mut [Brief]| {
-            for (at, folder) in folders.iter_mut().enumerate() {
-                let pairs = fits.iter().map(|fit| fit.held.folders[at].pairs.count_ones()).sum();
-                *folder = brief(pairs, main.held.folders[at].letters.min(LAST_LETTER));
-            }
-        };
-        let of_names = |own: &mut [AtomicU16]| {
-            let blocks = own.par_chunks_mut(BLOCK as usize).enumerate();
-            blocks.for_each_init(Vec::new, |briefs: &mut Vec<Brief>, (block, own)| {
-                let from = block * BLOCK as usize;
-                briefs.resize(own.len(), 0);
-                main.at_best_of(&self.names.letters[from..from + own.len()], briefs);
-                for fit in fits {
-                    for (own, held) in briefs.iter_mut().zip(&fit.held.names[from..]) {
-                        let pairs = u32::from(*own >> PAIRS) + held.count_ones();
-                        *own = brief(pairs, *own & (LETTER | SURE));
-                    }
-                }
-                for fit in fits {
-                    fit.note_likely(&self.names, from, briefs);
-                }
-                for (own, brief) in own.iter_mut().zip(briefs) {
-                    *own.get_mut() = *brief;
-                }
-            });
-        };
-        rayon::join(|| of_folders(folders), || of_names(own));
     }
 }
 
