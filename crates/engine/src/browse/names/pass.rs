@@ -12,7 +12,7 @@ use super::fit::Fit;
 use super::{Names, Scope, Way};
 
 /// Paths that one thread goes through at a time.
-const BLOCK: u32 = 1 << 14;
+const BLOCK: u32 = 1 << 12;
 
 /// Most that a path promises by pairs of its name, when it does not hold everything.
 const MOST_OF_PAIRS: u64 = 2;
