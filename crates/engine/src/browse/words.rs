@@ -19,6 +19,8 @@ pub(super) struct Words {
     pairs: Vec<u32>,
     /// Of each which letters it holds: see [`letter`].
     pub(super) letters: Vec<u32>,
+    /// How long each is, at most 255: a quarter of `starts`, for who goes through all of them.
+    pub(super) lengths: Vec<u8>,
     /// Of each name the first letters of its words, as a hash: see [`initials`].
     pub(super) initials: Vec<u16>,
 }
@@ -85,6 +87,7 @@ impl Words {
                 all.initials.push(initials(&first));
             }
             let from = all.starts[number] as usize;
+            all.lengths.push((all.text.len() - from).min(u8::MAX.into()) as u8);
             all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
             own.extend(all.text[from..].windows(2).map(pair));
             own.sort_unstable();
@@ -114,17 +117,13 @@ impl Words {
     pub(super) fn memory(&self) -> usize {
         let numbers = [&self.starts, &self.lists, &self.pairs, &self.letters];
         self.text.len()
+            + self.lengths.len()
             + 2 * self.initials.len()
             + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
     }
 
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
-    }
-
-    /// Where each begins, and the last one ends.
-    pub(super) fn starts(&self) -> &[u32] {
-        &self.starts
     }
 
     pub(super) fn length(&self, at: usize) -> usize {

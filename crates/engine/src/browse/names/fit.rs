@@ -109,12 +109,11 @@ impl<'a> Fit<'a> {
     /// Notes in the briefs of names in a row which of them are [likely](Self::likely).
     pub(super) fn note_likely(&self, words: &Words, first: usize, briefs: &mut [Brief]) {
         let (length, letters, initials) = self.name;
-        let upto = first + briefs.len();
-        let starts = &words.starts()[first..=upto];
-        for ((brief, own), at) in
-            briefs.iter_mut().zip(&words.letters[first..upto]).zip(starts.windows(2))
+        let (upto, length) = (first + briefs.len(), length.min(u8::MAX.into()) as u8);
+        for ((brief, own), own_length) in
+            briefs.iter_mut().zip(&words.letters[first..upto]).zip(&words.lengths[first..upto])
         {
-            let near = (at[1] - at[0] + 1).wrapping_sub(length as u32) <= 2;
+            let near = own_length.abs_diff(length) <= 1;
             *brief |= LIKELY * Brief::from(near & two_at_most(own ^ letters));
         }
         if initials != 0 {
