@@ -4,7 +4,7 @@
 //! pair of letters that follow each other, or that begin two words in a row. From the pairs that were typed
 //! come, for each folder and name, the set of those that it holds; and going once through all folders and
 //! names tells how much of what was typed each can hold, letter after letter with gaps: exactly for folders,
-//! for names at most (`fit`). One pass over all paths puts both together (`pass`): of most of them it looks at two
+//! for names at most (`fit`, `brief`). One pass over all paths puts both together (`pass`): of most of them it looks at two
 //! bytes only, which say that they can neither match nor be among the best; of a name in whose folders it may match it
 //! then knows the letters exactly. It counts the matches, and keeps the [`CANDIDATES`] that promise most: by the pairs
 //! that they hold; before all others names that are what was typed or whose words begin with its letters, and far ahead
