@@ -184,37 +184,26 @@ impl Names {
     {
         let _turn = self.turn.blocking_lock();
         // In the pool, so that it is entered once only: its threads sleep until then.
-        rayon::scope(|_| self.nearest_here(typed, ways, scope))
-    }
-
-    fn nearest_here<'p, P, W>(
-        &self,
-        typed: &Typed,
-        ways: &[Way],
-        scope: &Scope<'_, P, W>,
-    ) -> Nearest
-    where
-        P: Fn(u32) -> &'p str + Sync,
-        W: Fn(u32) -> bool + Sync,
-    {
-        let ways: Vec<(&Way, Holdings<'_>)> =
-            ways.iter().map(|way| (way, Holdings::new(&way.typed.parts, self))).collect();
-        let (all, whole) = self.promising(typed, &ways, scope, scope.candidates, false);
-        let (mut best, near) = nearest_of(typed, &all, &ways, scope, scope.limit);
-        let found = whole + near;
-        let more = scope.limit.min(found).saturating_sub(best.len());
-        if more > 0 {
-            // Always whole groups, so that the order in one does not depend on where it ends.
-            let group = scope.candidates.max(1);
-            let most = all.len() + more.next_multiple_of(group);
-            let (mut others, _) = self.promising(typed, &ways, scope, most, true);
-            others.retain(|one| all.binary_search_by(|other| one.cmp(other)).is_err());
-            for group in others.chunks(group) {
-                let rest = scope.limit - best.len();
-                best.extend(nearest_of(typed, group, &ways, scope, rest).0);
+        rayon::scope(|_| {
+            let ways: Vec<(&Way, Holdings<'_>)> =
+                ways.iter().map(|way| (way, Holdings::new(&way.typed.parts, self))).collect();
+            let (all, whole) = self.promising(typed, &ways, scope, scope.candidates, false);
+            let (mut best, near) = nearest_of(typed, &all, &ways, scope, scope.limit);
+            let found = whole + near;
+            let more = scope.limit.min(found).saturating_sub(best.len());
+            if more > 0 {
+                // Always whole groups, so that the order in one does not depend on where it ends.
+                let group = scope.candidates.max(1);
+                let most = all.len() + more.next_multiple_of(group);
+                let (mut others, _) = self.promising(typed, &ways, scope, most, true);
+                others.retain(|one| all.binary_search_by(|other| one.cmp(other)).is_err());
+                for group in others.chunks(group) {
+                    let rest = scope.limit - best.len();
+                    best.extend(nearest_of(typed, group, &ways, scope, rest).0);
+                }
             }
-        }
-        Nearest { best, found }
+            Nearest { best, found }
+        })
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Holdings<'a> {
         space.names_in_brief.resize_with(names.names.len(), AtomicU16::default);
         let Space { folders, folders_in_brief, names: own_names, names_in_brief, own } =
             &mut *space;
-        let Some(longest) = main.map(|main| &fits[main]) else {
+        let Some(longest) = main else {
             folders_in_brief.fill(0);
             names_in_brief.fill_with(AtomicU16::default);
             return Self { fits, main, space };
@@ -84,7 +84,7 @@ impl<'a> Holdings<'a> {
                 }
                 for (brief, held) in folders_in_brief.iter_mut().zip(folders.chunks_exact(parts)) {
                     let pairs = held.iter().map(|held| held.pairs.count_ones()).sum();
-                    *brief = in_brief(pairs, held[main.unwrap_or(0)].letters.min(LAST_LETTER));
+                    *brief = in_brief(pairs, held[longest].letters.min(LAST_LETTER));
                 }
             },
             || {
@@ -93,7 +93,7 @@ impl<'a> Holdings<'a> {
                 blocks.for_each_init(Vec::new, |briefs, (block, (held, in_brief))| {
                     let first = BLOCK * block;
                     let range = first..first + in_brief.len();
-                    names_hold(&fits, longest, &names.names, range, held, briefs);
+                    names_hold(&fits, &fits[longest], &names.names, range, held, briefs);
                     for (here, brief) in in_brief.iter_mut().zip(briefs) {
                         *here.get_mut() = *brief;
                     }
