@@ -268,6 +268,17 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
 }
 
 #[test]
+fn a_swap_within_a_long_name_leaves_one_pair_and_is_near() {
+    // Of the four pairs of `cdfeg` the name holds `cd` only.
+    let paths = ["abcdefghijklmnop.rs", "main.rs"];
+    let names = Names::new(paths.len(), |file| paths[file as usize]);
+    let typed = Typed::new("cdfeg").unwrap();
+    let found = names.nearest(&typed, 10, &|file| paths[file as usize]);
+    assert_eq!(found.found, 1);
+    assert_eq!(found.best.iter().map(|(file, _)| *file).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
 fn a_repository_may_be_a_folder_around_its_paths() {
     let paths: Vec<String> =
         ["kernel/fork.c", "mm/util.c", "kernel/fork.c", "linux/kernel/fork.c", "x/linux/fork.c"]
