@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use shared::queries::{Kind, QUERIES, Query};
 use shared::server::{self, Server, codesearch, memory_kb, postgres_pids, run};
 use shared::summary::{geometric_mean, median, quantile};
-use shared::watch::{Cost, bytes_in, cost};
+use shared::watch::{Cost, bytes_in, cost, read_all};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
@@ -88,6 +88,7 @@ fn bench() -> Result<()> {
     if !home.join("ingested").exists() {
         let mut ingest = codesearch(Some(&home), None);
         ingest.args(["ingest", "--depth", &args.depth]).arg(&args.corpus).stdout(Stdio::null());
+        read_all(&args.corpus)?;
         let cost = cost(ingest, Some(&home))?;
         std::fs::write(home.join("ingested"), format_cost("codesearch ingest", &cost))?;
     }
@@ -281,6 +282,7 @@ impl Zoekt {
                 .arg(&args.corpus)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
+            read_all(&args.corpus)?;
             let line = format_cost("zoekt-index -disable_ctags", &cost(command, None)?);
             std::fs::write(&told, &line)?;
             notes.push_str(&line);

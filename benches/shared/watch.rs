@@ -54,6 +54,20 @@ fn cpu_seconds(pid: u32) -> f64 {
     fields.get(11..15).map_or(0.0, |ticks| ticks.iter().sum::<f64>() / TICKS)
 }
 
+/// Reads a tree once, so that it is in memory for whoever indexes it next, the first as well as the second.
+pub fn read_all(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            read_all(&entry.path())?;
+        } else if kind.is_file() {
+            std::io::copy(&mut std::fs::File::open(entry.path())?, &mut std::io::sink())?;
+        }
+    }
+    Ok(())
+}
+
 /// Bytes of all files in a folder.
 pub fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };

@@ -31,6 +31,11 @@ const fn odd_hashes() -> [u64; 16] {
     hashes
 }
 
+/// Whether a text holds one of the two characters that fold to ASCII letters without being one.
+pub(crate) fn is_odd(text: &str) -> bool {
+    !text.is_ascii() && text.contains(['\u{17f}', '\u{212a}'])
+}
+
 /// Odd numbers that mix the bytes of an n-gram up into the high bits of the product: for folded
 /// n-grams, for those with capitals, and for short ones.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -143,6 +148,13 @@ impl GramSet {
         Self { kind: Kind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
     }
 
+    /// The set of a chunk.
+    pub fn of_chunk(text: &str) -> Self {
+        let mut set = Self::new(Kind::Chunk);
+        set.add(text);
+        set
+    }
+
     /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks();
@@ -164,7 +176,7 @@ impl GramSet {
 
     /// Adds all n-grams of a text.
     pub fn add(&mut self, text: &str) {
-        if text.contains(['\u{17f}', '\u{212a}']) {
+        if is_odd(text) {
             for hash in ODD {
                 self.set(hash);
             }
@@ -177,7 +189,7 @@ impl GramSet {
     pub fn add_chunk(&mut self, text: &str) -> Option<GramSet> {
         let (mut own, mut hashes) = (GramSet::new(Kind::Dense), Vec::with_capacity(3 * text.len()));
         each_gram(Kind::Dense, text, |hash| hashes.push(hash));
-        if text.contains(['\u{17f}', '\u{212a}']) {
+        if is_odd(text) {
             hashes.extend(ODD);
         }
         for hash in &hashes {
@@ -371,6 +383,15 @@ impl Probe {
         if probes.len() == 1 { probes.remove(0) } else { Probe::Any(probes) }
     }
 
+    /// How many literals it is of, those with capitals twice.
+    pub fn literals(&self) -> usize {
+        match self {
+            Probe::Anything => 0,
+            Probe::Hashes(_) => 1,
+            Probe::All(parts) | Probe::Any(parts) => parts.iter().map(Probe::literals).sum(),
+        }
+    }
+
     /// How many n-grams a chunk is asked for at least.
     pub fn grams(&self) -> usize {
         match self {
@@ -414,6 +435,12 @@ impl Probe {
 }
 
 impl Hashes {
+    /// The bits that are set in the set of a chunk that has all of it: bit n is bit n % 8, from the lowest, of byte
+    /// n / 8 of the set as bytes.
+    pub fn chunk_bits(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.chunk.iter().map(|hash| place(*hash, Kind::Chunk.bits()))
+    }
+
     fn of(&self, kind: Kind) -> &[u64] {
         match kind {
             Kind::Block | Kind::Dense | Kind::Paths => &self.block,

@@ -24,6 +24,7 @@ mod pattern;
 mod plan;
 mod tree;
 mod trigram;
+mod words;
 mod write;
 
 pub use error::QueryError;
@@ -37,4 +38,5 @@ pub use pattern::{Case, Pattern};
 pub use plan::{Index, Lookup, Plan};
 pub use tree::{Count, Place, Query, Select, Term, Tree};
 pub use trigram::{Trigram, has_trigram, rarest, trigrams};
+pub use words::{Words, word_parts};
 pub use write::{below, escape, exactly, written};

@@ -87,7 +87,7 @@ impl Need {
     }
 
     /// How many of 1000 chunks of ordinary code are likely to meet it, at most.
-    pub(crate) fn frequency(&self) -> u32 {
+    pub fn frequency(&self) -> u32 {
         match self {
             Need::Anything => 1000,
             Need::Odd => 0,

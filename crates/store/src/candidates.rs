@@ -1,9 +1,10 @@
 //! Which chunks and files of a shard can match: lookups as one statement that the trigram indexes
-//! answer.
+//! answer. The rows that they index for texts are stretches of chunks, with the words of these.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
-use query::{Index, Lookup, Need, has_trigram, rarest};
+use query::{Index, Lookup, Need, Probe, has_trigram, rarest, word_parts};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -15,9 +16,20 @@ use crate::{BlobId, Epoch, ShardId};
 /// there is to say, and each costs a lookup.
 const MAX_LOOKUP_CHARS: usize = 64;
 
+/// Bits of its set that a chunk is asked for, for one literal, at most: a third of them are set.
+const MAX_BITS: usize = 8;
+
+/// With more literals, the sets of chunks are not looked at: it would take longer to plan than it saves.
+const MAX_LITERALS: usize = 32;
+
+/// Matches every text.
+const ANY: &str = "%";
+
 /// What a lookup found in a shard, and perhaps more than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
+    /// Stretches of chunks, ascending and apart from each other.
+    Stretches(Vec<Range<i32>>),
     /// Chunks, ascending, each with its blob.
     Chunks(Vec<(i32, BlobId)>),
     /// Blobs, ascending, each once.
@@ -25,31 +37,45 @@ pub enum Found {
 }
 
 impl Lease {
-    /// Answers some lookups in one shard, in one statement.
+    /// Answers some lookups, each with its probe, in one shard and one statement. Those for chunks are answered
+    /// with stretches if `stretches` will do: finding out which of their chunks have the right n-grams, and
+    /// which blobs they are of, takes longer than finding them.
     pub async fn lookups(
         &mut self,
         shard: ShardId,
         epoch: Epoch,
-        lookups: &[&Lookup],
+        lookups: &[(&Lookup, Probe)],
+        stretches: bool,
     ) -> Result<Vec<Found>> {
-        let statement = Statement::of(shard, lookups, self.loose());
+        let statement = Statement::of(shard, lookups, self.loose(), stretches);
         let mut ask = Ask::new(statement.sql).bind(epoch.0);
-        for pattern in statement.patterns {
-            // The loose operator takes the pattern as bytes, ILIKE as text.
-            ask = if statement.loose { ask.bind(pattern.into_bytes()) } else { ask.bind(pattern) };
+        for parameter in statement.parameters {
+            ask = match parameter {
+                // The loose operator takes the pattern as bytes, ILIKE as text.
+                Parameter::Pattern(text) if statement.loose => ask.bind(text.into_bytes()),
+                Parameter::Pattern(text) => ask.bind(text),
+                Parameter::Bit(bit) => ask.bind(bit),
+            };
         }
         let rows = self.rows(ask).await?;
         let (row, mut column) = (&rows[0], 0);
-        lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect()
+        lookups.iter().map(|(lookup, _)| found(lookup, stretches, row, &mut column)).collect()
     }
 }
 
-fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
+fn found(lookup: &Lookup, stretches: bool, row: &PgRow, column: &mut usize) -> Result<Found> {
     let mut next = || {
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
     };
     Ok(match lookup.index {
+        Index::Chunks if stretches => {
+            let (first, upto) = (next()?, next()?);
+            let mut found: Vec<_> =
+                first.into_iter().zip(upto).map(|(first, upto)| first..upto).collect();
+            found.sort_unstable_by_key(|stretch| stretch.start);
+            Found::Stretches(found)
+        }
         Index::Chunks => {
             let (numbers, blobs) = (next()?, next()?);
             let mut chunks: Vec<_> =
@@ -75,24 +101,30 @@ struct Statement {
     shard: ShardId,
     loose: bool,
     sql: String,
-    patterns: Vec<String>,
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Parameter {
+    /// A pattern for words or paths.
+    Pattern(String),
+    /// The number of a bit in the set of a chunk.
+    Bit(i64),
 }
 
 impl Statement {
-    fn of(shard: ShardId, lookups: &[&Lookup], loose: bool) -> Self {
+    fn of(shard: ShardId, lookups: &[(&Lookup, Probe)], loose: bool, stretches: bool) -> Self {
         let mut columns = Vec::new();
-        let mut statement = Self { shard, loose, sql: String::new(), patterns: Vec::new() };
-        for (i, lookup) in lookups.iter().enumerate() {
+        let mut statement = Self { shard, loose, sql: String::new(), parameters: Vec::new() };
+        for (i, (lookup, probe)) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
             match lookup.index {
                 Index::Chunks => {
                     columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
-                    let _ = write!(
-                        statement.sql,
-                        "(select array_agg(n) n, array_agg(blob) b from {} where ",
-                        shard.chunks()
-                    );
-                    statement.condition("contents", &lookup.need);
+                    let (n, b) = if stretches { ("first", "upto") } else { ("n", "blob") };
+                    let _ =
+                        write!(statement.sql, "(select array_agg({n}) n, array_agg({b}) b from ");
+                    statement.rows((!stretches).then_some(probe), &lookup.need);
                 }
                 Index::Paths => {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
@@ -116,18 +148,63 @@ impl Statement {
         statement
     }
 
+    /// The stretches that may hold a need, or, with a probe, the chunks.
+    fn rows(&mut self, probe: Option<&Probe>, need: &Need) {
+        self.sql.push_str(&self.shard.words());
+        if let Some(probe) = probe {
+            let (chunks, shard) = (self.shard.chunks(), self.shard.0);
+            let _ = write!(
+                self.sql,
+                " w join {chunks} c on c.shard = {shard} and c.n >= first and c.n < upto"
+            );
+            if (1..=MAX_LITERALS).contains(&probe.literals()) {
+                self.sql.push_str(" and ");
+                self.may_hold(probe);
+            }
+        }
+        self.sql.push_str(" where ");
+        self.condition("words", need);
+    }
+
+    /// A condition on the set of one chunk.
+    fn may_hold(&mut self, probe: &Probe) {
+        match probe {
+            Probe::Anything => self.sql.push_str("true"),
+            Probe::Hashes(hashes) => {
+                // Of many some that are far apart. How many they are is rounded up to a power of two: each
+                // other number of them is another statement to be prepared.
+                let all: Vec<usize> = hashes.chunk_bits().collect();
+                let asked =
+                    if all.is_empty() { 0 } else { all.len().next_power_of_two().min(MAX_BITS) };
+                self.sql.push_str("(true");
+                for i in 0..asked {
+                    let bit = all[i * all.len() / asked];
+                    self.parameters.push(Parameter::Bit(bit as i64));
+                    let _ =
+                        write!(self.sql, " and get_bit(grams, ${}) = 1", self.parameters.len() + 1);
+                }
+                self.sql.push(')');
+            }
+            Probe::All(parts) => self.join(parts, " and ", Self::may_hold),
+            Probe::Any(parts) => self.join(parts, " or ", Self::may_hold),
+        }
+    }
+
     /// A condition on one row.
     fn condition(&mut self, column: &str, need: &Need) {
         match need {
             Need::Literal(text) => {
-                self.patterns.push(if self.loose {
-                    loose_pattern(text)
-                } else {
-                    like_pattern(text)
-                });
-                let parameter = self.patterns.len() + 1;
+                let patterns = match (self.loose, column) {
+                    (true, _) => vec![loose_pattern(text)],
+                    (false, "words") => word_patterns(text),
+                    (false, _) => vec![like_pattern(text)],
+                };
                 let operator = if self.loose { "@~~" } else { "ilike" };
-                let _ = write!(self.sql, "{column} {operator} ${parameter}");
+                for (i, pattern) in patterns.into_iter().enumerate() {
+                    self.sql.push_str(if i == 0 { "" } else { " and " });
+                    self.parameters.push(Parameter::Pattern(pattern));
+                    let _ = write!(self.sql, "{column} {operator} ${}", self.parameters.len() + 1);
+                }
             }
             Need::Anything => self.sql.push_str("true"),
             Need::Odd => self.sql.push_str("odd"),
@@ -147,13 +224,13 @@ impl Statement {
                 self.join(parts, " union ", Self::blobs);
             }
             Need::Anything | Need::Odd | Need::Literal(_) | Need::Any(_) => {
-                let _ = write!(self.sql, "select blob from {} where ", self.shard.chunks());
-                self.condition("contents", need);
+                self.sql.push_str("select blob from ");
+                self.rows(Some(&Probe::of_need(need)), need);
             }
         }
     }
 
-    fn join(&mut self, parts: &[Need], word: &str, mut add: impl FnMut(&mut Self, &Need)) {
+    fn join<T>(&mut self, parts: &[T], word: &str, mut add: impl FnMut(&mut Self, &T)) {
         self.sql.push('(');
         for (i, part) in parts.iter().enumerate() {
             if i > 0 {
@@ -181,12 +258,28 @@ fn loose_pattern(text: &str) -> String {
 
 /// `%text%`; of a long text its beginning.
 fn like_pattern(text: &str) -> String {
-    let head = text.char_indices().nth(MAX_LOOKUP_CHARS).map_or(text, |(end, _)| &text[..end]);
-    let text = if has_trigram(head) { head } else { text };
+    let text = head(text);
     let mut pattern = String::from("%");
     escape(text, &mut pattern);
     pattern.push('%');
     pattern
+}
+
+/// The same for words: `%fmt %` and `% Print%`. Where the server rechecks, the words need not stand behind
+/// each other as in the text.
+fn word_patterns(text: &str) -> Vec<String> {
+    let parts = word_parts(head(text)).into_iter();
+    let mut patterns: Vec<String> = parts.map(|part| format!("%{part}%")).collect();
+    if patterns.is_empty() {
+        patterns.push(ANY.to_owned());
+    }
+    patterns
+}
+
+/// Of a long text as much as is worth asking for.
+fn head(text: &str) -> &str {
+    let head = text.char_indices().nth(MAX_LOOKUP_CHARS).map_or(text, |(end, _)| &text[..end]);
+    if has_trigram(head) { head } else { text }
 }
 
 /// Adds a text with the wildcards in it escaped.
@@ -203,11 +296,17 @@ fn escape(text: &str, pattern: &mut String) {
 mod tests {
     use super::*;
 
-    fn check(index: Index, need: Need, loose: bool, sql: &str, patterns: &[&str]) {
+    fn check(index: Index, need: Need, loose: bool, sql: &str, parameters: &[&str]) {
         let lookup = Lookup { index, terms: vec![0], need };
-        let statement = Statement::of(ShardId(7), &[&lookup], loose);
+        let probe = Probe::of_need(&lookup.need);
+        let statement = Statement::of(ShardId(7), &[(&lookup, probe)], loose, loose);
         assert_eq!(statement.sql, sql);
-        assert_eq!(statement.patterns, patterns);
+        let text = |parameter: Parameter| match parameter {
+            Parameter::Pattern(text) => text,
+            Parameter::Bit(bit) => format!("a bit: {}", (0..2048).contains(&bit)),
+        };
+        let asked: Vec<String> = statement.parameters.into_iter().map(text).collect();
+        assert_eq!(asked, parameters);
     }
 
     fn literal(text: &str) -> Need {
@@ -220,8 +319,8 @@ mod tests {
             Index::Chunks,
             Need::Any(vec![Need::All(vec![literal("foo"), literal("b_r")]), Need::Odd]),
             true,
-            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
-             from chunks_007 where ((contents @~~ $2 and contents @~~ $3) or odd)) t0",
+            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
+             from words_007 where ((words @~~ $2 and words @~~ $3) or odd)) t0",
             &["%foo%", "%\\_r%"],
         );
         check(
@@ -232,14 +331,29 @@ mod tests {
              where born <= $1 and died > $1 and path @~~ $2) t0",
             &["%fmt.%ntln%"],
         );
+        // Five n-grams.
+        check(
+            Index::Chunks,
+            literal("foo.b_r"),
+            false,
+            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
+             from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto and (true \
+             and get_bit(grams, $2) = 1 and get_bit(grams, $3) = 1 and get_bit(grams, $4) = 1 \
+             and get_bit(grams, $5) = 1 and get_bit(grams, $6) = 1 and get_bit(grams, $7) = 1 \
+             and get_bit(grams, $8) = 1 and get_bit(grams, $9) = 1) \
+             where words ilike $10 and words ilike $11 and words ilike $12) t0",
+            &[&["a bit: true"; 8][..], &["%foo %", "% b %", "% r%"]].concat(),
+        );
         check(
             Index::Texts,
             Need::All(vec![literal("foo"), literal("bar")]),
             false,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
-             (select blob from chunks_007 where contents ilike $2 \
-             intersect select blob from chunks_007 where contents ilike $3)) texts) t0",
-            &["%foo%", "%bar%"],
+             (select blob from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto \
+             and (true and get_bit(grams, $2) = 1) where words ilike $3 \
+             intersect select blob from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto \
+             and (true and get_bit(grams, $4) = 1) where words ilike $5)) texts) t0",
+            &["a bit: true", "%foo%", "a bit: true", "%bar%"],
         );
     }
 }

@@ -109,6 +109,8 @@ impl Store {
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
+                 create table words_{n:03} partition of words for values in ({n})
+                     with (toast_tuple_target = 128);
                  create table prose_{n:03} partition of prose for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
@@ -292,7 +294,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
-/// text: `contents @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
+/// text: `words @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
 /// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
 /// them. We do that ourselves.
 ///

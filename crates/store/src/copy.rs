@@ -1,6 +1,7 @@
 //! Rows in the binary format of `COPY`
 //! (<https://www.postgresql.org/docs/current/sql-copy.html#id-1.9.3.55.9.4>).
 
+use query::GramSet;
 use sqlx::PgConnection;
 
 use crate::error::Result;
@@ -44,13 +45,15 @@ pub(crate) async fn chunks(
     all: &[Contents],
 ) -> Result<()> {
     let statement =
-        "copy chunks (shard, n, blob, line, start, contents) from stdin (format binary)";
+        "copy chunks (shard, n, blob, line, start, grams, contents) from stdin (format binary)";
     let mut copy = conn.copy_in_raw(statement).await?;
     let mut rows = Rows::new();
     for contents in all {
         for (n, chunk) in (contents.id.0..).zip(&contents.chunks) {
-            rows.row(6).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
-            rows.i32(chunk.start as i32).bytes(&contents.text.as_bytes()[chunk.start..chunk.end]);
+            let text = &contents.text[chunk.start..chunk.end];
+            rows.row(7).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
+            rows.i32(chunk.start as i32).bytes(&GramSet::of_chunk(text).to_bytes());
+            rows.bytes(text.as_bytes());
             if rows.buffer.len() >= SEND_BYTES {
                 copy.send(rows.take()).await?;
             }
@@ -73,11 +76,7 @@ pub(crate) async fn blobs(conn: &mut PgConnection, shard: ShardId, all: &[Conten
 }
 
 /// Sends finished rows to one `copy` statement.
-pub(crate) async fn send(
-    conn: &mut PgConnection,
-    statement: &'static str,
-    rows: Rows,
-) -> Result<()> {
+pub(crate) async fn send(conn: &mut PgConnection, statement: &str, rows: Rows) -> Result<()> {
     let mut copy = conn.copy_in_raw(statement).await?;
     copy.send(rows.finish()).await?;
     copy.finish().await?;
@@ -117,6 +116,10 @@ impl Rows {
                 self
             }
         }
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) -> &mut Self {
+        self.bytes(&[u8::from(value)])
     }
 
     pub(crate) fn i16(&mut self, value: i16) -> &mut Self {

@@ -32,7 +32,7 @@ pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
-/// A shard: one partition of `chunks` and of `files`, with one trigram index.
+/// A shard: one partition of `chunks`, of `words` with a trigram index, and of `files` and `prose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -40,6 +40,11 @@ impl ShardId {
     /// The name of its partition of `chunks`.
     pub(crate) fn chunks(self) -> String {
         format!("chunks_{:03}", self.0)
+    }
+
+    /// The name of its partition of `words`.
+    pub(crate) fn words(self) -> String {
+        format!("words_{:03}", self.0)
     }
 
     /// The name of its partition of `prose`.

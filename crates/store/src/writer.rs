@@ -179,7 +179,7 @@ impl Store {
             sqlx::query_as("select unfinished from state").fetch_one(&mut conn).await?;
         let rows: Vec<(i16, i32, i64, bool)> = sqlx::query_as(
             "select shard, chunks, bytes, live_from is not null
-                 and to_regclass(format('chunks_%s_trgm', lpad(shard::text, 3, '0'))) is not null
+                 and to_regclass(format('words_%s_trgm', lpad(shard::text, 3, '0'))) is not null
              from shards order by shard",
         )
         .fetch_all(&mut conn)
@@ -744,6 +744,14 @@ impl Writer {
                 sqlx::query(
                     "delete from chunks where shard = $1 and n in (
                          select generate_series(id, id + chunks - 1) from gone where shard = $1)",
+                )
+                .bind(shard)
+                .execute(&mut *tx)
+                .await?;
+                // Words stay as long as there is any of the chunks that they may be of.
+                sqlx::query(
+                    "delete from words w where shard = $1 and not exists (
+                         select from chunks c where c.shard = $1 and c.n >= w.first and c.n < w.upto)",
                 )
                 .bind(shard)
                 .execute(&mut *tx)

@@ -224,6 +224,21 @@ impl Fixture {
                      (select from blobs b where c.shard = b.shard and c.blob = b.id)",
             ),
             (
+                "a chunk that is not in just one stretch of words",
+                "select count(*) from chunks c where 1 <> (select count(*) from words w
+                     where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
+            ),
+            (
+                "words of no chunk",
+                "select count(*) from words w where not exists (select from chunks c
+                     where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
+            ),
+            (
+                "words that are not in order",
+                "select count(*) from words w where first >= upto or not starts_with(words, ' ')
+                     or right(words, 1) <> ' '",
+            ),
+            (
                 "prose without a blob",
                 "select count(*) from prose p where not exists
                      (select from blobs b where p.shard = b.shard and p.blob = b.id)",
@@ -241,7 +256,7 @@ impl Fixture {
             (
                 "a shard with files but no index",
                 "select count(*) from shards s where exists (select from files f where f.shard = s.shard)
-                     and to_regclass(format('codesearch.chunks_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
+                     and to_regclass(format('codesearch.words_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
             ),
             (
                 "a shard whose size is wrong",

@@ -341,3 +341,38 @@ fn a_rank_alone_takes_effect() {
     assert!(told.err.contains("git config codesearch.rank N"), "{}", told.err);
     assert_eq!(epoch(), before + 1);
 }
+
+#[test]
+fn an_index_of_texts_becomes_one_of_words() {
+    let fixture = Fixture::new();
+    for n in 0..40 {
+        // Some odd, each with more than one chunk.
+        let odd = if n % 7 == 0 { "\u{212a}elvin" } else { "celsius" };
+        let lines: Vec<String> =
+            (0..400).map(|i| format!("fn word{n}_{i}() {{ {odd} }}\n")).collect();
+        fixture.write(&format!("r/{n}.rs"), lines.concat());
+    }
+    fixture.run(&["ingest", "--shards", "3", "r"]).code(0);
+    let ask = || -> Vec<Vec<String>> {
+        let patterns = ["word7_39", "KELVIN", "(?i)KELVIN", "word39_399", "nowhere"];
+        patterns.map(|pattern| fixture.search(&[pattern])).into()
+    };
+    let before = ask();
+    assert_eq!(before.iter().map(Vec::len).collect::<Vec<_>>(), [11, 0, 2400, 1, 0]);
+    // As it was made before there were words.
+    fixture.exec(
+        "drop table words;
+         alter table chunks drop column grams;
+         alter table chunks add column odd boolean not null generated always as
+             (strpos(contents, U&'\\017F') > 0 or strpos(contents, U&'\\212A') > 0) stored;
+         create index chunks_000_trgm on chunks_000 using gin (contents gin_trgm_ops);
+         delete from _sqlx_migrations where version = 5",
+    );
+    assert_eq!(ask(), before);
+    fixture.check_invariants();
+    // It can be added to, and made smaller.
+    fixture.write("r/new.rs", "fn word7_39_new() {}\n");
+    fixture.run(&["ingest", "r"]).code(0);
+    assert_eq!(ask()[0].len(), before[0].len() + 1);
+    fixture.check_invariants();
+}

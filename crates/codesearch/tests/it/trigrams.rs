@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use query::trigrams;
+use query::{Words, trigrams};
 
 use crate::harness::Fixture;
 
@@ -63,4 +63,41 @@ fn trigrams_are_those_that_every_text_with_the_literal_has() {
     {
         assert_eq!(ours(literal).len(), certain(&fixture, literal).len(), "{literal:?}");
     }
+}
+
+#[test]
+fn words_have_the_trigrams_of_their_texts() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "a\n");
+    fixture.ingest();
+    let mut rng = Rng::with_seed(11);
+    let alphabet: Vec<char> =
+        "abAB09_ .-(\n\t\u{a0}éÉßſ\u{212a}İıΣσςяЯ日本—→🚢\u{301}".chars().collect();
+    let texts: Vec<String> = (0..300)
+        .map(|_| {
+            let length = rng.usize(0..60);
+            (0..length).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect()
+        })
+        .collect();
+    // Two neighbours: no trigram spans them.
+    let halves: Vec<(&str, &str)> = texts
+        .iter()
+        .map(|text| {
+            let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
+            text.split_at(middle)
+        })
+        .collect();
+    let words = halves.iter().map(|(one, other)| {
+        let mut words = Words::default();
+        words.add(one);
+        words.add(other);
+        words.text().to_owned()
+    });
+    let both = halves.iter().map(|(one, other)| format!("{one}\n{other}"));
+    let (of_words, of_texts) =
+        (shown(&fixture, &words.collect::<Vec<_>>()), shown(&fixture, &both.collect::<Vec<_>>()));
+    for (at, text) in texts.iter().enumerate() {
+        assert_eq!(of_words[at], of_texts[at], "{text:?}");
+    }
+    assert!(of_texts.iter().filter(|found| found.len() > 10).count() > 200);
 }

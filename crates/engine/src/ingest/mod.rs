@@ -329,8 +329,8 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the indexes of all shards that have none, as many at a time as there are cores. Gives the
-/// shards.
+/// Builds the indexes of all shards that have none, from the words that are found first, as many at a time as there
+/// are cores. Gives the shards.
 async fn build_indexes(
     store: &Store,
     writer: &Writer,
@@ -350,6 +350,9 @@ async fn build_indexes(
             let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
                 return Ok(());
             };
+            let (summarising, of) = (store.clone(), shard);
+            let summary = tokio::spawn(async move { summarising.summarise(of).await });
+            summary.await.expect("summarising does not panic")?;
             store.build_index(shard, memory_kb).await?;
             *done.lock().expect("no panics hold it") += bytes;
         }
@@ -372,7 +375,7 @@ async fn build_indexes(
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
 }
 
-/// Brings the summaries of all shards up to date with what is stored in them, as many at a time as
+/// Brings the words and summaries of all shards up to date with what is stored in them, as many at a time as
 /// there are cores.
 async fn summarise(store: &Store, writer: &mut Writer) -> Result<(), Error> {
     let shards = writer.unsummarised().await?;

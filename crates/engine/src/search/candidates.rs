@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use query::{Atom, CompiledTerm, Index, Lookup, Plan, Program};
+use query::{Atom, CompiledTerm, Index, Lookup, Need, Plan, Probe, Program};
 use store::{BlobId, Epoch, Found};
 
 use super::connection::Connection;
 use super::select::Target;
 use super::sift::Sifts;
+use super::texts::Texts;
 
 /// When so few blobs are left, reading all of them is cheaper than asking the index for another term,
 /// however rare.
@@ -50,6 +51,16 @@ pub(crate) struct Place<'a> {
     pub(crate) sifts: &'a Sifts,
     pub(crate) epoch: Epoch,
     pub(crate) program: &'a Program,
+    /// The texts in memory.
+    pub(crate) texts: Option<&'a Texts>,
+}
+
+impl Place<'_> {
+    /// Whether all is in memory, or nearly, that tells which chunks of a stretch are worth reading.
+    fn knows_texts(&self) -> bool {
+        let known = &self.target.known;
+        known.texts && known.files.is_some()
+    }
 }
 
 impl Candidates {
@@ -152,13 +163,17 @@ impl Asking<'_> {
         for lookup in lookups {
             match self.remembered(lookup) {
                 Some(found) => here.push((*lookup, found)),
-                None => there.push(*lookup),
+                None if lookup.index == Index::Texts && self.place.knows_texts() => {
+                    if let Some(blobs) = self.texts(&lookup.need).await? {
+                        here.push((*lookup, Found::Blobs(blobs)));
+                    }
+                }
+                None => there.push((*lookup, lookup.probe(self.place.program))),
             }
         }
         if !there.is_empty() {
-            let lease = self.conn.lease().await?;
-            let found = lease.lookups(self.place.target.shard.id, self.place.epoch, &there).await?;
-            here.extend(there.into_iter().zip(found));
+            let found = self.ask(&there).await?;
+            here.extend(there.into_iter().map(|(lookup, _)| lookup).zip(found));
         }
         let mut blobs = Vec::new();
         for (lookup, mut found) in here {
@@ -170,6 +185,7 @@ impl Asking<'_> {
                         if lookup.index == Index::Paths { Atom::Path } else { Atom::Content };
                     self.within.push((lookup.terms.iter().copied().map(atom).collect(), found));
                 }
+                Found::Stretches(_) => unreachable!("they are told as chunks"),
                 Found::Chunks(chunks) => {
                     blobs.extend(chunks.iter().map(|(_, blob)| *blob));
                     self.lists.push(List { terms: lookup.terms.clone(), chunks });
@@ -183,6 +199,68 @@ impl Asking<'_> {
 }
 
 impl Asking<'_> {
+    /// What the index answers to some lookups.
+    async fn ask(&mut self, lookups: &[(&Lookup, Probe)]) -> Result<Vec<Found>, store::Error> {
+        let Place { target, epoch, .. } = self.place;
+        let stretches = self.place.knows_texts();
+        let lease = self.conn.lease().await?;
+        let found = lease.lookups(target.shard.id, epoch, lookups, stretches).await?;
+        let told = |found| match (found, &target.known.files) {
+            (Found::Stretches(stretches), Some(files)) => Found::Chunks(files.chunks(&stretches)),
+            (found, _) => found,
+        };
+        Ok(found.into_iter().map(told).collect())
+    }
+
+    /// The blobs of which each string of a need may lie in some chunk, ascending; none for all. What is in memory
+    /// tells which chunks of the stretches that the index names.
+    async fn texts(&mut self, need: &Need) -> Result<Option<Vec<BlobId>>, store::Error> {
+        match need {
+            Need::Anything => Ok(None),
+            Need::All(parts) => {
+                let mut parts: Vec<&Need> = parts.iter().collect();
+                parts.sort_by_key(|need| need.frequency());
+                let mut left: Option<Vec<BlobId>> = None;
+                for part in parts {
+                    if left.as_ref().is_some_and(|left| left.len() <= FEW_BLOBS) {
+                        break;
+                    }
+                    let found = Box::pin(self.texts(part)).await?;
+                    left = match (left, found) {
+                        (Some(left), Some(found)) => Some(intersection(&left, &found)),
+                        (left, found) => left.or(found),
+                    };
+                }
+                Ok(left)
+            }
+            Need::Any(parts) if parts.iter().any(|part| matches!(part, Need::All(_))) => {
+                let mut union = Vec::new();
+                for part in parts {
+                    let Some(found) = Box::pin(self.texts(part)).await? else { return Ok(None) };
+                    union.extend(found);
+                }
+                union.sort_unstable();
+                union.dedup();
+                Ok(Some(union))
+            }
+            // What lies in one chunk.
+            Need::Any(_) | Need::Literal(_) | Need::Odd => {
+                let lookup = Lookup { index: Index::Chunks, terms: Vec::new(), need: need.clone() };
+                let probe = Probe::of_need(need);
+                let found = self.ask(&[(&lookup, probe.clone())]).await?;
+                let Some(Found::Chunks(mut chunks)) = found.into_iter().next() else {
+                    return Ok(None);
+                };
+                if let Some(texts) = self.place.texts {
+                    texts.reader(&self.place.target.shard).retain(&probe, &mut chunks);
+                }
+                let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
+                blobs.dedup();
+                Ok(Some(blobs))
+            }
+        }
+    }
+
     /// What is found without Postgres: paths are matched in memory, and chunks named by the summary if
     /// it is asked.
     fn remembered(&self, lookup: &Lookup) -> Option<Found> {

@@ -248,6 +248,7 @@ impl ShardSearch {
             sifts: &self.sifts,
             epoch: self.catalog.epoch,
             program: &self.request.program,
+            texts: self.resident.as_ref().map(|kept| &*kept.texts),
         }
     }
 

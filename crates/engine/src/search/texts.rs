@@ -138,6 +138,22 @@ impl Reader<'_> {
         self.last.as_ref().and_then(|(_, segment)| segment.as_ref())
     }
 
+    /// Drops those of some chunks, which are in order, that cannot hold what is asked for, as far as they are here.
+    pub(crate) fn retain(&mut self, probe: &Probe, chunks: &mut Vec<(i32, BlobId)>) {
+        let mut last: Option<(i32, Parts)> = None;
+        chunks.retain(|(n, _)| {
+            let Some(segment) = self.segment(*n).filter(|segment| *n < segment.upto()) else {
+                return true;
+            };
+            let number = n / SEGMENT_CHUNKS;
+            let (_, parts) = match last.take().filter(|(last, _)| *last == number) {
+                Some(known) => last.insert(known),
+                None => last.insert((number, segment.may_hold(probe))),
+            };
+            segment.find(*n).is_some_and(|at| parts.contains(at))
+        });
+    }
+
     /// A chunk, if it is here.
     pub(crate) fn chunk(&mut self, n: i32) -> Option<Packed> {
         let segment = self.segment(n)?;
@@ -173,9 +189,7 @@ impl Segment {
         let mut data = Vec::with_capacity(packed.iter().map(Vec::len).sum());
         for (chunk, packed) in chunks.iter().zip(packed) {
             data.extend(packed);
-            let mut set = GramSet::new(Kind::Chunk);
-            set.add(&chunk.contents);
-            sets.push(set);
+            sets.push(GramSet::of_chunk(&chunk.contents));
             entries.push(Entry {
                 n: chunk.n,
                 blob: chunk.blob,
@@ -281,6 +295,8 @@ fn pack(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use query::Need;
+
     use super::*;
 
     fn shard(since: i32) -> Shard {
@@ -310,6 +326,10 @@ mod tests {
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
         assert!(texts.reader(&other).chunk(10).is_none());
+        // Of what is here it is known which can hold something.
+        let mut named = [9, 10, 11, 14, 20, 600].map(|n| (n, BlobId(10))).to_vec();
+        reader.retain(&Probe::of_need(&Need::Literal("line".to_owned())), &mut named);
+        assert_eq!(named.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [10, 11, 20, 600]);
     }
 
     #[test]

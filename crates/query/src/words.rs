@@ -1,0 +1,193 @@
+//! The words of texts, each once: what `pg_trgm` finds the same trigrams in as in the texts themselves.
+//!
+//! Its trigrams are those of words (runs of letters and digits) in small letters, whatever stands between them
+//! and however often a word is there. So an index over each word once names the same candidates, from a fifth
+//! of the text. What is a letter beyond ASCII, and which is its small one, depends on the server's locale and
+//! is left to the server: texts are cut only at what is ASCII and no letter or digit, and only A to Z are folded.
+
+use crate::grams::is_odd;
+
+/// What each byte becomes: itself, its small letter, or 0 where a word ends.
+const FOLDED: [u8; 256] = folded();
+
+const fn folded() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if b.is_ascii_alphanumeric() || !b.is_ascii() {
+            table[byte] = b.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// An odd number that mixes a byte into a hash.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Places in the table at first: for the words of some dozens of kilobytes.
+const PLACES: usize = 1 << 13;
+
+/// The words of some texts, each once, in the order in which they come first.
+#[derive(Debug)]
+pub struct Words {
+    /// All words, with a blank before, between and behind them.
+    text: Vec<u8>,
+    /// Where words begin and end, by their hashes; nothing ends at 0.
+    places: Vec<(u32, u32)>,
+    words: usize,
+    /// Bytes of the texts.
+    bytes: usize,
+    odd: bool,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self { text: vec![b' '], places: vec![(0, 0); PLACES], words: 0, bytes: 0, odd: false }
+    }
+}
+
+impl Words {
+    /// Adds the words of a text.
+    pub fn add(&mut self, text: &str) {
+        self.bytes += text.len();
+        self.odd |= is_odd(text);
+        let (mut begin, mut hash) = (self.text.len(), 0_u64);
+        for byte in text.bytes().chain([0]) {
+            let byte = FOLDED[usize::from(byte)];
+            if byte != 0 {
+                self.text.push(byte);
+                hash = (hash ^ u64::from(byte)).wrapping_mul(MIX).rotate_right(23);
+            } else if self.text.len() > begin {
+                self.end_word(begin, hash);
+                (begin, hash) = (self.text.len(), 0);
+            }
+        }
+    }
+
+    /// Keeps the word that begins here and ends with the text, unless it is there already.
+    fn end_word(&mut self, begin: usize, hash: u64) {
+        let at = self.find(begin..self.text.len(), hash);
+        if self.places[at].1 != 0 {
+            self.text.truncate(begin);
+            return;
+        }
+        self.places[at] = (begin as u32, self.text.len() as u32);
+        self.text.push(b' ');
+        self.words += 1;
+        if self.words > self.places.len() / 2 {
+            self.grow();
+        }
+    }
+
+    /// The place of a word: where it stands, or where it would.
+    fn find(&self, word: std::ops::Range<usize>, hash: u64) -> usize {
+        let mask = self.places.len() - 1;
+        let word = &self.text[word];
+        let mut at = (hash.wrapping_mul(MIX) >> 32) as usize & mask;
+        loop {
+            let (begin, end) = self.places[at];
+            if end == 0 || self.text[begin as usize..end as usize] == *word {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let places = vec![(0, 0); self.places.len() * 2];
+        for (begin, end) in std::mem::replace(&mut self.places, places) {
+            if end != 0 {
+                let word = begin as usize..end as usize;
+                let mix = |hash: u64, byte: &u8| {
+                    (hash ^ u64::from(*byte)).wrapping_mul(MIX).rotate_right(23)
+                };
+                let hash = self.text[word.clone()].iter().fold(0, mix);
+                let at = self.find(word, hash);
+                self.places[at] = (begin, end);
+            }
+        }
+    }
+
+    /// All of them, with a blank before, between and behind them.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.text).expect("texts were cut at ASCII")
+    }
+
+    /// Whether one of the texts holds a character that folds to an ASCII letter: see
+    /// [`Need::Odd`](crate::Need::Odd).
+    pub fn odd(&self) -> bool {
+        self.odd
+    }
+
+    /// Bytes of the texts that were added.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.text.truncate(1);
+        self.places.fill((0, 0));
+        (self.words, self.bytes, self.odd) = (0, 0, false);
+    }
+}
+
+/// The parts of a literal that must each stand in the words of a text which holds it, with blanks where a word
+/// is seen to begin or end: `fmt.Print(` is in a text whose words hold `fmt ` and ` Print `.
+pub fn word_parts(literal: &str) -> Vec<String> {
+    let is_border = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for word in literal.split(is_border) {
+        let end = at + word.len();
+        if !word.is_empty() {
+            let before = if at > 0 { " " } else { "" };
+            let behind = if end < literal.len() { " " } else { "" };
+            parts.push(format!("{before}{word}{behind}"));
+        }
+        at = end + 1;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_there_once() {
+        let mut words = Words::default();
+        words.add("fmt.Println(\"a_b\", fmt)\n");
+        words.add("FMT a1 naïve—x ÉÉ");
+        assert_eq!(words.text(), " fmt println a b a1 naïve—x ÉÉ ");
+        assert_eq!(words.bytes(), 24 + 22);
+        assert!(!words.odd());
+        words.clear();
+        assert_eq!(words.text(), " ");
+        words.add("\u{212a}elvin");
+        assert_eq!((words.text(), words.odd()), (" \u{212a}elvin ", true));
+        words.clear();
+        assert!(!words.odd());
+    }
+
+    #[test]
+    fn many_words_have_room() {
+        let mut words = Words::default();
+        let all: Vec<String> = (0..50_000).map(|n: u32| format!("w{}", n % 20_000)).collect();
+        words.add(&all.join("+"));
+        let found: Vec<&str> = words.text().split_whitespace().collect();
+        assert_eq!(found, all[..20_000]);
+    }
+
+    #[test]
+    fn a_literal_is_in_the_words_by_its_parts() {
+        let check = |literal: &str, expected: &[&str]| assert_eq!(word_parts(literal), expected);
+        check("fmt.Print(", &["fmt ", " Print "]);
+        check("abc", &["abc"]);
+        check("_b_r", &[" b ", " r"]);
+        check("naïve—x y", &["naïve—x ", " y"]);
+        check("=>", &[]);
+    }
+}
