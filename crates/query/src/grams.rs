@@ -9,7 +9,8 @@
 //! hold an n-gram (bit-sliced signatures: Faloutsos and Christodoulakis, *Signature files*, 1984).
 //!
 //! There are several [kinds](Kind): of blocks of many chunks, and of the chunks that would fill those, to
-//! say where to look at all; of the chunks that are in memory, to spare unpacking them; and of paths.
+//! say where to look at all; of chunks, to spare reading them; and of paths. All but the last are stored, so that
+//! how many bits they have and how n-grams become bits can be changed with a migration only.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -155,7 +156,7 @@ impl GramSet {
         set
     }
 
-    /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text.
+    /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text, not of another chunk.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks();
         let bits: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -187,20 +188,12 @@ impl GramSet {
     /// Adds all n-grams of a chunk to the set of its block, unless it is dense: then gives a set of its
     /// own instead.
     pub fn add_chunk(&mut self, text: &str) -> Option<GramSet> {
-        let (mut own, mut hashes) = (GramSet::new(Kind::Dense), Vec::with_capacity(3 * text.len()));
-        each_gram(Kind::Dense, text, |hash| hashes.push(hash));
-        if is_odd(text) {
-            hashes.extend(ODD);
-        }
-        for hash in &hashes {
-            own.set(*hash);
-        }
+        let mut own = GramSet::new(Kind::Dense);
+        own.add(text);
         if own.bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
             return Some(own);
         }
-        for hash in hashes {
-            self.set(hash);
-        }
+        self.add(text);
         None
     }
 

@@ -40,7 +40,7 @@ pub struct Lookup {
     pub need: Need,
 }
 
-/// What the rows of an index are.
+/// What all of a need lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Index {
     /// Chunks: all of the need lies in one.

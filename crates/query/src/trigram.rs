@@ -79,7 +79,7 @@ pub fn trigrams(literal: &str) -> Vec<Trigram> {
 }
 
 /// Whether `pg_trgm` finds at least one trigram in `LIKE '%literal%'`. Without one the server would
-/// look at every chunk.
+/// look at every stretch.
 pub fn has_trigram(literal: &str) -> bool {
     !trigrams(literal).is_empty()
 }

@@ -129,6 +129,10 @@ impl Words {
     /// Begins anew.
     pub fn clear(&mut self) {
         self.text.truncate(1);
+        if self.places.len() > PLACES {
+            // Those were very many: no other texts should have to go through so much.
+            *self = Self::default();
+        }
         self.places.fill((0, 0));
         (self.words, self.bytes, self.odd) = (0, 0, false);
     }

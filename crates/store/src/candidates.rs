@@ -22,6 +22,9 @@ const MAX_BITS: usize = 8;
 /// With more literals, the sets of chunks are not looked at: it would take longer to plan than it saves.
 const MAX_LITERALS: usize = 32;
 
+/// Words of a literal that are looked up, at most.
+const MAX_WORDS: usize = 4;
+
 /// Matches every text.
 const ANY: &str = "%";
 
@@ -150,17 +153,19 @@ impl Statement {
 
     /// The stretches that may hold a need, or, with a probe, the chunks.
     fn rows(&mut self, probe: Option<&Probe>, need: &Need) {
-        self.sql.push_str(&self.shard.words());
+        self.sql.push_str(&self.shard.stretches());
         if let Some(probe) = probe {
             let (chunks, shard) = (self.shard.chunks(), self.shard.0);
             let _ = write!(
                 self.sql,
-                " w join {chunks} c on c.shard = {shard} and c.n >= first and c.n < upto"
+                " cross join lateral (select n, blob from {chunks} where shard = {shard} and n >= first and n < upto"
             );
             if (1..=MAX_LITERALS).contains(&probe.literals()) {
                 self.sql.push_str(" and ");
                 self.may_hold(probe);
             }
+            // The stretches first, whatever the planner thinks.
+            self.sql.push_str(" offset 0) c");
         }
         self.sql.push_str(" where ");
         self.condition("words", need);
@@ -266,13 +271,14 @@ fn like_pattern(text: &str) -> String {
 }
 
 /// The same for words: `%fmt %` and `% Print%`. Where the server rechecks, the words need not stand behind
-/// each other as in the text.
+/// each other as in the text. As many as a power of two, the longest, for the sake of prepared statements.
 fn word_patterns(text: &str) -> Vec<String> {
-    let parts = word_parts(head(text)).into_iter();
-    let mut patterns: Vec<String> = parts.map(|part| format!("%{part}%")).collect();
-    if patterns.is_empty() {
-        patterns.push(ANY.to_owned());
-    }
+    let mut parts = word_parts(head(text));
+    parts.retain(|part| has_trigram(part));
+    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    let asked = parts.len().next_power_of_two().min(MAX_WORDS);
+    let mut patterns: Vec<String> = parts.iter().map(|part| format!("%{part}%")).collect();
+    patterns.resize(asked, patterns.first().map_or(ANY, |longest| longest).to_owned());
     patterns
 }
 
@@ -320,7 +326,7 @@ mod tests {
             Need::Any(vec![Need::All(vec![literal("foo"), literal("b_r")]), Need::Odd]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
-             from words_007 where ((words @~~ $2 and words @~~ $3) or odd)) t0",
+             from stretches_007 where ((words @~~ $2 and words @~~ $3) or odd)) t0",
             &["%foo%", "%\\_r%"],
         );
         check(
@@ -337,22 +343,22 @@ mod tests {
             literal("foo.b_r"),
             false,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
-             from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto and (true \
-             and get_bit(grams, $2) = 1 and get_bit(grams, $3) = 1 and get_bit(grams, $4) = 1 \
+             from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 and n >= first and n < upto \
+             and (true and get_bit(grams, $2) = 1 and get_bit(grams, $3) = 1 and get_bit(grams, $4) = 1 \
              and get_bit(grams, $5) = 1 and get_bit(grams, $6) = 1 and get_bit(grams, $7) = 1 \
-             and get_bit(grams, $8) = 1 and get_bit(grams, $9) = 1) \
-             where words ilike $10 and words ilike $11 and words ilike $12) t0",
-            &[&["a bit: true"; 8][..], &["%foo %", "% b %", "% r%"]].concat(),
+             and get_bit(grams, $8) = 1 and get_bit(grams, $9) = 1) offset 0) c \
+             where words ilike $10 and words ilike $11 and words ilike $12 and words ilike $13) t0",
+            &[&["a bit: true"; 8][..], &["%foo %", "% b %", "% r%", "%foo %"]].concat(),
         );
         check(
             Index::Texts,
             Need::All(vec![literal("foo"), literal("bar")]),
             false,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
-             (select blob from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto \
-             and (true and get_bit(grams, $2) = 1) where words ilike $3 \
-             intersect select blob from words_007 w join chunks_007 c on c.shard = 7 and c.n >= first and c.n < upto \
-             and (true and get_bit(grams, $4) = 1) where words ilike $5)) texts) t0",
+             (select blob from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
+             and n >= first and n < upto and (true and get_bit(grams, $2) = 1) offset 0) c where words ilike $3 \
+             intersect select blob from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
+             and n >= first and n < upto and (true and get_bit(grams, $4) = 1) offset 0) c where words ilike $5)) texts) t0",
             &["a bit: true", "%foo%", "a bit: true", "%bar%"],
         );
     }

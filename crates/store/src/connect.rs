@@ -9,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use crate::error::{Error, Result};
+use crate::grams::MAX_SUMMARISERS;
 use crate::lease::Leases;
 
 /// The oldest server that is supported (as `server_version_num`).
@@ -103,13 +104,12 @@ impl Store {
             return Ok(have as i16);
         }
         for n in 0..shards {
-            // Texts lie beside the rows, not in them: lookups read rows only (measured on one shard:
-            // 0.66 of the time, and less room).
+            // Words and texts lie beside the rows, not in them: lookups read rows only.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table words_{n:03} partition of words for values in ({n})
+                 create table stretches_{n:03} partition of stretches for values in ({n})
                      with (toast_tuple_target = 128);
                  create table prose_{n:03} partition of prose for values in ({n})
                      with (toast_tuple_target = 128);
@@ -165,7 +165,8 @@ async fn bounded(conn: &mut PgConnection, wanted: u32) -> Result<u32> {
     .fetch_one(conn)
     .await?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-    let ingest = 1 + cores + i64::from(CONTROL);
+    // Each shard that is summarised takes two.
+    let ingest = 1 + cores + cores.min(MAX_SUMMARISERS as i64) + i64::from(CONTROL);
     let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
     let room = (most - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
     if room < wanted {

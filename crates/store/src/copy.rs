@@ -36,7 +36,7 @@ pub struct ChunkRow {
 }
 
 /// How much is buffered before it is sent, in bytes.
-const SEND_BYTES: usize = 1 << 20;
+pub(crate) const SEND_BYTES: usize = 1 << 20;
 
 /// The chunks of some contents, for `copy chunks`.
 pub(crate) async fn chunks(
@@ -89,6 +89,12 @@ pub(crate) struct Rows {
     buffer: Vec<u8>,
 }
 
+impl Default for Rows {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Rows {
     pub(crate) fn new() -> Self {
         let mut buffer = b"PGCOPY\n\xff\r\n\0".to_vec();
@@ -132,6 +138,11 @@ impl Rows {
 
     pub(crate) fn i64(&mut self, value: i64) -> &mut Self {
         self.bytes(&value.to_be_bytes())
+    }
+
+    /// Bytes of what is not sent yet.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len()
     }
 
     fn take(&mut self) -> Vec<u8> {

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection};
 use crate::ShardId;
 use crate::catalog::Shard;
 use crate::connect::Store;
-use crate::copy::{self, Rows};
+use crate::copy::{self, Rows, SEND_BYTES};
 use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::writer::Writer;
@@ -22,11 +22,14 @@ pub const BLOCK_CHUNKS: i32 = 512;
 /// A stretch ends with the chunk with which it has so many bytes of text. Larger ones make a smaller index that is
 /// built faster (a third of the time of one over single chunks, and two fifths of the size), and name more chunks in
 /// vain.
-const STRETCH_BYTES: usize = 32 << 10;
+const STRETCH_BYTES: usize = 48 << 10;
 
 /// Chunks over this many bytes, which are long lines, have sets of their own, as dense ones have: they
 /// would fill that of their block.
 const LARGE_CHUNK_BYTES: usize = 8192;
+
+/// Shards that are summarised at once, each on two connections.
+pub const MAX_SUMMARISERS: usize = 8;
 
 /// Stands for all chunks of a block without sets of their own.
 const ALL_OTHERS: i32 = -1;
@@ -48,22 +51,22 @@ impl Store {
     /// This must come before files refer to those chunks. It reads what is stored and not what is
     /// being stored, so that chunks which a killed ingest left are in it, too.
     pub async fn summarise(&self, shard: ShardId) -> Result<()> {
-        let mut reader = self.helper().await?;
-        let mut conn = self.helper().await?;
-        let mut tx = conn.begin().await?;
         let (upto, summarised): (i32, i32) =
             sqlx::query_as("select chunks, summarised from shards where shard = $1")
                 .bind(shard.0)
-                .fetch_one(&mut *tx)
+                .fetch_one(self.control())
                 .await?;
         if summarised >= upto {
             return Ok(());
         }
+        let mut reader = self.helper().await?;
+        let mut conn = self.helper().await?;
+        let mut tx = conn.begin().await?;
         // The block that is not full is made anew.
         let from = summarised - summarised % BLOCK_CHUNKS;
         let statement = format!(
             "copy {} (shard, first, upto, odd, words) from stdin (format binary)",
-            shard.words()
+            shard.stretches()
         );
         let sql = format!(
             "select n, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
@@ -105,6 +108,9 @@ impl Store {
                     stretches.bool(words.odd()).bytes(words.text().as_bytes());
                     words.clear();
                     first = None;
+                    if stretches.len() > SEND_BYTES {
+                        copy::send(&mut tx, &statement, std::mem::take(&mut stretches)).await?;
+                    }
                 }
             }
             copy::send(&mut tx, &statement, stretches).await?;

@@ -24,7 +24,7 @@ pub use connect::{Store, Target};
 pub use copy::{ChunkRow, Contents};
 pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
-pub use grams::{BLOCK_CHUNKS, Passing, ShardGrams};
+pub use grams::{BLOCK_CHUNKS, MAX_SUMMARISERS, Passing, ShardGrams};
 pub use lease::Lease;
 pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
@@ -32,7 +32,7 @@ pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
-/// A shard: one partition of `chunks`, of `words` with a trigram index, and of `files` and `prose`.
+/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `prose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -42,9 +42,9 @@ impl ShardId {
         format!("chunks_{:03}", self.0)
     }
 
-    /// The name of its partition of `words`.
-    pub(crate) fn words(self) -> String {
-        format!("words_{:03}", self.0)
+    /// The name of its partition of `stretches`.
+    pub(crate) fn stretches(self) -> String {
+        format!("stretches_{:03}", self.0)
     }
 
     /// The name of its partition of `prose`.

@@ -63,7 +63,7 @@ impl Store {
                             where l.locktype = 'advisory' and d.datname = current_database()
                               and l.classid::bigint = $1 and l.objid::bigint = $2
                               and l.objsubid = 1 and l.granted),
-                    count(*), count(to_regclass(format('words_%s_trgm', to_char(shard, 'FM000'))))
+                    count(*), count(to_regclass(format('stretches_%s_trgm', to_char(shard, 'FM000'))))
              from shards where live_from is null and chunks > 0",
         )
         .bind(WRITE_LOCK >> 32)
@@ -82,7 +82,7 @@ impl Store {
             "select shard, bytes, chunks, live_from is not null,
                     coalesce(pg_relation_size(i.indexrelid), 0), coalesce(i.indisvalid, false)
              from shards left join pg_index i on i.indexrelid =
-                 to_regclass(format('words_%s_trgm', to_char(shard, 'FM000')))
+                 to_regclass(format('stretches_%s_trgm', to_char(shard, 'FM000')))
              where chunks > 0 order by shard",
         )
         .fetch_all(self.control())
@@ -110,8 +110,8 @@ impl Store {
         let sql = format!(
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;
-             create index if not exists words_{0:03}_trgm on words_{0:03} using gin (words gin_trgm_ops);
-             analyze chunks_{0:03}; analyze words_{0:03};
+             create index if not exists stretches_{0:03}_trgm on stretches_{0:03} using gin (words gin_trgm_ops);
+             analyze chunks_{0:03} (shard, n, blob); analyze stretches_{0:03} (shard, first, upto, odd);
              {1}",
             shard.0,
             prose::INDEX.replace("NNN", &format!("{:03}", shard.0))
@@ -126,14 +126,14 @@ impl Store {
         let rows: Vec<(String, f64)> = sqlx::query_as(
             "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
              from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
-             where c.relname like 'words\\_%' and p.datname = current_database()",
+             where c.relname like 'stretches\\_%' and p.datname = current_database()",
         )
         .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
             .filter_map(|(table, done)| {
-                let shard = table.strip_prefix("words_")?.parse().ok()?;
+                let shard = table.strip_prefix("stretches_")?.parse().ok()?;
                 Some(IndexProgress { shard: ShardId(shard), done: done.min(1.0) })
             })
             .collect())
@@ -170,7 +170,7 @@ impl Store {
 /// Drops the index of a shard that is about to be filled: filling goes much faster without.
 pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
-        "drop index if exists words_{0:03}_trgm; drop index if exists prose_{0:03}_words",
+        "drop index if exists stretches_{0:03}_trgm; drop index if exists prose_{0:03}_words",
         shard.0
     );
     conn.execute(AssertSqlSafe(sql)).await?;
@@ -181,7 +181,7 @@ pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Resul
 pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     drop_index(conn, shard).await?;
     conn.execute(AssertSqlSafe(format!(
-        "truncate chunks_{0:03}, words_{0:03}, prose_{0:03}",
+        "truncate chunks_{0:03}, stretches_{0:03}, prose_{0:03}",
         shard.0
     )))
     .await?;
@@ -215,7 +215,7 @@ pub(crate) async fn index_prose(conn: &mut PgConnection, shard: ShardId) -> Resu
 /// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
 /// has to read through, to their places.
 pub(crate) async fn flush_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    for index in [format!("words_{:03}_trgm", shard.0), format!("prose_{:03}_words", shard.0)] {
+    for index in [format!("stretches_{:03}_trgm", shard.0), format!("prose_{:03}_words", shard.0)] {
         sqlx::query(
             "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
         )

@@ -179,7 +179,7 @@ impl Store {
             sqlx::query_as("select unfinished from state").fetch_one(&mut conn).await?;
         let rows: Vec<(i16, i32, i64, bool)> = sqlx::query_as(
             "select shard, chunks, bytes, live_from is not null
-                 and to_regclass(format('words_%s_trgm', lpad(shard::text, 3, '0'))) is not null
+                 and to_regclass(format('stretches_%s_trgm', lpad(shard::text, 3, '0'))) is not null
              from shards order by shard",
         )
         .fetch_all(&mut conn)
@@ -750,8 +750,8 @@ impl Writer {
                 .await?;
                 // Words stay as long as there is any of the chunks that they may be of.
                 sqlx::query(
-                    "delete from words w where shard = $1 and not exists (
-                         select from chunks c where c.shard = $1 and c.n >= w.first and c.n < w.upto)",
+                    "delete from stretches s where shard = $1 and not exists (
+                         select from chunks c where c.shard = $1 and c.n >= s.first and c.n < s.upto)",
                 )
                 .bind(shard)
                 .execute(&mut *tx)

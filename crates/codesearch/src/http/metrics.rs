@@ -239,7 +239,11 @@ pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, Fa
         ("slow_searches_total", &metrics.slow_searches, "Searches that took longer than --slow."),
         ("shards_searched_total", &metrics.shards_searched, "Shards that searches asked."),
         ("shards_pruned_total", &metrics.shards_pruned, "Shards that were ruled out unasked."),
-        ("candidates_total", &metrics.candidates, "Chunks that the trigram indexes named."),
+        (
+            "candidates_total",
+            &metrics.candidates,
+            "Chunks that the trigram indexes named and their n-grams did not rule out.",
+        ),
         ("rechecks_total", &metrics.rechecks, "Texts that were read and matched."),
         ("read_bytes_total", &metrics.bytes, "Bytes of text in those."),
         ("results_total", &metrics.results, "Files in answers."),

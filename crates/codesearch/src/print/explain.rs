@@ -73,7 +73,11 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         "shards      {}, {} ruled out by the names of their repositories or by summaries, {} searched",
         stats.shards, stats.shards_pruned, stats.shards_searched
     )?;
-    writeln!(out, "candidates  {} chunks named by the index", stats.candidates)?;
+    writeln!(
+        out,
+        "candidates  {} chunks named by the index, and not ruled out by their n-grams",
+        stats.candidates
+    )?;
     writeln!(
         out,
         "rechecks    {} texts of {:.1} KB in all, {} files considered",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::harness::{Fixture, Ran, run_on_url};
+use crate::harness::{BEFORE_STRETCHES, Fixture, Ran, run_on_url};
 
 /// What a run says on stderr, its last line, when it fails.
 #[track_caller]
@@ -110,20 +110,27 @@ fn a_role_without_rights_gets_the_same_answers() {
     run(&["ingest", "--shards", "2", "r"]).code(0);
     let loose = "select count(*) from pg_operator where oprname = '@~~'";
     assert_eq!(fixture.sql::<i64>(loose), 0);
-    for (pattern, lines) in [
-        ("needle", 2),
-        ("Needle", 0),
-        ("NEEDLE", 1),
-        ("ÉtÉ", 1),
-        ("100%", 1),
-        ("a_b", 1),
-        (r"back\\sl", 1),
-        ("(?i)étÉ", 1),
-    ] {
-        let found = run(&["search", pattern]).out;
-        assert_eq!(found.lines().count(), lines, "{pattern}: {found}");
-        assert_eq!(found, run(&["search", "--brute", pattern]).out);
-    }
+    let check = || {
+        for (pattern, lines) in [
+            ("needle", 2),
+            ("Needle", 0),
+            ("NEEDLE", 1),
+            ("ÉtÉ", 1),
+            ("100%", 1),
+            ("a_b", 1),
+            (r"back\\sl", 1),
+            ("(?i)étÉ", 1),
+        ] {
+            let found = run(&["search", pattern]).out;
+            assert_eq!(found.lines().count(), lines, "{pattern}: {found}");
+            assert_eq!(found, run(&["search", "--brute", pattern]).out);
+        }
+    };
+    check();
+    // And from an index of before, in which texts are taken for their words.
+    fixture.exec(BEFORE_STRETCHES);
+    check();
+    fixture.check_invariants();
     fixture.exec(&format!("drop owned by {role} cascade; drop role {role}"));
 }
 

@@ -94,6 +94,14 @@ impl Ran {
     }
 }
 
+/// Makes an index as it was before there were stretches; the first shard has an index of its chunks.
+pub(crate) const BEFORE_STRETCHES: &str = "drop table stretches;
+     alter table chunks drop column grams;
+     alter table chunks add column odd boolean not null generated always as
+         (strpos(contents, U&'\\017F') > 0 or strpos(contents, U&'\\212A') > 0) stored;
+     create index chunks_000_trgm on chunks_000 using gin (contents gin_trgm_ops);
+     delete from _sqlx_migrations where version = 5";
+
 /// An index of its own, and a folder for repositories.
 pub(crate) struct Fixture {
     folder: TempDir,
@@ -224,18 +232,18 @@ impl Fixture {
                      (select from blobs b where c.shard = b.shard and c.blob = b.id)",
             ),
             (
-                "a chunk that is not in just one stretch of words",
-                "select count(*) from chunks c where 1 <> (select count(*) from words w
+                "a chunk that is not in just one stretch",
+                "select count(*) from chunks c where 1 <> (select count(*) from stretches w
                      where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
             ),
             (
-                "words of no chunk",
-                "select count(*) from words w where not exists (select from chunks c
+                "a stretch of no chunk",
+                "select count(*) from stretches w where not exists (select from chunks c
                      where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
             ),
             (
-                "words that are not in order",
-                "select count(*) from words w where first >= upto or not starts_with(words, ' ')
+                "a stretch that is not in order",
+                "select count(*) from stretches w where first >= upto or not starts_with(words, ' ')
                      or right(words, 1) <> ' '",
             ),
             (
@@ -256,7 +264,7 @@ impl Fixture {
             (
                 "a shard with files but no index",
                 "select count(*) from shards s where exists (select from files f where f.shard = s.shard)
-                     and to_regclass(format('codesearch.words_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
+                     and to_regclass(format('codesearch.stretches_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
             ),
             (
                 "a shard whose size is wrong",

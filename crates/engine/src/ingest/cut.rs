@@ -6,8 +6,8 @@
 use memchr::{memchr, memchr_iter, memrchr};
 use store::ChunkRow;
 
-/// Chunks end at the last line end before this many bytes. Small chunks have few trigrams, so that
-/// few of them are candidates in vain; large ones make a smaller index.
+/// Chunks end at the last line end before this many bytes. Small chunks have few n-grams, so that few
+/// of them are read in vain; large ones take less room for their sets.
 const CHUNK_BYTES: usize = 4096;
 
 /// Cuts a text. Gives the chunks, at least one, and the number of lines.

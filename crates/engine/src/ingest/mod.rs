@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use store::{RepoId, RepoRow, ShardId, Store, Totals, Writer};
+use store::{MAX_SUMMARISERS, RepoId, RepoRow, ShardId, Store, Totals, Writer};
 
 pub use skip::SkipReason;
 
@@ -36,9 +36,6 @@ const SMALL_INGEST_BYTES: i64 = 16 << 20;
 /// Repositories are switched in by groups of about this many bytes of new text, so that a long
 /// first ingest becomes searchable bit by bit and a killed one has not everything to repeat.
 const GROUP_BYTES: i64 = 4 << 30;
-
-/// Shards that are summarised at once, each on two connections.
-const MAX_SUMMARISERS: usize = 8;
 
 /// What to ingest, and how.
 #[derive(Clone, Debug)]
@@ -304,7 +301,7 @@ async fn apply(
 
         let begun = Instant::now();
         let indexed = build_indexes(store, writer, progress).await?;
-        summarise(store, writer).await?;
+        filled.extend(summarise(store, writer).await?);
         report.index += begun.elapsed();
 
         let begun = Instant::now();
@@ -345,14 +342,17 @@ async fn build_indexes(
     let memory_kb = store.index_memory_kb(builders).await?;
     let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
     let done = std::sync::Mutex::new(0_i64);
+    let summarisers = tokio::sync::Semaphore::new(MAX_SUMMARISERS);
     let build = async || -> Result<(), store::Error> {
         loop {
             let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
                 return Ok(());
             };
+            let turn = summarisers.acquire().await.expect("it is never closed");
             let (summarising, of) = (store.clone(), shard);
             let summary = tokio::spawn(async move { summarising.summarise(of).await });
             summary.await.expect("summarising does not panic")?;
+            drop(turn);
             store.build_index(shard, memory_kb).await?;
             *done.lock().expect("no panics hold it") += bytes;
         }
@@ -376,10 +376,10 @@ async fn build_indexes(
 }
 
 /// Brings the words and summaries of all shards up to date with what is stored in them, as many at a time as
-/// there are cores.
-async fn summarise(store: &Store, writer: &mut Writer) -> Result<(), Error> {
+/// there are cores. Gives those shards.
+async fn summarise(store: &Store, writer: &mut Writer) -> Result<Vec<ShardId>, Error> {
     let shards = writer.unsummarised().await?;
-    let work = shards.into_iter().map(|shard| {
+    let work = shards.clone().into_iter().map(|shard| {
         let store = store.clone();
         async move { tokio::spawn(async move { store.summarise(shard).await }).await }
     });
@@ -387,7 +387,7 @@ async fn summarise(store: &Store, writer: &mut Writer) -> Result<(), Error> {
     while let Some(done) = work.next().await {
         done.expect("summarising does not panic")?;
     }
-    Ok(())
+    Ok(shards)
 }
 
 fn list(paths: &[PathBuf]) -> String {

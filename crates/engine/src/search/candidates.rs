@@ -36,7 +36,7 @@ pub(crate) struct List {
 /// Who names the candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The indexes in Postgres: few candidates.
+    /// The indexes in Postgres.
     Index,
     /// The summaries in memory: more candidates, and no question to Postgres. Of the blobs with these
     /// numbers only, no blob cut in two.
@@ -115,7 +115,7 @@ impl Asking<'_> {
     async fn follow(&mut self, plan: &Plan) -> Result<Option<Vec<BlobId>>, store::Error> {
         match plan {
             Plan::Scan => Ok(None),
-            Plan::Lookup(lookup) => Ok(Some(self.look_up(&[lookup]).await?)),
+            Plan::Lookup(lookup) => self.look_up(&[lookup]).await,
             Plan::All(parts) => {
                 let mut left: Option<Vec<BlobId>> = None;
                 for part in parts {
@@ -142,8 +142,11 @@ impl Asking<'_> {
                         _ => None,
                     })
                     .collect();
-                let mut union =
-                    if lookups.is_empty() { Vec::new() } else { self.look_up(&lookups).await? };
+                let mut union = Vec::new();
+                if !lookups.is_empty() {
+                    let Some(found) = self.look_up(&lookups).await? else { return Ok(None) };
+                    union = found;
+                }
                 for part in parts.iter().filter(|part| !matches!(part, Plan::Lookup(_))) {
                     match Box::pin(self.follow(part)).await? {
                         Some(found) => union.extend(found),
@@ -157,16 +160,15 @@ impl Asking<'_> {
         }
     }
 
-    /// The blobs that one of some lookups finds, ascending.
-    async fn look_up(&mut self, lookups: &[&Lookup]) -> Result<Vec<BlobId>, store::Error> {
+    /// The blobs that one of some lookups finds, ascending; none for all.
+    async fn look_up(&mut self, lookups: &[&Lookup]) -> Result<Option<Vec<BlobId>>, store::Error> {
         let (mut here, mut there) = (Vec::new(), Vec::new());
         for lookup in lookups {
             match self.remembered(lookup) {
                 Some(found) => here.push((*lookup, found)),
                 None if lookup.index == Index::Texts && self.place.knows_texts() => {
-                    if let Some(blobs) = self.texts(&lookup.need).await? {
-                        here.push((*lookup, Found::Blobs(blobs)));
-                    }
+                    let Some(blobs) = self.texts(&lookup.need).await? else { return Ok(None) };
+                    here.push((*lookup, Found::Blobs(blobs)));
                 }
                 None => there.push((*lookup, lookup.probe(self.place.program))),
             }
@@ -194,7 +196,7 @@ impl Asking<'_> {
         }
         blobs.sort_unstable();
         blobs.dedup();
-        Ok(blobs)
+        Ok(Some(blobs))
     }
 }
 

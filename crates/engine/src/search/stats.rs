@@ -21,7 +21,7 @@ pub struct Stats {
     pub shards_pruned: usize,
     /// Shards that were asked.
     pub shards_searched: usize,
-    /// Chunks that the index named, in the shards that were asked.
+    /// Chunks that the index named and their n-grams did not rule out, in the shards that were asked.
     pub candidates: usize,
     /// Files that were looked at: their paths and languages.
     pub files_considered: usize,
