@@ -1,7 +1,7 @@
 //! The words of texts, each once: what `pg_trgm` finds the same trigrams in as in the texts themselves.
 //!
 //! Its trigrams are those of words (runs of letters and digits) in small letters, whatever stands between them
-//! and however often a word is there. So an index over each word once names the same candidates, from a fifth
+//! and however often a word is there. So an index over each word once names the same candidates, from a fraction
 //! of the text. What is a letter beyond ASCII, and which is its small one, depends on the server's locale and
 //! is left to the server: texts are cut only at what is ASCII and no letter or digit, and only A to Z are folded.
 
@@ -25,6 +25,11 @@ const fn folded() -> [u8; 256] {
 
 /// An odd number that mixes a byte into a hash.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The hash of a word with one more byte.
+const fn mix(hash: u64, byte: u8) -> u64 {
+    (hash ^ byte as u64).wrapping_mul(MIX).rotate_right(23)
+}
 
 /// Places in the table at first: for the words of some dozens of kilobytes.
 const PLACES: usize = 1 << 13;
@@ -58,7 +63,7 @@ impl Words {
             let byte = FOLDED[usize::from(byte)];
             if byte != 0 {
                 self.text.push(byte);
-                hash = (hash ^ u64::from(byte)).wrapping_mul(MIX).rotate_right(23);
+                hash = mix(hash, byte);
             } else if self.text.len() > begin {
                 self.end_word(begin, hash);
                 (begin, hash) = (self.text.len(), 0);
@@ -100,10 +105,7 @@ impl Words {
         for (begin, end) in std::mem::replace(&mut self.places, places) {
             if end != 0 {
                 let word = begin as usize..end as usize;
-                let mix = |hash: u64, byte: &u8| {
-                    (hash ^ u64::from(*byte)).wrapping_mul(MIX).rotate_right(23)
-                };
-                let hash = self.text[word.clone()].iter().fold(0, mix);
+                let hash = self.text[word.clone()].iter().fold(0, |hash, byte| mix(hash, *byte));
                 let at = self.find(word, hash);
                 self.places[at] = (begin, end);
             }
@@ -128,11 +130,12 @@ impl Words {
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        self.text.truncate(1);
         if self.places.len() > PLACES {
             // Those were very many: no other texts should have to go through so much.
             *self = Self::default();
+            return;
         }
+        self.text.truncate(1);
         self.places.fill((0, 0));
         (self.words, self.bytes, self.odd) = (0, 0, false);
     }

@@ -20,7 +20,7 @@ use crate::writer::Writer;
 pub const BLOCK_CHUNKS: i32 = 512;
 
 /// A stretch ends with the chunk with which it has so many bytes of text. Larger ones make a smaller index that is
-/// built faster (a third of the time of one over single chunks, and two fifths of the size), and name more chunks in
+/// built faster (a quarter of the time of one over single chunks, and a third of the size), and name more chunks in
 /// vain.
 const STRETCH_BYTES: usize = 48 << 10;
 

@@ -126,10 +126,7 @@ impl Asking<'_> {
                         break;
                     }
                     let found = Box::pin(self.follow(part)).await?;
-                    left = match (left, found) {
-                        (Some(left), Some(found)) => Some(intersection(&left, &found)),
-                        (left, found) => left.or(found),
-                    };
+                    left = both(left, found);
                 }
                 Ok(left)
             }
@@ -228,10 +225,7 @@ impl Asking<'_> {
                         break;
                     }
                     let found = Box::pin(self.texts(part)).await?;
-                    left = match (left, found) {
-                        (Some(left), Some(found)) => Some(intersection(&left, &found)),
-                        (left, found) => left.or(found),
-                    };
+                    left = both(left, found);
                 }
                 Ok(left)
             }
@@ -294,6 +288,14 @@ impl Asking<'_> {
         if let Some(sifted) = sifts.get(lookup) {
             sifted.retain(chunks);
         }
+    }
+}
+
+/// What two ascending lists have in common, if there are two; none is all there is.
+fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<BlobId>> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(intersection(&left, &right)),
+        (left, right) => left.or(right),
     }
 }
 
