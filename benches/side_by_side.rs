@@ -123,24 +123,34 @@ fn bench() -> Result<()> {
                 limit,
                 ours: Times::default(),
                 server_ms: 0.0,
-                zoekt: zoekt.as_ref().map(|_| Times::default()),
+                zoekt: None,
                 ripgrep: ripgrep.clone(),
                 naive: None,
                 tables: None,
             };
-            // In turn, so that what else the machine does falls on both.
+            // In turn, so that what else the machine does falls on all, and each of them is the first of a
+            // round now and then: it finds the processor's caches full of something else.
+            let ways: &[bool] = if limit == 0 { &[false] } else { &[false, true] };
+            let mut by_way = vec![Times::default(); ways.len()];
             let mut server_ms = Vec::new();
-            for _ in 0..runs {
-                let answer = server.ask(query, limit)?;
-                row.ours.ms.push(answer.ms);
-                row.ours.files = answer.files;
-                server_ms.extend(answer.stats["duration_ms"].as_f64());
-                if let (Some(zoekt), Some(times)) = (&zoekt, &mut row.zoekt) {
-                    let (ms, files) = zoekt.ask(query, limit)?;
-                    times.ms.push(ms);
-                    times.files = files;
+            for round in 0..runs {
+                for turn in 0..=ways.len() {
+                    let who = (round + turn) % (ways.len() + 1);
+                    if let Some(way) = who.checked_sub(1) {
+                        if let Some(zoekt) = &zoekt {
+                            let (ms, files) = zoekt.ask(query, limit, ways[way])?;
+                            by_way[way].ms.push(ms);
+                            by_way[way].files = files;
+                        }
+                    } else {
+                        let answer = server.ask(query, limit)?;
+                        row.ours.ms.push(answer.ms);
+                        row.ours.files = answer.files;
+                        server_ms.extend(answer.stats["duration_ms"].as_f64());
+                    }
                 }
             }
+            row.zoekt = zoekt.as_ref().map(|_| better(by_way));
             row.server_ms = median(&server_ms);
             // These take seconds: the cheapest and the dearest limit say enough.
             if naive && matches!(limit, 100 | 0) && query.kind != Kind::Scan {
@@ -303,7 +313,7 @@ impl Zoekt {
         let mut last = 0;
         while begun.elapsed() < Duration::from_secs(180) {
             std::thread::sleep(Duration::from_secs(5));
-            let Ok((_, files)) = zoekt.ask(first, 0) else { continue };
+            let Ok((_, files)) = zoekt.ask(first, 0, false) else { continue };
             if files > 0 && files == last {
                 return Ok(Some(zoekt));
             }
@@ -329,24 +339,23 @@ impl Zoekt {
         json!({ "Q": query.zoekt(), "Opts": options }).to_string()
     }
 
-    /// With a limit, the faster of two ways to ask.
-    fn ask(&self, query: &Query, limit: usize) -> Result<(f64, usize)> {
-        let ask = |as_page: bool| -> Result<(f64, usize)> {
-            let body = Self::body(query, limit, as_page);
-            let begun = Instant::now();
-            let answer = post(&self.agent, &self.url, &body)?;
-            let ms = begun.elapsed().as_secs_f64() * 1000.0;
-            let answer: Value = serde_json::from_slice(&answer)?;
-            Ok((ms, answer["Result"]["Files"].as_array().map_or(0, Vec::len)))
-        };
-        let first = ask(false)?;
-        if limit == 0 {
-            return Ok(first);
-        }
-        let second = ask(true)?;
-        let enough = second.1 >= first.1;
-        Ok(if enough && second.0 < first.0 { second } else { first })
+    /// Milliseconds and files of one answer.
+    fn ask(&self, query: &Query, limit: usize, as_page: bool) -> Result<(f64, usize)> {
+        let body = Self::body(query, limit, as_page);
+        let begun = Instant::now();
+        let answer = post(&self.agent, &self.url, &body)?;
+        let ms = begun.elapsed().as_secs_f64() * 1000.0;
+        let answer: Value = serde_json::from_slice(&answer)?;
+        Ok((ms, answer["Result"]["Files"].as_array().map_or(0, Vec::len)))
     }
+}
+
+/// The way to ask with the lower median, among those that find as many files as the first one.
+fn better(ways: Vec<Times>) -> Times {
+    let least = ways[0].files;
+    let enough = ways.into_iter().filter(|way| way.files >= least);
+    let best = enough.min_by(|a, b| median(&a.ms).total_cmp(&median(&b.ms)));
+    best.expect("the first one finds as many as itself")
 }
 
 impl Drop for Zoekt {
