@@ -43,6 +43,7 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    engine::threads::keep();
     progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
     let done = match cli.command {
         Command::Up(args) => commands::up::run(&cli.database, args),

@@ -8,3 +8,4 @@ pub mod browse;
 pub mod ingest;
 pub mod prose;
 pub mod search;
+pub mod threads;

@@ -1,12 +1,13 @@
 //! One search in one shard: candidates, their files, their texts, what matches.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::{Atom, Select};
 use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::candidates::{Candidates, List, Place, Source};
 use super::connection::Connection;
@@ -16,6 +17,7 @@ use super::sift::Sifts;
 use super::stats::Phase;
 use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
 use super::{FileMatch, Line, Request, Shared, context};
+use crate::threads;
 
 /// Chunks that are loaded and verified first, for a small limit and at most. The next batches are
 /// each larger, so that a search that stops at a limit loads little and one that goes on makes few
@@ -55,10 +57,6 @@ const LARGE_FILE: usize = 64 * 1024;
 
 /// Texts up to this many bytes are verified where they are: another thread would cost more.
 const SMALL_BYTES: usize = 256 * 1024;
-
-/// Of texts up to this many bytes, which take about a millisecond, one of several parts is verified where
-/// they are.
-const MEDIUM_BYTES: usize = 2 * 1024 * 1024;
 
 /// Microseconds of a processor, ours and the database's, for asking the index of a shard, and for each chunk that
 /// it then names.
@@ -681,25 +679,37 @@ impl ShardSearch {
             if bytes <= SMALL_BYTES {
                 return here(&units);
             }
-            let mut parts = match self.limit {
+            let parts = match self.limit {
                 // What one shard finds first may be enough: it gets all cores.
                 Some(_) => split(units, self.cores),
                 None => vec![units],
             };
-            // This thread does a part, too, unless that would keep it from others for long.
-            let first = (bytes <= MEDIUM_BYTES && parts.len() > 1).then(|| parts.remove(0));
             let work: Vec<_> = parts
                 .into_iter()
                 .map(|units| {
                     let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
-                    tokio::task::spawn_blocking(move || {
-                        shared.with_scratches(|scratches| {
-                            verify(&request.program, &units, first_only, scratches, &shared.stop)
-                        })
-                    })
+                    let (send, done) = oneshot::channel();
+                    threads::MATCHING.spawn(move || {
+                        let verifying = AssertUnwindSafe(|| {
+                            shared.with_scratches(|scratches| {
+                                verify(
+                                    &request.program,
+                                    &units,
+                                    first_only,
+                                    scratches,
+                                    &shared.stop,
+                                )
+                            })
+                        });
+                        // Who waits hears of a panic, or has left.
+                        if let Ok(hits) = catch_unwind(verifying) {
+                            let _ = send.send(hits);
+                        }
+                    });
+                    done
                 })
                 .collect();
-            let mut hits = first.map_or_else(Vec::new, |units| here(&units));
+            let mut hits = Vec::new();
             for part in work {
                 hits.extend(part.await.expect("verifying does not panic"));
             }
