@@ -96,6 +96,8 @@ pub(crate) fn serve(
     let searcher = Arc::new(searcher);
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();
+    // Until the last statement is done: some connections to the database live on them.
+    let threads = http::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
         let stop = told_to_stop()?;
         say!("serving on http://{address}/");
@@ -123,7 +125,8 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
-        let ended = http::serve(listener, http::routes_of(server.clone(), hosts), stop).await;
+        let ended =
+            http::serve(&threads, listener, http::routes_of(server.clone(), hosts), stop).await;
         for task in [watching, keeping] {
             task.abort();
             let _ = task.await;

@@ -2,7 +2,7 @@
 //!
 //! What `axum::serve` does, with bounds: a client that never finishes its request, or ten thousand
 //! that come at once, must not keep others from being answered. Nor must searches: connections have threads
-//! of their own, and what takes long is done on others ([`elsewhere`]).
+//! of their own, and what takes long is done on others, unless it is the only one ([`elsewhere`]).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,8 +45,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The threads of connections, which end when this is dropped, wherever that is.
-struct Threads(Option<Runtime>);
+/// The threads of connections, which end when this is dropped, wherever that is. What was made on them, such as a
+/// connection to the database, ends with them.
+pub(crate) struct Threads(Option<Runtime>);
+
+impl Threads {
+    /// Starts them.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(THREADS).thread_name("connections").enable_all();
+        Ok(Self(Some(builder.build()?)))
+    }
+}
 
 impl Drop for Threads {
     fn drop(&mut self) {
@@ -58,16 +68,13 @@ impl Drop for Threads {
 
 /// Answers clients until it is told to stop, and then sends what it is sending to its end.
 pub(crate) async fn serve(
+    threads: &Threads,
     listener: std::net::TcpListener,
     routes: Router,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime =
-        builder.worker_threads(THREADS).thread_name("connections").enable_all().build()?;
-    let serving = runtime.spawn(accept(listener, routes, stop));
-    let _threads = Threads(Some(runtime));
-    serving.await?
+    let runtime = threads.0.as_ref().expect("they are there until they are dropped");
+    runtime.spawn(accept(listener, routes, stop)).await?
 }
 
 async fn accept(
@@ -121,14 +128,32 @@ async fn accept(
     Ok(())
 }
 
+/// Where searches are made.
+#[derive(Clone)]
+pub(crate) struct Searches {
+    threads: Handle,
+    alone: Arc<Semaphore>,
+}
+
+impl Searches {
+    /// On the threads of a runtime.
+    pub(crate) fn on(threads: Handle) -> Self {
+        Self { threads, alone: Arc::new(Semaphore::new(1)) }
+    }
+}
+
 /// Answers on the threads of searches. On those of connections, a thousand clients that search would keep
-/// everybody waiting, who only asks whether the server lives, too.
+/// everybody waiting, who only asks whether the server lives, too. One of them does not: it is answered where
+/// it is, which saves waking other threads twice.
 pub(crate) async fn elsewhere(
-    State(threads): State<Handle>,
+    State(searches): State<Searches>,
     request: Asked,
     next: Next,
 ) -> Response {
-    match apart(&threads, next.run(request)).await {
+    if let Ok(_alone) = searches.alone.try_acquire() {
+        return next.run(request).await;
+    }
+    match apart(&searches.threads, next.run(request)).await {
         Ok(response) => response,
         Err(failure) => failure.into_response(),
     }
@@ -178,19 +203,27 @@ mod tests {
             let _ = wait.lock().unwrap().recv();
             "done"
         });
-        let layer = from_fn_with_state(searches.handle().clone(), elsewhere);
+        let layer = from_fn_with_state(Searches::on(searches.handle().clone()), elsewhere);
         let routes = Router::new().route("/busy", busy).route_layer(layer);
         let routes = routes.route("/healthz", get(|| async { "ok" }));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        searches.spawn(serve(listener, routes, std::future::pending()));
+        let threads = Threads::start().unwrap();
+        searches
+            .spawn(async move { serve(&threads, listener, routes, std::future::pending()).await });
         std::thread::scope(|scope| {
-            let busy = scope.spawn(|| ask(address, "/busy"));
-            begins.recv().unwrap();
+            // One where it is, one elsewhere.
+            let both = [(); 2].map(|()| {
+                let busy = scope.spawn(|| ask(address, "/busy"));
+                begins.recv().unwrap();
+                busy
+            });
             assert!(ask(address, "/healthz").ends_with("ok"));
-            done.send(()).unwrap();
-            assert!(busy.join().unwrap().ends_with("done"));
+            for busy in both {
+                done.send(()).unwrap();
+                assert!(busy.join().unwrap().ends_with("done"));
+            }
         });
     }
 }

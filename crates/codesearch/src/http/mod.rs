@@ -40,7 +40,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_http::compression::CompressionLayer;
 
-pub(crate) use connections::serve;
+use connections::Searches;
+pub(crate) use connections::{Threads, serve};
 use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
@@ -155,7 +156,10 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .route("/stats", get(status::stats))
         .route("/metrics", get(metrics::metrics))
         .route("/readyz", get(ready))
-        .route_layer(from_fn_with_state(server.threads.clone(), connections::elsewhere));
+        .route_layer(from_fn_with_state(
+            Searches::on(server.threads.clone()),
+            connections::elsewhere,
+        ));
     Router::new()
         .merge(work)
         .route("/healthz", get(|| async { "ok\n" }))

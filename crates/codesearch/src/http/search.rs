@@ -283,7 +283,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
         }
         if written.text.len() > GATHERED_BYTES {
             let rest = Rest { written, search, turn, fields };
-            return Ok(stream(asked, &request, loose, rest));
+            return Ok(stream(server, asked, &request, loose, rest));
         }
     }
     let stats = search.end()?;
@@ -319,7 +319,13 @@ struct Rest {
 
 /// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
 /// in little memory. What goes wrong on the way is told in its `stats`.
-fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Response {
+fn stream(
+    server: &Server,
+    asked: &Asked,
+    request: &Arc<Request>,
+    loose: bool,
+    rest: Rest,
+) -> Response {
     let (send, receive) = mpsc::channel::<Vec<u8>>(STREAMED_AHEAD);
     let client = send.clone();
     let request = Arc::clone(request);
@@ -353,7 +359,7 @@ fn stream(asked: &Asked, request: &Arc<Request>, loose: bool, rest: Rest) -> Res
         let end = send.send(text);
         let _ = tokio::time::timeout(STALLED, end).await;
     };
-    tokio::spawn(async move {
+    server.threads.spawn(async move {
         tokio::select! {
             () = work => {}
             // The client has left: the search is dropped, and with it what runs in the database.

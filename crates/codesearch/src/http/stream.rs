@@ -52,6 +52,7 @@ pub(crate) async fn stream(
 ) -> Response {
     let (send, receive) = mpsc::channel(AHEAD);
     let gone = send.clone();
+    let threads = server.threads.clone();
     let work = async move {
         let client = Client(send);
         let done = match asked {
@@ -65,7 +66,7 @@ pub(crate) async fn stream(
             client.tell("error", &json!({ "error": failure.body })).await;
         }
     };
-    tokio::spawn(async move {
+    threads.spawn(async move {
         tokio::select! {
             () = work => {}
             // The search is dropped, and with it what runs in the database.

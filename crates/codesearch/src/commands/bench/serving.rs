@@ -41,9 +41,13 @@ impl Serving {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?.into_std()?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(http::serve(listener, routes, async {
-            let _ = stopped.await;
-        }));
+        let threads = http::Threads::start()?;
+        let task = tokio::spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            http::serve(&threads, listener, routes, stopped).await
+        });
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let client = Client::builder(TokioExecutor::new()).build(connector);
