@@ -43,7 +43,11 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    engine::threads::keep();
+    // Threads that are there already are for those who answer again and again.
+    if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp | Command::Bench(_))
+    {
+        engine::threads::keep();
+    }
     progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
     let done = match cli.command {
         Command::Up(args) => commands::up::run(&cli.database, args),

@@ -15,8 +15,8 @@ pub(crate) static MATCHING: LazyLock<ThreadPool> = LazyLock::new(|| {
     threads.build().expect("a few threads can be started")
 });
 
-/// Keeps rayon's own threads on their processors, too. For the beginning of a program: they are as they are once they
-/// have been used.
+/// Starts all threads that compute, rayon's own, too. For the beginning of a program that answers again and again: rayon's
+/// are as they are once they have been used, and a thread that is kept on one processor must not start others.
 pub fn keep() {
     LazyLock::force(&MATCHING);
     // Something has used them: it goes on without.

@@ -5,6 +5,7 @@
 //! of their own, and what takes long is done on others, unless it is the only one ([`elsewhere`]).
 
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use axum::Router;
 use axum::extract::{Request as Asked, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -26,7 +28,8 @@ use tokio::task::JoinSet;
 
 use super::error::Failure;
 
-/// Threads that read requests and send answers. They have little to do, and wait for nobody.
+/// Threads that read requests and send answers. They have little to do and wait for nobody, but one of them may
+/// search for somebody who is alone.
 const THREADS: usize = 2;
 
 /// Clients that are connected at once. More of them wait until one leaves.
@@ -150,13 +153,13 @@ pub(crate) async fn elsewhere(
     request: Asked,
     next: Next,
 ) -> Response {
-    if let Ok(_alone) = searches.alone.try_acquire() {
-        return next.run(request).await;
-    }
-    match apart(&searches.threads, next.run(request)).await {
-        Ok(response) => response,
-        Err(failure) => failure.into_response(),
-    }
+    let answering = next.run(request);
+    let answered = if let Ok(_alone) = searches.alone.try_acquire() {
+        AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::broke_off())
+    } else {
+        apart(&searches.threads, answering).await
+    };
+    answered.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Does something on other threads. When this is dropped, that ends.
@@ -191,6 +194,10 @@ mod tests {
         answer
     }
 
+    async fn broken() -> &'static str {
+        panic!("on purpose")
+    }
+
     #[test]
     fn a_search_that_takes_all_threads_keeps_only_searches_waiting() {
         let searches =
@@ -204,7 +211,8 @@ mod tests {
             "done"
         });
         let layer = from_fn_with_state(Searches::on(searches.handle().clone()), elsewhere);
-        let routes = Router::new().route("/busy", busy).route_layer(layer);
+        let routes = Router::new().route("/busy", busy).route("/broken", get(broken));
+        let routes = routes.route_layer(layer);
         let routes = routes.route("/healthz", get(|| async { "ok" }));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -212,6 +220,7 @@ mod tests {
         let threads = Threads::start().unwrap();
         searches
             .spawn(async move { serve(&threads, listener, routes, std::future::pending()).await });
+        assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {
             // One where it is, one elsewhere.
             let both = [(); 2].map(|()| {
