@@ -34,7 +34,8 @@ const fn odd_hashes() -> [u64; 16] {
 
 /// Whether a text holds one of the two characters that fold to ASCII letters without being one.
 pub(crate) fn is_odd(text: &str) -> bool {
-    !text.is_ascii() && text.contains(['\u{17f}', '\u{212a}'])
+    let holds = |odd: &str| memchr::memmem::find(text.as_bytes(), odd.as_bytes()).is_some();
+    !text.is_ascii() && (holds("\u{17f}") || holds("\u{212a}"))
 }
 
 /// Odd numbers that mix the bytes of an n-gram up into the high bits of the product: for folded
@@ -151,9 +152,9 @@ impl GramSet {
 
     /// The set of a chunk.
     pub fn of_chunk(text: &str) -> Self {
-        let mut set = Self::new(Kind::Chunk);
-        set.add(text);
-        set
+        let mut hashes = Vec::new();
+        hashes_of(Kind::Chunk, text, &mut hashes);
+        Self { kind: Kind::Chunk, bits: bits_of::<{ Kind::Chunk.bits() }>(&hashes) }
     }
 
     /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text, not of another chunk.
@@ -177,23 +178,28 @@ impl GramSet {
 
     /// Adds all n-grams of a text.
     pub fn add(&mut self, text: &str) {
-        if is_odd(text) {
-            for hash in ODD {
-                self.set(hash);
-            }
+        let mut hashes = Vec::new();
+        hashes_of(self.kind, text, &mut hashes);
+        for hash in hashes {
+            self.set(hash);
         }
-        each_gram(self.kind, text, |hash| self.set(hash));
     }
 
     /// Adds all n-grams of a chunk to the set of its block, unless it is dense: then gives a set of its
-    /// own instead.
-    pub fn add_chunk(&mut self, text: &str) -> Option<GramSet> {
-        let mut own = GramSet::new(Kind::Dense);
-        own.add(text);
-        if own.bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
-            return Some(own);
+    /// own instead. `hashes` is space that is used again.
+    pub fn add_chunk(&mut self, text: &str, hashes: &mut Vec<u64>) -> Option<GramSet> {
+        // The n-grams of both are the same.
+        hashes_of(Kind::Dense, text, hashes);
+        let bits = bits_of::<{ Kind::Dense.bits() }>(hashes);
+        if bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
+            return Some(Self { kind: Kind::Dense, bits });
         }
-        self.add(text);
+        let block: &mut [u64; Kind::Block.bits() / 64] =
+            self.bits.as_mut_slice().try_into().expect("it is the set of a block");
+        for hash in hashes {
+            let bit = place_in(block.len() * 64, *hash);
+            block[bit / 64] |= 1 << (bit % 64);
+        }
         None
     }
 
@@ -460,34 +466,42 @@ fn literals<'h>(hir: &'h Hir, found: &mut Vec<&'h str>) {
     }
 }
 
-/// Calls `seen` with the hash of each n-gram of the lines of a text: none that is asked for goes beyond
-/// its line.
-fn each_gram(kind: Kind, text: &str, mut seen: impl FnMut(u64)) {
-    let (long, short) = (mask(kind.long()), kind.short().map(mask));
-    let shortest = kind.short().unwrap_or(kind.long());
+/// The hashes of all n-grams of the lines of a text, instead of what was in `hashes`: none that is asked for goes
+/// beyond its line. Some are there more than once. They are hashed in loops as short as can be, and set in others.
+fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
+    hashes.clear();
+    if is_odd(text) {
+        hashes.extend(ODD);
+    }
     // So that eight bytes can be read everywhere.
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);
     let folded = bytes.to_ascii_lowercase();
     let mut start = 0;
-    for line in text.split('\n') {
-        let end = start + line.len();
-        let windows = bytes[start..end + 8].windows(8).zip(folded[start..end + 8].windows(8));
-        let windows = windows.enumerate().take((line.len() + 1).saturating_sub(shortest));
-        for (at, (raw, folded)) in windows {
-            let (raw, folded) = (eight(raw), eight(folded));
-            if let Some(short) = short {
-                seen(mix(folded & short, MIX_SHORT));
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let (raw, folded) = (&bytes[start..end + 8], &folded[start..end + 8]);
+        if let Some(short) = kind.short() {
+            hashes.extend(grams(folded, short).map(|gram| mix(gram, MIX_SHORT)));
+        }
+        hashes.extend(grams(folded, kind.long()).map(|gram| mix(gram, MIX)));
+        if raw != folded {
+            let mut at = hashes.len();
+            hashes.resize(at + raw.len(), 0);
+            for (raw, folded) in grams(raw, kind.long()).zip(grams(folded, kind.long())) {
+                // Overwritten by the next one if there are no capitals in it: whether there are is hard to foresee.
+                hashes[at] = mix(raw, MIX_EXACT);
+                at += usize::from(raw != folded);
             }
-            if at + kind.long() <= line.len() {
-                seen(mix(folded & long, MIX));
-                if (raw ^ folded) & long != 0 {
-                    seen(mix(raw & long, MIX_EXACT));
-                }
-            }
+            hashes.truncate(at);
         }
         start = end + 1;
     }
+}
+
+/// The n-grams of a line that eight more bytes follow, as numbers.
+fn grams(line: &[u8], length: usize) -> impl Iterator<Item = u64> {
+    let count = (line.len() - 7).saturating_sub(length);
+    line.windows(8).take(count).map(move |eight_bytes| eight(eight_bytes) & mask(length))
 }
 
 /// Calls `seen` with each run of so many bytes, as a number, and where it is.
@@ -511,6 +525,27 @@ const fn mask(length: usize) -> u64 {
 const fn mix(bytes: u64, odd: u64) -> u64 {
     let once = bytes.wrapping_mul(odd);
     (once ^ (once >> 32)).wrapping_mul(odd)
+}
+
+/// A small set of these hashes. A byte for each bit is marked first: many times as often as a word is then made of 64.
+fn bits_of<const BITS: usize>(hashes: &[u64]) -> Vec<u64> {
+    let mut marks = [0_u8; BITS];
+    for hash in hashes {
+        marks[place_in(BITS, *hash)] = 1;
+    }
+    // The product has the eight lowest bits of eight bytes in its highest byte.
+    let eight =
+        |marks: &[u8; 8]| u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    let word = |marks: &[u8; 64]| {
+        let (eights, _) = marks.as_chunks();
+        eights.iter().rev().fold(0, |word, marks| word << 8 | eight(marks))
+    };
+    marks.as_chunks().0.iter().map(word).collect()
+}
+
+/// The bit of a hash in a set of so many bits, which are a power of two.
+fn place_in(bits: usize, hash: u64) -> usize {
+    (hash >> (64 - bits.trailing_zeros())) as usize % bits
 }
 
 /// The bit of a hash in a set of so many bits.
@@ -613,9 +648,28 @@ mod tests {
     }
 
     #[test]
+    fn sets_are_the_same_however_they_are_made() {
+        let text = "Some Text\nof \u{212a}elvin, in FOUR lines\n\nab\nthe END";
+        let set = |kind| {
+            let mut set = GramSet::new(kind);
+            set.add(text);
+            set
+        };
+        assert_eq!(GramSet::of_chunk(text), set(Kind::Chunk));
+        let mut block = GramSet::new(Kind::Block);
+        assert_eq!(block.add_chunk(text, &mut Vec::new()), None);
+        assert_eq!(block, set(Kind::Block));
+        let dense: String =
+            (0..4000_u32).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9))).collect();
+        let mut own = GramSet::new(Kind::Dense);
+        own.add(&dense);
+        assert_eq!(block.add_chunk(&dense, &mut Vec::new()), Some(own));
+    }
+
+    #[test]
     fn a_dense_chunk_has_a_set_of_its_own() {
         let mut block = GramSet::new(Kind::Block);
-        assert_eq!(block.add_chunk("fn main() {}\n"), None);
+        assert_eq!(block.add_chunk("fn main() {}\n", &mut Vec::new()), None);
         assert!(block.may_hold(&probe("main")));
         let before = block.clone();
         let mut random = 1_u64;
@@ -624,7 +678,7 @@ mod tests {
             char::from(b'!' + (random >> 60) as u8 * 5 + (random >> 57) as u8 % 5)
         };
         let data: String = (0..4096).map(|_| next()).collect();
-        let own = block.add_chunk(&data).unwrap();
+        let own = block.add_chunk(&data, &mut Vec::new()).unwrap();
         assert_eq!(block, before);
         assert!(own.may_hold(&probe(&regex_syntax::escape(&data[100..120]))));
         assert!(!own.may_hold(&probe("not in this data")));

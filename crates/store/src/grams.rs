@@ -83,7 +83,7 @@ impl Store {
             .bind(from / BLOCK_CHUNKS)
             .execute(&mut *tx)
             .await?;
-        let mut words = Words::default();
+        let (mut words, mut hashes) = (Words::default(), Vec::new());
         for block in from / BLOCK_CHUNKS..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
             let mut sets = vec![(ALL_OTHERS, GramSet::new(Kind::Block))];
             let mut stretches = Rows::new();
@@ -93,7 +93,7 @@ impl Store {
                     let mut set = GramSet::for_text(text.len());
                     set.add(&text);
                     sets.push((n, set));
-                } else if let Some(own) = sets[0].1.add_chunk(&text) {
+                } else if let Some(own) = sets[0].1.add_chunk(&text, &mut hashes) {
                     sets.push((n, own));
                 }
                 next = texts.try_next().await?;
