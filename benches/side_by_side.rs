@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use shared::queries::{Kind, QUERIES, Query};
 use shared::server::{self, Server, codesearch, memory_kb, postgres_pids, run};
 use shared::summary::{geometric_mean, median, quantile};
-use shared::watch::{Cost, bytes_in, cost, read_all};
+use shared::watch::{Cost, bytes_in, cost, megabytes, read_all};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
@@ -161,15 +161,16 @@ fn bench() -> Result<()> {
             rows.push(row);
         }
     }
-    let memory: u64 = postgres_pids(&home).iter().map(|pid| memory_kb(*pid)).sum();
+    let ours = memory_kb(server.pid());
+    let postgres: u64 = postgres_pids(&home).into_iter().map(memory_kb).sum();
     let _ = writeln!(
         notes,
-        "memory after all queries: codesearch {} MB, its Postgres with its buffers {} MB{}",
-        memory_kb(server.pid()) / 1024,
-        memory / 1024,
+        "memory after all queries: codesearch {} MB, with its Postgres and its buffers {} MB{}",
+        megabytes(ours),
+        megabytes(ours + postgres),
         zoekt.as_ref().map_or(String::new(), |z| format!(
             ", zoekt-webserver {} MB resident (what it has mapped of its index counts)",
-            memory_kb(z.child.id()) / 1024
+            megabytes(memory_kb(z.child.id()))
         )),
     );
     notes.push_str(&throughput("codesearch", |n| {

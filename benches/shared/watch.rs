@@ -35,7 +35,12 @@ pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> 
     }
     let seconds = begun.elapsed().as_secs_f64();
     let after: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid));
-    Ok(Cost { seconds, cpu_seconds: own + after - before, peak_mb: peak / 1024 })
+    Ok(Cost { seconds, cpu_seconds: own + after - before, peak_mb: megabytes(peak) })
+}
+
+/// Kilobytes of 1024 bytes, as the system counts, in megabytes of a million, as texts are counted.
+pub fn megabytes(kb: u64) -> u64 {
+    kb * 1024 / 1_000_000
 }
 
 /// Processor time of a process so far, and of its children that have ended.

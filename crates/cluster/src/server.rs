@@ -132,7 +132,8 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          jit = off\n\
          {compression}{statements}",
         socket = home.run().display().to_string().replace('\'', "''"),
-        shared = (memory / 4).clamp(16, 8192),
+        // Not the usual quarter: the server keeps texts itself, and the system caches files.
+        shared = (memory / 24).clamp(16, 8192),
         cache = (memory * 6 / 10).max(64),
         maintenance = (memory / 16).clamp(16, 1024),
     );

@@ -659,8 +659,8 @@ mod tests {
         let mut block = GramSet::new(Kind::Block);
         assert_eq!(block.add_chunk(text, &mut Vec::new()), None);
         assert_eq!(block, set(Kind::Block));
-        let dense: String =
-            (0..4000_u32).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9))).collect();
+        let numbers = (0..4000_u32).map(|n| n.wrapping_mul(0x9e37_79b9).to_string());
+        let dense: String = numbers.collect();
         let mut own = GramSet::new(Kind::Dense);
         own.add(&dense);
         assert_eq!(block.add_chunk(&dense, &mut Vec::new()), Some(own));
