@@ -41,6 +41,9 @@ const TABLES: usize = 200;
 const CLIENTS: usize = 64;
 const THROUGHPUT: Duration = Duration::from_secs(15);
 
+/// How long nothing is asked before memory is measured.
+const SETTLING: Duration = Duration::from_secs(15);
+
 type Result<T> = std::io::Result<T>;
 
 struct Args {
@@ -161,11 +164,13 @@ fn bench() -> Result<()> {
             rows.push(row);
         }
     }
+    // What is free is given back some seconds later.
+    std::thread::sleep(SETTLING);
     let ours = memory_kb(server.pid());
     let postgres: u64 = postgres_pids(&home).into_iter().map(memory_kb).sum();
     let _ = writeln!(
         notes,
-        "memory after all queries: codesearch {} MB, with its Postgres and its buffers {} MB{}",
+        "memory some seconds after all queries: codesearch {} MB, with its Postgres and its buffers {} MB{}",
         megabytes(ours),
         megabytes(ours + postgres),
         zoekt.as_ref().map_or(String::new(), |z| format!(

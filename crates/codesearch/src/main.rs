@@ -43,10 +43,12 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Threads that are there already are for those who answer again and again.
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp | Command::Bench(_))
     {
+        // For those who answer again and again: threads are there already, and what is free is given back without
+        // waiting for somebody to take more. Where that cannot be had, it is given back later.
         engine::threads::keep();
+        let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }
     progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
     let done = match cli.command {

@@ -205,13 +205,22 @@ mod tests {
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let wait = Arc::new(std::sync::Mutex::new(wait));
         let (begun, begins) = std::sync::mpsc::channel::<()>();
+        let begun_alone = begun.clone();
         let busy = get(move || async move {
             begun.send(()).unwrap();
             let _ = wait.lock().unwrap().recv();
             "done"
         });
+        let gate = Arc::new(Semaphore::new(0));
+        let open = Arc::clone(&gate);
+        let alone = get(move || async move {
+            begun_alone.send(()).unwrap();
+            let _ = gate.acquire().await;
+            "done"
+        });
         let layer = from_fn_with_state(Searches::on(searches.handle().clone()), elsewhere);
-        let routes = Router::new().route("/busy", busy).route("/broken", get(broken));
+        let routes = Router::new().route("/busy", busy).route("/alone", alone);
+        let routes = routes.route("/broken", get(broken));
         let routes = routes.route_layer(layer);
         let routes = routes.route("/healthz", get(|| async { "ok" }));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -223,16 +232,15 @@ mod tests {
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {
             // One where it is, one elsewhere.
-            let both = [(); 2].map(|()| {
-                let busy = scope.spawn(|| ask(address, "/busy"));
-                begins.recv().unwrap();
-                busy
-            });
+            let alone = scope.spawn(|| ask(address, "/alone"));
+            begins.recv().unwrap();
+            let busy = scope.spawn(|| ask(address, "/busy"));
+            begins.recv().unwrap();
             assert!(ask(address, "/healthz").ends_with("ok"));
-            for busy in both {
-                done.send(()).unwrap();
-                assert!(busy.join().unwrap().ends_with("done"));
-            }
+            done.send(()).unwrap();
+            assert!(busy.join().unwrap().ends_with("done"));
+            open.add_permits(1);
+            assert!(alone.join().unwrap().ends_with("done"));
         });
     }
 }
