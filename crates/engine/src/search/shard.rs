@@ -668,16 +668,9 @@ impl ShardSearch {
         let bytes = units.iter().map(|unit| unit.text.bytes()).sum();
         counters.rechecks.fetch_add(units.len(), Ordering::Relaxed);
         counters.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let first_only = self.request.program.select != Select::Lines;
         let work = async {
-            let here = |units: &[Unit]| {
-                self.shared.with_scratches(|scratches| {
-                    let (program, stop) = (&self.request.program, &self.shared.stop);
-                    verify(program, units, first_only, scratches, stop)
-                })
-            };
             if bytes <= SMALL_BYTES {
-                return here(&units);
+                return hits(&self.request, &self.shared, &units);
             }
             let parts = match self.limit {
                 // What one shard finds first may be enough: it gets all cores.
@@ -690,19 +683,9 @@ impl ShardSearch {
                     let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
                     let (send, done) = oneshot::channel();
                     threads::MATCHING.spawn(move || {
-                        let verifying = AssertUnwindSafe(|| {
-                            shared.with_scratches(|scratches| {
-                                verify(
-                                    &request.program,
-                                    &units,
-                                    first_only,
-                                    scratches,
-                                    &shared.stop,
-                                )
-                            })
-                        });
+                        let matching = AssertUnwindSafe(|| hits(&request, &shared, &units));
                         // Who waits hears of a panic, or has left.
-                        if let Ok(hits) = catch_unwind(verifying) {
+                        if let Ok(hits) = catch_unwind(matching) {
                             let _ = send.send(hits);
                         }
                     });
@@ -856,6 +839,14 @@ impl Named {
             .collect(),
         )
     }
+}
+
+/// What the terms of a search match in some texts.
+fn hits(request: &Request, shared: &Shared, units: &[Unit]) -> Vec<Hit> {
+    let first_only = request.program.select != Select::Lines;
+    shared.with_scratches(|scratches| {
+        verify(&request.program, units, first_only, scratches, &shared.stop)
+    })
 }
 
 /// Cuts units, which are in order, into parts of about as many, all of a blob in one.
