@@ -187,7 +187,7 @@ proptest! {
         } else {
             let probe = Probe::of(&need, &pattern);
             for line in lines {
-                for kind in [Kind::Block, Kind::Chunk, Kind::Paths] {
+                for kind in [Kind::Block, Kind::Chunk, Kind::Kept, Kind::Paths] {
                     let mut set = GramSet::new(kind);
                     set.add(&line);
                     prop_assert!(set.may_hold(&probe), "{pattern} is ruled out in {line:?}");

@@ -9,6 +9,7 @@
 mod candidates;
 mod connection;
 mod context;
+mod dictionary;
 mod files;
 mod rank;
 mod resident;
@@ -21,11 +22,12 @@ mod verify;
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store};
 use tokio::sync::{RwLock, mpsc};
@@ -39,6 +41,7 @@ use shard::{AHEAD, ShardSearch, Told};
 use sift::Sifts;
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
+use texts::Space;
 use verify::Scratches;
 
 use crate::browse::Tree;
@@ -48,6 +51,9 @@ const PRUNED_AT_ONCE: usize = 8;
 
 /// Results that a chunk which the summaries let through is taken to give, before any was read.
 const RESULTS_PER_CHUNK: f64 = 0.25;
+
+/// Shards with so few chunks to read are searched where their request is.
+const FEW_CHUNKS: usize = 64;
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -508,8 +514,8 @@ impl Searcher {
     /// The text of a blob, if it is in memory.
     pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
         let chunks = self.resident.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
-        let mut buffer = Vec::new();
-        Some(chunks.iter().map(|chunk| chunk.unpack(&mut buffer).to_owned()).collect())
+        let mut space = Space::default();
+        Some(chunks.iter().map(|chunk| chunk.unpack(&mut space).to_owned()).collect())
     }
 
     /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
@@ -625,9 +631,17 @@ impl Searcher {
                     cores: self.parallel,
                     beside: most,
                 };
-                tasks.spawn(Box::pin(search.run(send)));
-                running.push_back((receive, chunks));
                 stats.shards_searched += 1;
+                // Who waits for it hears if it panics.
+                let mut search = Box::pin(AssertUnwindSafe(search.run(send)).catch_unwind());
+                // Waking another thread takes longer than what is done at once.
+                let here = chunks <= FEW_CHUNKS || running.is_empty() && limit.is_some();
+                let done = here && search.as_mut().now_or_never().is_some();
+                running.push_back((receive, chunks));
+                if done {
+                    break;
+                }
+                tasks.spawn(search);
             }
             let Some((first, _)) = running.front_mut() else { break };
             let told = tokio::select! {

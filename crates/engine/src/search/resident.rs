@@ -5,8 +5,10 @@
 //! search reads, is read from Postgres.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use store::{Catalog, Epoch, FileFilter, Shard, ShardGrams, ShardId, Store};
 use tokio::sync::Semaphore;
 
@@ -167,12 +169,20 @@ impl Resident {
             return Ok(());
         }
         // The one that was not full is read again.
-        for number in from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS {
+        let numbers = from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS;
+        let is_full = || {
             let (used, room) = self.texts.fill();
-            if used >= room / 10 * 9 || is_old() {
-                break;
-            }
+            used >= room / 10 * 9
+        };
+        let reading = stream::iter(numbers).take_while(|_| ready(!is_full() && !is_old()));
+        let reading = reading.map(async |number| {
             self.read_segment(store, shard, number).await?;
+            Ok::<_, store::Error>(number)
+        });
+        // Searches have the other half of the processors.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut read = std::pin::pin!(reading.buffered(processors.div_ceil(2)));
+        while let Some(number) = read.try_next().await? {
             self.change(|shards| {
                 if let Some(kept) = shards.get_mut(&shard.id) {
                     kept.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);

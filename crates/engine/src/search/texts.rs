@@ -1,21 +1,24 @@
 //! The texts that a server keeps in memory, so that Postgres only names candidates.
 //!
 //! They are a copy, never the truth: what is not here is read from Postgres. They are kept in segments
-//! of neighbouring chunks, each chunk compressed on its own, with a summary of the n-grams of each, so
-//! that most of those that do not match need not be unpacked.
+//! of neighbouring chunks, each chunk compressed on its own with what they have in common for a dictionary, and with a
+//! summary of the n-grams of each, so that most of those that do not match need not be unpacked.
 
 use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
+use memmap2::{Mmap, MmapMut};
 use query::{GramSet, Grams, Kind, Parts, Probe};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardId};
 
+use super::dictionary::dictionary;
+
 /// Chunks in a segment: those of one block of the shard's summary.
 pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
 
-/// How hard LZ4 looks for what it has seen before. Each chunk takes a tenth less than with the fast way; the
+/// How hard LZ4 looks for what it has seen before. The fast way hardly finds what is in a dictionary; the
 /// next levels take longer and find no more.
 const LEVEL: i32 = 3;
 
@@ -41,8 +44,11 @@ pub(crate) struct Place {
 pub(crate) struct Segment {
     /// In order of their numbers.
     chunks: Vec<Entry>,
-    /// All their texts, compressed (LZ4).
-    data: Box<[u8]>,
+    /// The dictionary, then all their texts, each compressed with it (LZ4). In pages of its own: an allocator would round
+    /// that much up by up to a quarter.
+    data: Mmap,
+    /// Bytes of the dictionary.
+    dictionary: usize,
     grams: Grams,
     /// The number of its first chunk, and whether all numbers up to the last one's are there.
     first: i32,
@@ -184,29 +190,31 @@ impl Segment {
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> Self {
         let mut entries = Vec::with_capacity(chunks.len());
         let mut sets = Vec::with_capacity(chunks.len());
-        let packed: Vec<Vec<u8>> = chunks.iter().map(|chunk| pack(&chunk.contents)).collect();
-        // Of just the size it takes: an allocator does not give back what it had too much.
-        let mut data = Vec::with_capacity(packed.iter().map(Vec::len).sum());
-        for (chunk, packed) in chunks.iter().zip(packed) {
-            data.extend(packed);
-            sets.push(GramSet::of_chunk(&chunk.contents));
+        let texts: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.contents.as_bytes()).collect();
+        let dictionary = dictionary(&texts);
+        let packed = pack(&texts, &dictionary);
+        let mut end = dictionary.len();
+        for (chunk, packed) in chunks.iter().zip(&packed) {
+            sets.push(GramSet::of_kept(&chunk.contents));
+            end += packed.len();
             entries.push(Entry {
                 n: chunk.n,
                 blob: chunk.blob,
                 line: chunk.line,
                 start: chunk.start,
                 bytes: chunk.contents.len() as u32,
-                end: data.len() as u32,
+                end: end as u32,
             });
         }
-        let (data, grams) = (data.into_boxed_slice(), Grams::new(Kind::Chunk, &sets));
+        let data = in_pages(std::iter::once(&dictionary).chain(&packed), end);
+        let (dictionary, grams) = (dictionary.len(), Grams::new(Kind::Kept, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),
             [] => (0, -1),
         };
         let gapless = last - first + 1 == entries.len() as i32;
-        Self { chunks: entries, data, grams, first, gapless, upto }
+        Self { chunks: entries, data, dictionary, grams, first, gapless, upto }
     }
 
     fn memory(&self) -> u64 {
@@ -265,32 +273,76 @@ impl Packed {
         self.entry().bytes as usize
     }
 
-    /// Its text. What `buffer` held is gone.
-    pub(crate) fn unpack<'b>(&self, buffer: &'b mut Vec<u8>) -> &'b str {
-        // Only ever grown, so that it is filled with zeros once.
-        if buffer.len() < self.bytes() {
-            buffer.resize(self.bytes(), 0);
-        }
+    /// Its text, in `space`. The one that was there is gone.
+    pub(crate) fn unpack<'s>(&self, space: &'s mut Space) -> &'s str {
+        let (dictionary, text) = space.after_dictionary(&self.segment, self.bytes());
         let begin = match self.at {
-            0 => 0,
-            at => self.segment.chunks[at - 1].end,
+            0 => self.segment.dictionary,
+            at => self.segment.chunks[at - 1].end as usize,
         };
-        let packed = &self.segment.data[begin as usize..self.entry().end as usize];
-        let text = &mut buffer[..self.bytes()];
+        let packed = &self.segment.data[begin..self.entry().end as usize];
         if !text.is_empty() {
-            lz4::decompress(packed, text).expect("it was compressed here");
+            let done = lz4::decompress_with_dict(packed, text, dictionary);
+            done.expect("it was compressed here");
         }
         std::str::from_utf8(text).expect("it was a text")
     }
 }
 
-fn pack(text: &str) -> Vec<u8> {
-    let mut packed = Vec::new();
-    if !text.is_empty() {
-        let done = lz4_hc::compress_to_vec(text.as_bytes(), &mut packed, LEVEL);
-        done.expect("there is memory, and room for the worst case");
+/// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
+/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`).
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    bytes: Vec<u8>,
+    /// The segment whose dictionary is there.
+    of: Option<Arc<Segment>>,
+}
+
+impl Space {
+    /// The dictionary of a segment, and room for a text of so many bytes.
+    fn after_dictionary(&mut self, segment: &Arc<Segment>, bytes: usize) -> (&[u8], &mut [u8]) {
+        let dictionary = &segment.data[..segment.dictionary];
+        // Only ever grown, so that it is filled with zeros once.
+        if self.bytes.len() < dictionary.len() + bytes {
+            self.bytes.resize(dictionary.len() + bytes, 0);
+        }
+        if !self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, segment)) {
+            self.bytes[..dictionary.len()].copy_from_slice(dictionary);
+            self.of = Some(Arc::clone(segment));
+        }
+        let (dictionary, rest) = self.bytes.split_at_mut(dictionary.len());
+        (dictionary, &mut rest[..bytes])
     }
-    packed
+}
+
+/// Some bytes one after another, all of them together so many.
+fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> Mmap {
+    let mut pages = MmapMut::map_anon(bytes.max(1)).expect("there is memory");
+    let mut rest = &mut pages[..];
+    for part in parts {
+        let (here, after) = rest.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        rest = after;
+    }
+    pages.make_read_only().expect("the pages are ours")
+}
+
+/// Each of some texts, compressed with a dictionary.
+fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
+    const ROOM: &str = "there is memory, and room for the worst case";
+    let dictionary = lz4_hc::Compressor::with_dict(dictionary, LEVEL).expect(ROOM);
+    let mut compressor = lz4_hc::Compressor::new().expect(ROOM);
+    let pack = |text: &&[u8]| {
+        let mut packed = Vec::new();
+        if !text.is_empty() {
+            // Without this one it would go on from the text before.
+            compressor.attach_dict(None, LEVEL);
+            compressor.attach_dict(Some(&dictionary), LEVEL);
+            compressor.next_to_vec(text, &mut packed).expect(ROOM);
+        }
+        packed
+    };
+    texts.iter().map(pack).collect()
 }
 
 #[cfg(test)]
@@ -317,8 +369,8 @@ mod tests {
         texts.keep(Place::of(&shard(7), 10), Segment::new(&chunks, 20));
         let (here, other) = (shard(7), shard(8));
         let mut reader = texts.reader(&here);
-        let mut buffer = Vec::new();
-        assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text);
+        let mut space = Space::default();
+        assert_eq!(reader.chunk(11).unwrap().unpack(&mut space), text);
         assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
         assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
         // A blob is whole or not there.
@@ -330,6 +382,29 @@ mod tests {
         let mut named = [9, 10, 11, 14, 20, 600].map(|n| (n, BlobId(10))).to_vec();
         reader.retain(&Probe::of_need(&Need::Literal("line".to_owned())), &mut named);
         assert_eq!(named.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [10, 11, 20, 600]);
+    }
+
+    #[test]
+    fn chunks_of_several_segments_come_back_in_one_space() {
+        let texts = Texts::new(64 << 20);
+        let text = |n: i32| {
+            let lines = (0..100).map(|i| format!("let line_{} = {n} + {};\n", i * 7919, i % 7));
+            lines.collect::<String>()
+        };
+        for first in [0, SEGMENT_CHUNKS, 2 * SEGMENT_CHUNKS] {
+            // The last one is too small for a dictionary.
+            let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
+            let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
+            texts.keep(Place::of(&shard(7), first), Segment::new(&chunks, first + count));
+        }
+        let here = shard(7);
+        let mut reader = texts.reader(&here);
+        let mut space = Space::default();
+        for n in [5, 6, 600, 7, 1026, 1025, 601, 511, 512, 0, 1032] {
+            assert_eq!(reader.chunk(n).unwrap().unpack(&mut space), text(n), "{n}");
+        }
+        let dictionaries = [0, 600, 1025].map(|n| reader.segment(n).unwrap().dictionary);
+        assert_eq!(dictionaries.map(|bytes| bytes > 0), [true, true, false]);
     }
 
     #[test]

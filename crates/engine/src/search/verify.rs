@@ -8,7 +8,7 @@ use query::{Program, Scratch};
 use store::{BlobId, Chunk};
 
 use super::Line;
-use super::texts::Packed;
+use super::texts::{Packed, Space};
 
 /// A run of whole lines of a blob.
 #[derive(Debug)]
@@ -58,37 +58,35 @@ impl Text {
         }
     }
 
-    /// The text itself, perhaps in `buffer`.
-    pub(crate) fn read<'t>(&'t self, buffer: &'t mut Vec<u8>) -> &'t str {
+    /// The text itself, perhaps in `space`.
+    pub(crate) fn read<'t>(&'t self, space: &'t mut Space) -> &'t str {
         match self {
             Text::Plain(text) => text,
-            Text::Packed(packed) => packed.unpack(buffer),
+            Text::Packed(packed) => packed.unpack(space),
         }
     }
 }
 
-/// For each term of a search, the space to run it in.
+/// Space to match in.
 #[derive(Debug, Default)]
-pub(crate) struct Scratches(Vec<Option<Scratch>>);
-
-impl Scratches {
-    fn of(&mut self, program: &Program, term: usize) -> &mut Scratch {
-        self.0.resize_with(program.terms.len(), || None);
-        self.0[term].get_or_insert_with(|| program.terms[term].matcher.scratch())
-    }
+pub(crate) struct Scratches {
+    /// For each term of a search.
+    terms: Vec<Option<Scratch>>,
+    /// For the text.
+    text: Space,
 }
 
 /// Puts units of the same blob, which are in order and complete, together to one each.
 pub(crate) fn join(units: Vec<Unit>) -> Vec<Unit> {
     let mut joined: Vec<Unit> = Vec::new();
-    let mut buffer = Vec::new();
+    let mut space = Space::default();
     for unit in units {
         match joined.last_mut() {
             Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
-                whole.push_str(unit.text.read(&mut buffer));
+                whole.push_str(unit.text.read(&mut space));
             }
             _ => {
-                let text = Text::Plain(unit.text.read(&mut buffer).to_owned());
+                let text = Text::Plain(unit.text.read(&mut space).to_owned());
                 joined.push(Unit { text, ..unit });
             }
         }
@@ -118,12 +116,13 @@ pub(crate) fn verify(
     let mut hits: Vec<Hit> = Vec::new();
     // The hits of the current blob begin here.
     let mut current = 0;
-    let mut buffer = Vec::new();
+    let Scratches { terms, text: space } = scratches;
+    terms.resize_with(program.terms.len(), || None);
     for unit in units {
         if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
             current = hits.len();
         }
-        let text = unit.text.read(&mut buffer);
+        let text = unit.text.read(space);
         for term in &*unit.terms {
             let known = hits[current..].iter().position(|hit| hit.term == *term);
             if first_only && known.is_some() {
@@ -131,7 +130,8 @@ pub(crate) fn verify(
             }
             let mut lines = Vec::new();
             let matcher = &program.terms[*term].matcher;
-            matcher.lines(scratches.of(program, *term), text, &go_on, &mut |found| {
+            let scratch = terms[*term].get_or_insert_with(|| matcher.scratch());
+            matcher.lines(scratch, text, &go_on, &mut |found| {
                 lines.push(Line {
                     number: unit.line + found.line as u64,
                     offset: unit.start + found.span.start as u64,
