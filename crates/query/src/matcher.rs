@@ -72,13 +72,13 @@ impl Matcher {
         self.spans_lines
     }
 
-    /// Calls `found` for every line of `text` in which something matches, in order, as long as it
+    /// Calls `found` for every line of `text`, which is UTF-8, in which something matches, in order, as long as it
     /// returns true. `go_on` is asked at each match, since one line can be a whole file; when it says no,
     /// what was found so far of a line is not told.
     pub fn lines(
         &self,
         scratch: &mut Scratch,
-        text: &str,
+        text: &[u8],
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
@@ -92,25 +92,23 @@ impl Matcher {
     fn line_by_line(
         &self,
         Scratch(cache): &mut Scratch,
-        text: &str,
+        text: &[u8],
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        let bytes = text.as_bytes();
         let (mut at, mut counted, mut line) = (0, 0, 0);
-        while at < bytes.len() {
-            let Some(first) =
-                self.regex.search_with(cache, &Input::new(text).span(at..bytes.len()))
+        while at < text.len() {
+            let Some(first) = self.regex.search_with(cache, &Input::new(text).span(at..text.len()))
             else {
                 return;
             };
             // After a final line feed there is no further line, though `$` holds there.
-            if first.start() == bytes.len() && bytes.ends_with(b"\n") {
+            if first.start() == text.len() && text.ends_with(b"\n") {
                 return;
             }
-            let start = memrchr(b'\n', &bytes[at..first.start()]).map_or(at, |i| at + i + 1);
-            let end = memchr(b'\n', &bytes[first.end()..]).map_or(bytes.len(), |i| first.end() + i);
-            line += memchr_iter(b'\n', &bytes[counted..start]).count();
+            let start = memrchr(b'\n', &text[at..first.start()]).map_or(at, |i| at + i + 1);
+            let end = memchr(b'\n', &text[first.end()..]).map_or(text.len(), |i| first.end() + i);
+            line += memchr_iter(b'\n', &text[counted..start]).count();
             counted = start;
 
             let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -140,12 +138,11 @@ impl Matcher {
     /// line feeds included.
     fn spans(
         &self,
-        text: &str,
+        text: &[u8],
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        let bytes = text.as_bytes();
-        let line_end = |at: usize| memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |i| at + i);
+        let line_end = |at: usize| memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
         let mut current: Option<LineMatch> = None;
         // The line that `start..` begins, and its number.
         let (mut start, mut line) = (0, 0);
@@ -153,11 +150,11 @@ impl Matcher {
             if !go_on() {
                 return;
             }
-            if whole.start() == bytes.len() && (bytes.is_empty() || bytes.ends_with(b"\n")) {
+            if whole.start() == text.len() && (text.is_empty() || text.ends_with(b"\n")) {
                 break;
             }
-            if let Some(i) = memrchr(b'\n', &bytes[start..whole.start()]) {
-                line += memchr_iter(b'\n', &bytes[start..=start + i]).count();
+            if let Some(i) = memrchr(b'\n', &text[start..whole.start()]) {
+                line += memchr_iter(b'\n', &text[start..=start + i]).count();
                 start += i + 1;
             }
             loop {
@@ -175,7 +172,7 @@ impl Matcher {
                     }
                 }
                 // Does it go on in the next line?
-                if whole.end() <= end + 1 || end == bytes.len() {
+                if whole.end() <= end + 1 || end == text.len() {
                     break;
                 }
                 (start, line) = (end + 1, line + 1);
@@ -203,11 +200,13 @@ impl Matcher {
 }
 
 /// Where to go on after a match: behind it, and past one more character when it was empty.
-fn after(text: &str, found: Range<usize>) -> usize {
+fn after(text: &[u8], found: Range<usize>) -> usize {
     if !found.is_empty() {
         return found.end;
     }
-    found.end + text[found.end..].chars().next().map_or(1, char::len_utf8)
+    let inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+    let next = text.get(found.end + 1..).unwrap_or_default();
+    found.end + 1 + next.iter().take_while(inside).count()
 }
 
 fn build_message(error: &BuildError) -> String {
@@ -229,7 +228,7 @@ mod tests {
         let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
         let mut got = Vec::new();
         let matcher = Matcher::new(&pattern).unwrap();
-        matcher.lines(&mut matcher.scratch(), text, &|| true, &mut |m| {
+        matcher.lines(&mut matcher.scratch(), text.as_bytes(), &|| true, &mut |m| {
             let ranges: Vec<_> =
                 m.ranges.iter().map(|r| format!("{}-{}", r.start, r.end)).collect();
             got.push(format!("{}:{:?}[{}]", m.line, &text[m.span], ranges.join(" ")));

@@ -177,7 +177,7 @@ proptest! {
         let need = Need::of(&pattern);
         let mut lines = Vec::new();
         let matcher = Matcher::new(&pattern).unwrap();
-        matcher.lines(&mut matcher.scratch(), &text, &|| true, &mut |found| {
+        matcher.lines(&mut matcher.scratch(), text.as_bytes(), &|| true, &mut |found| {
             lines.push(text[found.span].to_owned());
             true
         });

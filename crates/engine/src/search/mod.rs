@@ -41,7 +41,7 @@ use shard::{AHEAD, ShardSearch, Told};
 use sift::Sifts;
 use stats::Counters;
 pub use stats::{Phases, Stats, Stopped};
-use texts::Space;
+use texts::{Space, TEXT};
 use verify::Scratches;
 
 use crate::browse::Tree;
@@ -515,7 +515,9 @@ impl Searcher {
     pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
         let chunks = self.resident.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
         let mut space = Space::default();
-        Some(chunks.iter().map(|chunk| chunk.unpack(&mut space).to_owned()).collect())
+        let texts: Vec<u8> =
+            chunks.iter().flat_map(|chunk| chunk.unpack(&mut space).to_vec()).collect();
+        Some(String::from_utf8(texts).expect(TEXT))
     }
 
     /// Searches, and sends files as soon as it is known that they are the next ones. When nobody

@@ -22,6 +22,9 @@ pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
 /// next levels take longer and find no more.
 const LEVEL: i32 = 3;
 
+/// What is said if a text, or a line of one, is none.
+pub(crate) const TEXT: &str = "it was a text";
+
 /// Segments by their place, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Texts {
@@ -273,8 +276,8 @@ impl Packed {
         self.entry().bytes as usize
     }
 
-    /// Its text, in `space`. The one that was there is gone.
-    pub(crate) fn unpack<'s>(&self, space: &'s mut Space) -> &'s str {
+    /// Its text, in `space`. The one that was there is gone. It is UTF-8, which nobody looks at again.
+    pub(crate) fn unpack<'s>(&self, space: &'s mut Space) -> &'s [u8] {
         let (dictionary, text) = space.after_dictionary(&self.segment, self.bytes());
         let begin = match self.at {
             0 => self.segment.dictionary,
@@ -285,7 +288,7 @@ impl Packed {
             let done = lz4::decompress_with_dict(packed, text, dictionary);
             done.expect("it was compressed here");
         }
-        std::str::from_utf8(text).expect("it was a text")
+        text
     }
 }
 
@@ -370,7 +373,7 @@ mod tests {
         let (here, other) = (shard(7), shard(8));
         let mut reader = texts.reader(&here);
         let mut space = Space::default();
-        assert_eq!(reader.chunk(11).unwrap().unpack(&mut space), text);
+        assert_eq!(reader.chunk(11).unwrap().unpack(&mut space), text.as_bytes());
         assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
         assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
         // A blob is whole or not there.
@@ -401,7 +404,7 @@ mod tests {
         let mut reader = texts.reader(&here);
         let mut space = Space::default();
         for n in [5, 6, 600, 7, 1026, 1025, 601, 511, 512, 0, 1032] {
-            assert_eq!(reader.chunk(n).unwrap().unpack(&mut space), text(n), "{n}");
+            assert_eq!(reader.chunk(n).unwrap().unpack(&mut space), text(n).as_bytes(), "{n}");
         }
         let dictionaries = [0, 600, 1025].map(|n| reader.segment(n).unwrap().dictionary);
         assert_eq!(dictionaries.map(|bytes| bytes > 0), [true, true, false]);

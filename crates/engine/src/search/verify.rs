@@ -8,7 +8,7 @@ use query::{Program, Scratch};
 use store::{BlobId, Chunk};
 
 use super::Line;
-use super::texts::{Packed, Space};
+use super::texts::{Packed, Space, TEXT};
 
 /// A run of whole lines of a blob.
 #[derive(Debug)]
@@ -59,9 +59,9 @@ impl Text {
     }
 
     /// The text itself, perhaps in `space`.
-    pub(crate) fn read<'t>(&'t self, space: &'t mut Space) -> &'t str {
+    pub(crate) fn read<'t>(&'t self, space: &'t mut Space) -> &'t [u8] {
         match self {
-            Text::Plain(text) => text,
+            Text::Plain(text) => text.as_bytes(),
             Text::Packed(packed) => packed.unpack(space),
         }
     }
@@ -83,10 +83,11 @@ pub(crate) fn join(units: Vec<Unit>) -> Vec<Unit> {
     for unit in units {
         match joined.last_mut() {
             Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
-                whole.push_str(unit.text.read(&mut space));
+                whole.push_str(str::from_utf8(unit.text.read(&mut space)).expect(TEXT));
             }
             _ => {
-                let text = Text::Plain(unit.text.read(&mut space).to_owned());
+                let text = unit.text.read(&mut space).to_vec();
+                let text = Text::Plain(String::from_utf8(text).expect(TEXT));
                 joined.push(Unit { text, ..unit });
             }
         }
@@ -136,7 +137,7 @@ pub(crate) fn verify(
                     number: unit.line + found.line as u64,
                     offset: unit.start + found.span.start as u64,
                     ended: found.span.end < text.len(),
-                    text: text[found.span].to_owned(),
+                    text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
                     ranges: found.ranges,
                 });
                 !first_only && go_on()

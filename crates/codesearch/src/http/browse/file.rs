@@ -119,7 +119,7 @@ fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
                 let begun = std::time::Instant::now();
                 // A line may have very many matches.
                 let go_on = || begun.elapsed().as_secs() < 2;
-                matcher.lines(&mut matcher.scratch(), text, &go_on, &mut |found| {
+                matcher.lines(&mut matcher.scratch(), text.as_bytes(), &go_on, &mut |found| {
                     hits.entry(found.line).or_default().extend(found.ranges);
                     go_on()
                 });
