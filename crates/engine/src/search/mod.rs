@@ -46,8 +46,8 @@ use verify::Scratches;
 
 use crate::browse::Tree;
 
-/// So many shards may be ruled out without a look at the clock.
-const PRUNED_AT_ONCE: usize = 8;
+/// How long shards may be ruled out without a pause, in which others have their turn and the time may be up.
+const WITHOUT_PAUSE: Duration = Duration::from_millis(1);
 
 /// Results that a chunk which the summaries let through is taken to give, before any was read.
 const RESULTS_PER_CHUNK: f64 = 0.25;
@@ -590,6 +590,7 @@ impl Searcher {
         let texts = resident.map(|resident| &resident.texts);
         // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
+        let mut paused = Instant::now();
         'shards: loop {
             // With a limit, no more shards than are likely to be needed, or than tell how many that are.
             let wanted = limit.map(|limit| limit.saturating_sub(results) as f64);
@@ -609,11 +610,12 @@ impl Searcher {
                 if sifts.rule_out(plan) {
                     stats.shards_pruned += 1;
                     // There may be many in a row, and looking at one may take long.
-                    if stats.shards_pruned.is_multiple_of(PRUNED_AT_ONCE)
-                        && clock.wait(tokio::task::yield_now()).await.is_none()
-                    {
-                        stats.stopped.get_or_insert(timeout);
-                        return Ok(Some((catalog, scope)));
+                    if paused.elapsed() > WITHOUT_PAUSE {
+                        if clock.wait(tokio::task::yield_now()).await.is_none() {
+                            stats.stopped.get_or_insert(timeout);
+                            return Ok(Some((catalog, scope)));
+                        }
+                        paused = Instant::now();
                     }
                     continue;
                 }
