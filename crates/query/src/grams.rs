@@ -107,6 +107,9 @@ const DENSE: u32 = 3200;
 /// With fewer n-grams, a literal is asked for by its short ones, too.
 const FEW: usize = 12;
 
+/// N-grams of a literal that are looked up to know about how many parts hold it.
+const ABOUT: usize = 4;
+
 /// The n-grams of one part, and a few more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GramSet {
@@ -265,32 +268,60 @@ impl Grams {
 
     /// The parts that may hold what is asked for, all of it in one.
     pub fn parts(&self, probe: &Probe) -> Parts {
+        self.parts_of(probe, self.all())
+    }
+
+    /// Those of some parts that may hold what is asked for, all of it in one.
+    pub fn parts_of(&self, probe: &Probe, mut parts: Parts) -> Parts {
         match probe {
-            Probe::Anything => self.all(),
+            Probe::Anything => parts,
             Probe::Hashes(hashes) => {
-                let mut parts = self.all();
-                for hash in hashes.of(self.kind) {
-                    if parts.is_empty() {
-                        break;
-                    }
-                    parts.and(self.row(*hash));
-                }
+                self.narrow(&mut parts, hashes.of(self.kind));
                 parts
+            }
+            Probe::All(all) => all.iter().fold(parts, |parts, one| self.parts_of(one, parts)),
+            Probe::Any(any) => {
+                let mut found = Parts(vec![0; self.row_bytes]);
+                for one in any {
+                    found.or(&self.parts_of(one, parts.clone()));
+                }
+                found
+            }
+        }
+    }
+
+    /// The parts that may hold what is asked for, and some more: of each literal a few n-grams are looked up only.
+    pub fn parts_about(&self, probe: &Probe) -> Parts {
+        let mut parts = self.all();
+        match probe {
+            Probe::Anything => {}
+            Probe::Hashes(hashes) => {
+                let hashes = hashes.of(self.kind);
+                let step = hashes.len().div_ceil(ABOUT).max(1);
+                let few: Vec<u64> = hashes.iter().copied().step_by(step).collect();
+                self.narrow(&mut parts, &few);
             }
             Probe::All(all) => {
-                let mut parts = self.all();
                 for one in all {
-                    parts.and(&self.parts(one).0);
+                    parts.and(&self.parts_about(one).0);
                 }
-                parts
             }
             Probe::Any(any) => {
-                let mut parts = Parts(vec![0; self.row_bytes]);
+                parts = Parts(vec![0; self.row_bytes]);
                 for one in any {
-                    parts.or(&self.parts(one));
+                    parts.or(&self.parts_about(one));
                 }
-                parts
             }
+        }
+        parts
+    }
+
+    fn narrow(&self, parts: &mut Parts, hashes: &[u64]) {
+        for hash in hashes {
+            if parts.is_empty() {
+                break;
+            }
+            parts.and(self.row(*hash));
         }
     }
 

@@ -168,10 +168,19 @@ impl ShardGrams {
         Self { blocks, dense, dense_chunks, large }
     }
 
-    /// What may hold what is asked for, all of it in one.
-    pub fn passing(&self, probe: &Probe) -> Passing {
+    /// The blocks that may hold what is asked for, and some more, but for the chunks with sets of their own.
+    pub fn about(&self, probe: &Probe) -> Parts {
+        self.blocks.parts_about(probe)
+    }
+
+    /// What may hold what is asked for, all of it in one. `about` is what [`about`](Self::about) gave for it, if that
+    /// was asked.
+    pub fn passing(&self, probe: &Probe, about: Option<&Parts>) -> Passing {
         let dense = self.dense.parts(probe);
-        let mut blocks = self.blocks.parts(probe);
+        let mut blocks = match about {
+            Some(about) => self.blocks.parts_of(probe, about.clone()),
+            None => self.blocks.parts(probe),
+        };
         for at in dense.iter() {
             blocks.add((self.dense_chunks[at] / BLOCK_CHUNKS) as usize);
         }
@@ -205,7 +214,7 @@ impl ShardGrams {
     pub fn may_hold(&self, probe: &Probe) -> bool {
         match probe {
             Probe::Anything => true,
-            Probe::Hashes(_) => !self.passing(probe).blocks.is_empty(),
+            Probe::Hashes(_) => !self.passing(probe, None).blocks.is_empty(),
             Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
             Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
         }

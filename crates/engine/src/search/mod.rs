@@ -36,7 +36,7 @@ use tokio::task::JoinSet;
 pub(crate) use files::ShardFiles;
 pub use rank::score;
 use resident::Resident;
-use select::Scope;
+use select::{Scope, Works};
 use shard::{AHEAD, ShardSearch, Told};
 use sift::Sifts;
 use stats::Counters;
@@ -568,9 +568,10 @@ impl Searcher {
             catalog = self.earlier.find(from.epoch).ok_or(Error::Gone)?;
         }
         let resident = self.resident.as_deref();
+        let mut works = Works::default();
         let mut scope = Scope::of(&catalog, &request.program, resident, request.brute);
         if request.limit.is_some() {
-            scope.most_promising_first(&request.program);
+            scope.most_promising_first(&request.program, &mut works);
         }
         let scope = Arc::new(scope);
         (stats.epoch, stats.order) = (catalog.epoch, scope.order(&request.program));
@@ -603,11 +604,13 @@ impl Searcher {
             };
             while running.len() < most
                 && !enough(&running)
-                && let Some(target) = waiting.next()
+                && let Some(lead) = waiting.next()
             {
-                let plan = &target.work.plan;
-                let sifts = Sifts::of(target, &request.program, texts.map(AsRef::as_ref));
-                if sifts.rule_out(plan) {
+                let left = scope.target(lead, &request.program, &mut works).and_then(|target| {
+                    let sifts = Sifts::of(&target, &request.program, texts.map(AsRef::as_ref));
+                    (!sifts.rule_out(&target.work.plan)).then_some((target, sifts))
+                });
+                let Some((target, sifts)) = left else {
                     stats.shards_pruned += 1;
                     // There may be many in a row, and looking at one may take long.
                     if paused.elapsed() > WITHOUT_PAUSE {
@@ -618,7 +621,8 @@ impl Searcher {
                         paused = Instant::now();
                     }
                     continue;
-                }
+                };
+                let plan = &target.work.plan;
                 // What is not in memory is not told from what passes, and Postgres names less of it.
                 let chunks = if target.known.texts { sifts.most(plan, &target.shard) } else { 0 };
                 let (send, receive) = mpsc::channel(AHEAD);
@@ -629,7 +633,7 @@ impl Searcher {
                     request: Arc::clone(request),
                     shared: Arc::clone(shared),
                     resident: self.resident.clone(),
-                    target: target.clone(),
+                    target,
                     sifts,
                     limit,
                     cores: self.parallel,

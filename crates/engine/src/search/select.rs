@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use query::{Atom, Expr, Index, Lookup, Plan, Program};
+use query::{Atom, Expr, Index, Lookup, Parts, Plan, Program};
 use store::{Catalog, FileFilter, Passing, RepoId, Shard, ShardId};
 
 use super::resident::{Known, Resident};
@@ -13,22 +13,37 @@ use super::resident::{Known, Resident};
 /// Where a search looks.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    /// The shards that can hold what is searched for, in the order in which they are searched.
-    pub(crate) shards: Vec<Target>,
+    /// The shards with files that are wanted, in the order in which they are searched.
+    pub(crate) shards: Vec<Lead>,
     /// Which files of them.
     pub(crate) files: FileFilter,
     /// For each repository, the terms that match its name.
     repos: HashMap<RepoId, Vec<usize>>,
+    /// What the program asks of a file, each once.
+    atoms: Vec<Atom>,
+    /// Every plan is a scan.
+    brute: bool,
+}
+
+/// A shard that may have to be searched.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    pub(crate) shard: Shard,
+    known: Known,
+    /// The values of the atoms on which its repositories agree.
+    agreed: Vec<Option<bool>>,
+    /// The blocks that may hold a term, about, as far as that was asked; by the terms' numbers.
+    about: Vec<(usize, Parts)>,
 }
 
 /// A shard to search.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) shard: Shard,
     pub(crate) known: Known,
     pub(crate) work: Arc<Work>,
     /// What of the shard may hold each term that is matched line by line, by their numbers.
-    passing: Arc<Vec<(usize, Passing)>>,
+    passing: Vec<(usize, Passing)>,
 }
 
 /// What there is to do in a shard. Many shards share one.
@@ -42,9 +57,14 @@ pub(crate) struct Work {
     pub(crate) ruled_out: Vec<Atom>,
 }
 
+/// The work where the atoms of a search have some values, for all values that were met; none if that leaves nothing
+/// to do.
+#[derive(Debug, Default)]
+pub(crate) struct Works(HashMap<Vec<Option<bool>>, Option<Arc<Work>>>);
+
 impl Scope {
     /// Finds the repositories that the program does not rule out by their names, and the shards that
-    /// hold them and are not ruled out by what is known of them. With `brute`, every plan is a scan.
+    /// hold them. With `brute`, every plan is a scan.
     pub(crate) fn of(
         catalog: &Catalog,
         program: &Program,
@@ -61,15 +81,16 @@ impl Scope {
             shards: Vec::new(),
             files: FileFilter { epoch: catalog.epoch, repos: None, languages: languages(program) },
             repos: HashMap::new(),
+            atoms,
+            brute,
         };
         // Of each shard with files that are wanted, what its repositories agree on.
-        let left = scope.choose_repos(catalog, program, &atoms);
-        let mut works: HashMap<Vec<Option<bool>>, Option<Arc<Work>>> = HashMap::new();
+        let left = scope.choose_repos(catalog, program);
         for shard in &catalog.shards {
             let agreed = match &left {
-                None => &vec![None; atoms.len()],
+                None => vec![None; scope.atoms.len()],
                 Some(left) => match left.get(&shard.id) {
-                    Some(agreed) => agreed,
+                    Some(agreed) => agreed.clone(),
                     None => continue,
                 },
             };
@@ -77,38 +98,42 @@ impl Scope {
                 Some(resident) if !brute => resident.known(shard),
                 _ => Known::default(),
             };
-            let mut passing = Vec::new();
-            let values: Vec<Option<bool>> = atoms
-                .iter()
-                .zip(agreed)
-                .map(|(atom, agreed)| agreed.or_else(|| known.holds(*atom, program, &mut passing)))
-                .collect();
-            let work = match works.get(&values) {
-                Some(work) => work.clone(),
-                None => {
-                    let work = Work::of(program, &atoms, &values, brute).map(Arc::new);
-                    works.insert(values, work.clone());
-                    work
-                }
-            };
-            let passing = Arc::new(passing);
-            let target = |work| Target { shard: shard.clone(), known, work, passing };
-            scope.shards.extend(work.map(target));
+            scope.shards.push(Lead { shard: shard.clone(), known, agreed, about: Vec::new() });
         }
         scope
     }
 
-    /// Puts those shards first that hold the most blocks in which something may be found, if that is
-    /// known of all: with a limit, the others are then not looked at.
-    pub(crate) fn most_promising_first(&mut self, program: &Program) {
-        let promise = |target: &Target| target.promise(&target.work.plan, program);
-        let promises: Option<Vec<usize>> = self.shards.iter().map(promise).collect();
+    /// Puts those shards first that hold the most blocks in which something may be found, about, if that is
+    /// known of all: with a limit, the others are then hardly looked at.
+    pub(crate) fn most_promising_first(&mut self, program: &Program, works: &mut Works) {
+        let mut leads = std::mem::take(&mut self.shards);
+        let promise = |lead: &mut Lead| {
+            let work = works.of(self, program, lead.agreed.clone());
+            work.map_or(Some(0), |work| lead.promise(&work.plan, program))
+        };
+        let promises: Option<Vec<usize>> = leads.iter_mut().map(promise).collect();
         if let Some(promises) = promises {
-            let mut both: Vec<_> =
-                promises.into_iter().zip(std::mem::take(&mut self.shards)).collect();
+            let mut both: Vec<_> = promises.into_iter().zip(leads).collect();
             both.sort_by_key(|(promise, _)| std::cmp::Reverse(*promise));
-            self.shards = both.into_iter().map(|(_, target)| target).collect();
+            leads = both.into_iter().map(|(_, lead)| lead).collect();
         }
+        self.shards = leads;
+    }
+
+    /// What there is to search in a shard; none if it is ruled out by what is known of it.
+    pub(crate) fn target(
+        &self,
+        lead: &Lead,
+        program: &Program,
+        works: &mut Works,
+    ) -> Option<Target> {
+        let mut passing = Vec::new();
+        let both = self.atoms.iter().zip(&lead.agreed);
+        let values = both
+            .map(|(atom, agreed)| agreed.or_else(|| lead.holds(*atom, program, &mut passing)))
+            .collect();
+        let work = works.of(self, program, values)?;
+        Some(Target { shard: lead.shard.clone(), known: lead.known.clone(), work, passing })
     }
 
     /// A hash of what is searched for, and of the shards in their order.
@@ -118,8 +143,8 @@ impl Scope {
         for term in &program.terms {
             hasher.write(term.name.as_bytes());
         }
-        for target in &self.shards {
-            hasher.write_i16(target.shard.id.0);
+        for lead in &self.shards {
+            hasher.write_i16(lead.shard.id.0);
         }
         hasher.finish()
     }
@@ -130,8 +155,8 @@ impl Scope {
         &mut self,
         catalog: &Catalog,
         program: &Program,
-        atoms: &[Atom],
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
+        let atoms = &self.atoms;
         if !atoms.iter().any(|atom| matches!(atom, Atom::Repo(_))) {
             return None;
         }
@@ -172,6 +197,62 @@ impl Scope {
     }
 }
 
+impl Lead {
+    /// How many blocks of the shard may hold what a plan asks for, about, for comparison only; none if that
+    /// is not known.
+    fn promise(&mut self, plan: &Plan, program: &Program) -> Option<usize> {
+        match plan {
+            Plan::Scan => None,
+            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Lookup(lookup) => {
+                let grams = self.known.grams.as_ref()?;
+                let mut all: Option<Parts> = None;
+                for term in &lookup.terms {
+                    let about = grams.about(&program.terms[*term].probe);
+                    match &mut all {
+                        Some(all) => all.or(&about),
+                        None => all = Some(about.clone()),
+                    }
+                    self.about.push((*term, about));
+                }
+                all.map(|all| all.count())
+            }
+            Plan::All(parts) => parts.iter().filter_map(|part| self.promise(part, program)).min(),
+            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program)).sum(),
+        }
+    }
+
+    /// Whether an atom holds for all files of the shard, or for none. Adds what may hold a term that is
+    /// matched line by line.
+    fn holds(
+        &self,
+        atom: Atom,
+        program: &Program,
+        passing: &mut Vec<(usize, Passing)>,
+    ) -> Option<bool> {
+        let may = match atom {
+            Atom::Content(number) => {
+                let (grams, term) = (self.known.grams.as_ref()?, &program.terms[number]);
+                if term.matcher.spans_lines() {
+                    grams.may_hold(&term.probe)
+                } else {
+                    let about = self.about.iter().find(|(of, _)| *of == number);
+                    let found = grams.passing(&term.probe, about.map(|(_, about)| about));
+                    let any = !found.blocks.is_empty();
+                    passing.push((number, found));
+                    any
+                }
+            }
+            Atom::Path(term) => {
+                let files = self.known.files.as_ref()?;
+                !files.grams.parts(&program.terms[term].probe).is_empty()
+            }
+            Atom::Repo(_) | Atom::Language(_) => return None,
+        };
+        (!may).then_some(false)
+    }
+}
+
 impl Target {
     /// What of the shard may hold what a lookup in its chunks asks for, if that is known.
     pub(crate) fn passing(&self, lookup: &Lookup, program: &Program) -> Option<Cow<'_, Passing>> {
@@ -179,7 +260,7 @@ impl Target {
             let kept = self.passing.iter().find(|(kept, _)| kept == term);
             kept.map(|(_, passing)| Cow::Borrowed(passing)).or_else(|| {
                 let grams = self.known.grams.as_ref()?;
-                Some(Cow::Owned(grams.passing(&program.terms[*term].probe)))
+                Some(Cow::Owned(grams.passing(&program.terms[*term].probe, None)))
             })
         };
         let (first, rest) = lookup.terms.split_first()?;
@@ -189,17 +270,21 @@ impl Target {
         }
         Some(all)
     }
+}
 
-    /// How many blocks of the shard may hold what its plan asks for, for comparison only; none if that
-    /// is not known.
-    fn promise(&self, plan: &Plan, program: &Program) -> Option<usize> {
-        match plan {
-            Plan::Scan => None,
-            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
-            Plan::Lookup(lookup) => Some(self.passing(lookup, program)?.blocks.count()),
-            Plan::All(parts) => parts.iter().filter_map(|part| self.promise(part, program)).min(),
-            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program)).sum(),
+impl Works {
+    fn of(
+        &mut self,
+        scope: &Scope,
+        program: &Program,
+        values: Vec<Option<bool>>,
+    ) -> Option<Arc<Work>> {
+        if let Some(work) = self.0.get(&values) {
+            return work.clone();
         }
+        let work = Work::of(program, &scope.atoms, &values, scope.brute).map(Arc::new);
+        self.0.insert(values, work.clone());
+        work
     }
 }
 
@@ -221,36 +306,6 @@ impl Work {
             _ => None,
         });
         Some(Self { plan, path_terms: path_terms.collect(), ruled_out })
-    }
-}
-
-impl Known {
-    /// Whether an atom holds for all files of the shard, or for none. Adds what may hold a term that is
-    /// matched line by line.
-    fn holds(
-        &self,
-        atom: Atom,
-        program: &Program,
-        passing: &mut Vec<(usize, Passing)>,
-    ) -> Option<bool> {
-        let may = match atom {
-            Atom::Content(number) => {
-                let (grams, term) = (self.grams.as_ref()?, &program.terms[number]);
-                if term.matcher.spans_lines() {
-                    grams.may_hold(&term.probe)
-                } else {
-                    let found = grams.passing(&term.probe);
-                    let any = !found.blocks.is_empty();
-                    passing.push((number, found));
-                    any
-                }
-            }
-            Atom::Path(term) => {
-                !self.files.as_ref()?.grams.parts(&program.terms[term].probe).is_empty()
-            }
-            Atom::Repo(_) | Atom::Language(_) => return None,
-        };
-        (!may).then_some(false)
     }
 }
 
