@@ -205,7 +205,11 @@ impl Resident {
         lease.done();
         let (texts, place) = (Arc::clone(&self.texts), Place::of(shard, first));
         let work = tokio::task::spawn_blocking(move || {
-            texts.keep(place, Segment::new(&chunks, upto));
+            match Segment::new(&chunks, upto) {
+                Ok(segment) => texts.keep(place, segment),
+                // They are read from Postgres then.
+                Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),
+            }
         });
         work.await.expect("compressing does not panic");
         Ok(())

@@ -208,7 +208,7 @@ mod tests {
             contents: text.to_owned(),
         };
         let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
-        let segment = Arc::new(Segment::new(&chunks, 8));
+        let segment = Arc::new(Segment::new(&chunks, 8).unwrap());
         let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
         let parts = segment.may_hold(&Probe::of(&Need::of(&pattern), &pattern));
         let blocks = vec![

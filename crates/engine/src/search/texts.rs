@@ -189,8 +189,9 @@ impl Reader<'_> {
 }
 
 impl Segment {
-    /// Compresses chunks, which are in order; there are no others with numbers under `upto`.
-    pub(crate) fn new(chunks: &[Chunk], upto: i32) -> Self {
+    /// Compresses chunks, which are in order; there are no others with numbers under `upto`. Fails if the system has no
+    /// memory for them.
+    pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
         let mut entries = Vec::with_capacity(chunks.len());
         let mut sets = Vec::with_capacity(chunks.len());
         let texts: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.contents.as_bytes()).collect();
@@ -209,7 +210,7 @@ impl Segment {
                 end: end as u32,
             });
         }
-        let data = in_pages(std::iter::once(&dictionary).chain(&packed), end);
+        let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
         let (dictionary, grams) = (dictionary.len(), Grams::new(Kind::Kept, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
@@ -217,7 +218,7 @@ impl Segment {
             [] => (0, -1),
         };
         let gapless = last - first + 1 == entries.len() as i32;
-        Self { chunks: entries, data, dictionary, grams, first, gapless, upto }
+        Ok(Self { chunks: entries, data, dictionary, grams, first, gapless, upto })
     }
 
     fn memory(&self) -> u64 {
@@ -319,15 +320,18 @@ impl Space {
 }
 
 /// Some bytes one after another, all of them together so many.
-fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> Mmap {
-    let mut pages = MmapMut::map_anon(bytes.max(1)).expect("there is memory");
+fn in_pages<'b>(
+    parts: impl Iterator<Item = &'b Vec<u8>>,
+    bytes: usize,
+) -> std::io::Result<Mmap> {
+    let mut pages = MmapMut::map_anon(bytes.max(1))?;
     let mut rest = &mut pages[..];
     for part in parts {
         let (here, after) = rest.split_at_mut(part.len());
         here.copy_from_slice(part);
         rest = after;
     }
-    pages.make_read_only().expect("the pages are ours")
+    pages.make_read_only()
 }
 
 /// Each of some texts, compressed with a dictionary.
@@ -369,7 +373,7 @@ mod tests {
         let texts = Texts::new(1 << 20);
         let text = "é line\n".repeat(100);
         let chunks = [chunk(10, 10, 0, &text), chunk(11, 10, 800, &text), chunk(14, 14, 0, "")];
-        texts.keep(Place::of(&shard(7), 10), Segment::new(&chunks, 20));
+        texts.keep(Place::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
         let (here, other) = (shard(7), shard(8));
         let mut reader = texts.reader(&here);
         let mut space = Space::default();
@@ -398,7 +402,7 @@ mod tests {
             // The last one is too small for a dictionary.
             let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
             let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
-            texts.keep(Place::of(&shard(7), first), Segment::new(&chunks, first + count));
+            texts.keep(Place::of(&shard(7), first), Segment::new(&chunks, first + count).unwrap());
         }
         let here = shard(7);
         let mut reader = texts.reader(&here);
@@ -417,7 +421,7 @@ mod tests {
         let text = numbers.join(" ");
         for n in 0..1000 {
             let one = chunk(n * SEGMENT_CHUNKS, 0, 0, &text);
-            texts.keep(Place::of(&shard(7), one.n), Segment::new(&[one], 0));
+            texts.keep(Place::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
         }
         let (used, room) = texts.fill();
         assert!(used <= room && used > room / 2, "{used} of {room}");
