@@ -320,10 +320,7 @@ impl Space {
 }
 
 /// Some bytes one after another, all of them together so many.
-fn in_pages<'b>(
-    parts: impl Iterator<Item = &'b Vec<u8>>,
-    bytes: usize,
-) -> std::io::Result<Mmap> {
+fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> std::io::Result<Mmap> {
     let mut pages = MmapMut::map_anon(bytes.max(1))?;
     let mut rest = &mut pages[..];
     for part in parts {
