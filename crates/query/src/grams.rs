@@ -93,7 +93,7 @@ impl Kind {
 
 /// Bytes in an n-gram that is in a set for its signs, and how many of those it has at least. What is special about
 /// `f()?;` are not its 3-grams, which are everywhere. Hardly more bits are set for them (0.21 instead of 0.19), and
-/// of chunks of Rust that hold all 3-grams of `.unwrap()?;` an eighth is let through.
+/// of chunks of Rust that hold all 3-grams of `.unwrap()?;` a sixth is let through.
 const SIGNED: usize = 4;
 const SIGNS: u8 = 2;
 
@@ -272,56 +272,37 @@ impl Grams {
     }
 
     /// Those of some parts that may hold what is asked for, all of it in one.
-    pub fn parts_of(&self, probe: &Probe, mut parts: Parts) -> Parts {
-        match probe {
-            Probe::Anything => parts,
-            Probe::Hashes(hashes) => {
-                self.narrow(&mut parts, hashes.of(self.kind));
-                parts
-            }
-            Probe::All(all) => all.iter().fold(parts, |parts, one| self.parts_of(one, parts)),
-            Probe::Any(any) => {
-                let mut found = Parts(vec![0; self.row_bytes]);
-                for one in any {
-                    found.or(&self.parts_of(one, parts.clone()));
-                }
-                found
-            }
-        }
+    pub fn parts_of(&self, probe: &Probe, parts: Parts) -> Parts {
+        self.narrow(probe, parts, usize::MAX)
     }
 
     /// The parts that may hold what is asked for, and some more: of each literal a few n-grams are looked up only.
     pub fn parts_about(&self, probe: &Probe) -> Parts {
-        let mut parts = self.all();
-        match probe {
-            Probe::Anything => {}
-            Probe::Hashes(hashes) => {
-                let hashes = hashes.of(self.kind);
-                let step = hashes.len().div_ceil(ABOUT).max(1);
-                let few: Vec<u64> = hashes.iter().copied().step_by(step).collect();
-                self.narrow(&mut parts, &few);
-            }
-            Probe::All(all) => {
-                for one in all {
-                    parts.and(&self.parts_about(one).0);
-                }
-            }
-            Probe::Any(any) => {
-                parts = Parts(vec![0; self.row_bytes]);
-                for one in any {
-                    parts.or(&self.parts_about(one));
-                }
-            }
-        }
-        parts
+        self.narrow(probe, self.all(), ABOUT)
     }
 
-    fn narrow(&self, parts: &mut Parts, hashes: &[u64]) {
-        for hash in hashes {
-            if parts.is_empty() {
-                break;
+    /// Those of some parts that may hold what is asked for, as far as no more than so many n-grams of each literal tell.
+    fn narrow(&self, probe: &Probe, mut parts: Parts, most: usize) -> Parts {
+        match probe {
+            Probe::Anything => parts,
+            Probe::Hashes(hashes) => {
+                let hashes = hashes.of(self.kind);
+                for hash in hashes.iter().step_by(hashes.len().div_ceil(most).max(1)) {
+                    if parts.is_empty() {
+                        break;
+                    }
+                    parts.and(self.row(*hash));
+                }
+                parts
             }
-            parts.and(self.row(*hash));
+            Probe::All(all) => all.iter().fold(parts, |parts, one| self.narrow(one, parts, most)),
+            Probe::Any(any) => {
+                let mut found = Parts(vec![0; self.row_bytes]);
+                for one in any {
+                    found.or(&self.narrow(one, parts.clone(), most));
+                }
+                found
+            }
         }
     }
 
@@ -724,6 +705,23 @@ mod tests {
         check(&texts, "(road|sprint)", &[0, 1]);
         check(&texts, "=>", &[0, 1, 2]);
         check(&[], "road", &[]);
+    }
+
+    #[test]
+    fn about_is_never_less() {
+        let texts: Vec<String> =
+            (0..100).map(|i| format!("some_number_{i}_in_a_text Bytes")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for kind in KINDS {
+            let grams = grams(kind, &texts);
+            for pattern in ["number_7_in", "some_number_(70|19)_in_a", "Bytes", "nowhere_at_all"] {
+                let (probe, about) = (probe(pattern), grams.parts_about(&probe(pattern)));
+                let parts = grams.parts(&probe);
+                assert!(parts.iter().all(|part| about.contains(part)), "{pattern} {kind:?}");
+                assert_eq!(grams.parts_of(&probe, about), parts, "{pattern} {kind:?}");
+            }
+            assert!(grams.parts_about(&probe("nowhere_at_all")).count() < 100, "{kind:?}");
+        }
     }
 
     #[test]
