@@ -12,6 +12,8 @@
 //! say where to look at all; of chunks, to spare reading them; and of paths. All but the last are stored, so that
 //! how many bits they have and how n-grams become bits can be changed with a migration only.
 
+use std::ops::Range;
+
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::need::Need;
@@ -107,9 +109,6 @@ const DENSE: u32 = 3200;
 /// With fewer n-grams, a literal is asked for by its short ones, too.
 const FEW: usize = 12;
 
-/// N-grams of a literal that are looked up to know about how many parts hold it.
-const ABOUT: usize = 4;
-
 /// The n-grams of one part, and a few more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GramSet {
@@ -123,9 +122,8 @@ pub struct Grams {
     kind: Kind,
     /// For each bit of a set, whether it is set in each part.
     rows: Vec<u8>,
-    /// Bytes in a row.
-    row_bytes: usize,
-    parts: usize,
+    /// Which bits of a row are of a part.
+    all: Parts,
 }
 
 /// Some of the parts.
@@ -238,6 +236,11 @@ impl GramSet {
         }
     }
 
+    /// Whether it has more bits than the sets of this kind have.
+    pub fn is_larger_than(&self, kind: Kind) -> bool {
+        self.bits.len() * 64 > kind.bits()
+    }
+
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.bits.len() * 8
@@ -247,59 +250,98 @@ impl GramSet {
         let bit = place(hash, self.bits.len() * 64);
         self.bits[bit / 64] |= 1 << (bit % 64);
     }
-}
 
-impl Grams {
-    /// The sets of all parts, in order.
-    pub fn new(kind: Kind, sets: &[GramSet]) -> Self {
-        let row_bytes = sets.len().div_ceil(8);
-        let mut rows = vec![0; kind.bits() * row_bytes];
-        for (part, set) in sets.iter().enumerate() {
-            let (byte, bit) = (part / 8, 1 << (part % 8));
-            for (i, mut rest) in set.bits.iter().copied().enumerate() {
-                while rest != 0 {
-                    rows[(i * 64 + rest.trailing_zeros() as usize) * row_bytes + byte] |= bit;
-                    rest &= rest - 1;
+    /// Calls `set` with each bit that a set of so many bits has at least, in which the same is.
+    fn each_bit_of(&self, bits: usize, mut set: impl FnMut(usize)) {
+        let own = self.bits.len() * 64;
+        // The least hash, but for its lower half, that is at a bit of this set.
+        let least = |bit: usize| ((bit << 32).div_ceil(own) as u64) << 32;
+        for (i, mut rest) in self.bits.iter().copied().enumerate() {
+            while rest != 0 {
+                let bit = i * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if own == bits {
+                    set(bit);
+                } else {
+                    let last = least(bit + 1).wrapping_sub(1 << 32);
+                    (place(least(bit), bits)..=place(last, bits)).for_each(&mut set);
                 }
             }
         }
-        Self { kind, rows, row_bytes, parts: sets.len() }
+    }
+}
+
+impl Grams {
+    /// The sets of all parts, in order. Sets with another number of bits are stretched or folded, so that at least the
+    /// same is in them.
+    pub fn new(kind: Kind, sets: &[GramSet]) -> Self {
+        let mut all = Parts(vec![u8::MAX; sets.len().div_ceil(8)]);
+        if let (Some(last), 1..) = (all.0.last_mut(), sets.len() % 8) {
+            *last = (1 << (sets.len() % 8)) - 1;
+        }
+        let width = all.0.len();
+        let mut rows = vec![0; kind.bits() * width];
+        for (part, set) in sets.iter().enumerate() {
+            let (byte, bit) = (part / 8, 1 << (part % 8));
+            set.each_bit_of(kind.bits(), |at| rows[at * width + byte] |= bit);
+        }
+        Self { kind, rows, all }
+    }
+
+    /// The parts of several of one kind, side by side: in each row the bytes of the first one's, then those of the next
+    /// one's.
+    pub fn beside(kind: Kind, several: &[(&Grams, Range<usize>)]) -> Self {
+        let mut all = Parts(Vec::new());
+        for (grams, bytes) in several {
+            all.0.extend_from_slice(&grams.all.0[bytes.clone()]);
+        }
+        let width = all.0.len();
+        let mut rows = vec![0; kind.bits() * width];
+        let mut from = 0;
+        for (grams, bytes) in several {
+            let theirs = grams.rows.chunks_exact(grams.width().max(1));
+            for (row, their) in rows.chunks_exact_mut(width.max(1)).zip(theirs) {
+                row[from..from + bytes.len()].copy_from_slice(&their[bytes.clone()]);
+            }
+            from += bytes.len();
+        }
+        Self { kind, rows, all }
+    }
+
+    /// Bytes in a row: one for every eight parts.
+    pub fn width(&self) -> usize {
+        self.all.0.len()
     }
 
     /// The parts that may hold what is asked for, all of it in one.
     pub fn parts(&self, probe: &Probe) -> Parts {
-        self.parts_of(probe, self.all())
+        self.narrow(probe, 0, self.all.clone())
     }
 
-    /// Those of some parts that may hold what is asked for, all of it in one.
-    pub fn parts_of(&self, probe: &Probe, parts: Parts) -> Parts {
-        self.narrow(probe, parts, usize::MAX)
+    /// Those that may hold what is asked for of the parts in some bytes of a row.
+    pub fn parts_within(&self, bytes: &Range<usize>, probe: &Probe) -> Parts {
+        self.narrow(probe, bytes.start, self.all.within(bytes))
     }
 
-    /// The parts that may hold what is asked for, and some more: of each literal a few n-grams are looked up only.
-    pub fn parts_about(&self, probe: &Probe) -> Parts {
-        self.narrow(probe, self.all(), ABOUT)
-    }
-
-    /// Those of some parts that may hold what is asked for, as far as no more than so many n-grams of each literal tell.
-    fn narrow(&self, probe: &Probe, mut parts: Parts, most: usize) -> Parts {
+    /// Those of some parts, which begin with a byte of a row, that may hold what is asked for.
+    fn narrow(&self, probe: &Probe, from: usize, mut parts: Parts) -> Parts {
         match probe {
             Probe::Anything => parts,
             Probe::Hashes(hashes) => {
-                let hashes = hashes.of(self.kind);
-                for hash in hashes.iter().step_by(hashes.len().div_ceil(most).max(1)) {
-                    if parts.is_empty() {
+                for hash in hashes.of(self.kind) {
+                    let at = place(*hash, self.kind.bits()) * self.width() + from;
+                    let row = &self.rows[at..at + parts.0.len()];
+                    if !parts.and(row) {
                         break;
                     }
-                    parts.and(self.row(*hash));
                 }
                 parts
             }
-            Probe::All(all) => all.iter().fold(parts, |parts, one| self.narrow(one, parts, most)),
+            Probe::All(all) => all.iter().fold(parts, |parts, one| self.narrow(one, from, parts)),
             Probe::Any(any) => {
-                let mut found = Parts(vec![0; self.row_bytes]);
+                let mut found = Parts(vec![0; parts.0.len()]);
                 for one in any {
-                    found.or(&self.narrow(one, parts.clone(), most));
+                    found.or(&self.narrow(one, from, parts.clone()));
                 }
                 found
             }
@@ -309,19 +351,6 @@ impl Grams {
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.rows.len()
-    }
-
-    fn all(&self) -> Parts {
-        let mut bytes = vec![u8::MAX; self.row_bytes];
-        if let (Some(last), 1..) = (bytes.last_mut(), self.parts % 8) {
-            *last = (1 << (self.parts % 8)) - 1;
-        }
-        Parts(bytes)
-    }
-
-    fn row(&self, hash: u64) -> &[u8] {
-        let at = place(hash, self.kind.bits()) * self.row_bytes;
-        &self.rows[at..at + self.row_bytes]
     }
 }
 
@@ -358,6 +387,13 @@ impl Parts {
         self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
     }
 
+    /// Only those of which it is true.
+    pub fn retain(&mut self, is_true: impl Fn(usize) -> bool) {
+        for part in self.clone().iter().filter(|part| !is_true(*part)) {
+            self.remove(part);
+        }
+    }
+
     /// Without a part.
     pub fn remove(&mut self, part: usize) {
         if let Some(byte) = self.0.get_mut(part / 8) {
@@ -372,8 +408,20 @@ impl Parts {
         }
     }
 
-    fn and(&mut self, other: &[u8]) {
-        self.0.iter_mut().zip(other).for_each(|(byte, other)| *byte &= other);
+    /// Those in some bytes.
+    #[must_use]
+    pub fn within(&self, bytes: &Range<usize>) -> Self {
+        Self(self.0[bytes.clone()].to_vec())
+    }
+
+    /// Only those that are in others, too; says whether there are any.
+    fn and(&mut self, other: &[u8]) -> bool {
+        let mut left = 0;
+        for (byte, other) in self.0.iter_mut().zip(other) {
+            *byte &= other;
+            left |= *byte;
+        }
+        left != 0
     }
 }
 
@@ -708,20 +756,45 @@ mod tests {
     }
 
     #[test]
-    fn about_is_never_less() {
-        let texts: Vec<String> =
-            (0..100).map(|i| format!("some_number_{i}_in_a_text Bytes")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    fn parts_stand_beside_others() {
+        let texts = |n: usize, word: &str| -> Vec<String> {
+            (0..n).map(|i| format!("{word}_{i}_in_a_text")).collect()
+        };
         for kind in KINDS {
-            let grams = grams(kind, &texts);
-            for pattern in ["number_7_in", "some_number_(70|19)_in_a", "Bytes", "nowhere_at_all"] {
-                let (probe, about) = (probe(pattern), grams.parts_about(&probe(pattern)));
-                let parts = grams.parts(&probe);
-                assert!(parts.iter().all(|part| about.contains(part)), "{pattern} {kind:?}");
-                assert_eq!(grams.parts_of(&probe, about), parts, "{pattern} {kind:?}");
+            let of = |texts: &[String]| {
+                grams(kind, &texts.iter().map(String::as_str).collect::<Vec<_>>())
+            };
+            let (a, none, b) = (of(&texts(11, "long")), of(&[]), of(&texts(20, "short")));
+            let both = Grams::beside(kind, &[(&b, 1..2), (&none, 0..0), (&a, 0..2), (&b, 0..3)]);
+            assert_eq!(both.width(), 6);
+            assert_eq!(both.parts(&Probe::Anything).count(), 8 + 11 + 20, "{kind:?}");
+            for pattern in ["long_7_in", "short_(7|10)_in", "short", "(?i)LONG_1", "nowhere"] {
+                let (probe, found) = (probe(pattern), both.parts(&probe(pattern)));
+                assert_eq!(found.within(&(0..1)), b.parts(&probe).within(&(1..2)), "{pattern}");
+                assert_eq!(found.within(&(1..3)), a.parts(&probe), "{pattern} {kind:?}");
+                assert_eq!(found.within(&(3..6)), b.parts(&probe), "{pattern} {kind:?}");
+                assert_eq!(both.parts_within(&(1..3), &probe), a.parts(&probe), "{pattern}");
             }
-            assert!(grams.parts_about(&probe("nowhere_at_all")).count() < 100, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_set_of_another_size_holds_the_same() {
+        let numbers: Vec<String> = (0..3000).map(|i| (i * 7919).to_string()).collect();
+        let text = numbers.join(" ");
+        let lengths = [40, 1000, text.len(), 131_072, 131_100, 200_000, 1_000_000];
+        let sets = lengths.map(|bytes| {
+            let mut set = GramSet::for_text(bytes);
+            set.add(&text);
+            set
+        });
+        let grams = Grams::new(Kind::Block, &sets);
+        for number in &numbers {
+            assert_eq!(grams.parts(&probe(number)).count(), lengths.len(), "{number}");
+        }
+        // The small ones are full.
+        let found = grams.parts(&probe("some Text that is not in it"));
+        assert!(found.iter().all(|part| part < 2), "{found:?}");
     }
 
     #[test]

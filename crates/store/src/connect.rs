@@ -52,7 +52,7 @@ pub struct Store {
     control: PgPool,
     /// How many statements were made for searches and pages.
     statements: Arc<AtomicU64>,
-    pub(crate) options: PgConnectOptions,
+    pub(crate) options: Arc<PgConnectOptions>,
     /// Whether the loose operator exists: see [`ensure_loose_operator`].
     pub(crate) loose: bool,
 }
@@ -81,9 +81,10 @@ impl Store {
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
         ]);
-        let leases = Leases::new(searching, connections);
+        let leases = Leases::new(Arc::new(searching), connections);
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
+        let options = Arc::new(options);
         Ok(Self { leases, control, statements: Arc::default(), options, loose })
     }
 

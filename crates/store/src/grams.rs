@@ -2,6 +2,7 @@
 //! index is over, and its summary, which n-grams its blocks of chunks hold.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use query::{GramSet, Grams, Kind, Parts, Probe, Words};
@@ -138,93 +139,222 @@ impl Store {
     }
 }
 
-/// The summary of a shard.
+/// The summaries of several shards side by side, so that one look tells what all of them may hold: a row of bits
+/// then stands together in memory, which takes nearly as long to reach as a row of one shard.
 #[derive(Debug)]
-pub struct ShardGrams {
+pub struct Overview {
+    /// The sets of blocks, and of large chunks, as if they were blocks.
     blocks: Grams,
-    /// The sets of dense chunks, and their numbers, ascending.
+    /// The sets of dense chunks.
     dense: Grams,
-    dense_chunks: Vec<i32>,
-    /// The sets of large chunks, by their numbers, ascending.
-    large: Vec<(i32, GramSet)>,
+    /// How many shards there are.
+    shards: usize,
+}
+
+/// The summary of a shard: its part of an overview.
+#[derive(Clone, Debug)]
+pub struct ShardGrams {
+    overview: Arc<Overview>,
+    /// Which bytes of a row are of its blocks, and which of its large chunks.
+    blocks: Range<usize>,
+    large: Range<usize>,
+    /// Which bytes of a row of the dense ones are of its dense chunks.
+    dense: Range<usize>,
+    /// The numbers of these chunks, ascending.
+    chunks: Arc<OwnSets>,
+}
+
+/// The chunks with sets of their own, ascending.
+#[derive(Debug, Default)]
+struct OwnSets {
+    large: Vec<Large>,
+    dense: Vec<i32>,
+}
+
+/// A large chunk.
+#[derive(Debug)]
+struct Large {
+    n: i32,
+    /// Its set, if that is larger than a block's: folded to the size of one, it lets much through, and the chunk takes
+    /// long to read.
+    whole: Option<GramSet>,
+}
+
+/// What the blocks of an overview may hold of what was asked for.
+#[derive(Clone, Debug)]
+pub struct Look {
+    of: Arc<Overview>,
+    parts: Parts,
+}
+
+impl Overview {
+    /// An overview takes in no more shards when a row has so many bytes: those of four lines of a processor's cache.
+    pub const WIDTH: usize = 256;
+
+    /// How many shards are in it.
+    pub fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Bytes in a row of blocks.
+    pub fn width(&self) -> usize {
+        self.blocks.width()
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.blocks.memory() + self.dense.memory()
+    }
 }
 
 impl ShardGrams {
+    /// In an overview of its own.
     fn new(rows: Vec<(i32, Vec<u8>)>) -> Self {
-        let (mut blocks, mut dense, mut dense_chunks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut large = Vec::new();
+        let (mut blocks, mut large, mut dense) = (Vec::new(), Vec::new(), Vec::new());
+        let mut chunks = OwnSets::default();
         for (chunk, bits) in rows {
             let set = GramSet::from_bytes(&bits);
             if chunk == ALL_OTHERS {
                 blocks.push(set);
             } else if set.kind() == Kind::Dense {
-                dense_chunks.push(chunk);
+                chunks.dense.push(chunk);
                 dense.push(set);
             } else {
-                large.push((chunk, set));
+                large.push(set);
+                let whole = large.last().filter(|set| set.is_larger_than(Kind::Block)).cloned();
+                chunks.large.push(Large { n: chunk, whole });
             }
         }
-        let (blocks, dense) = (Grams::new(Kind::Block, &blocks), Grams::new(Kind::Dense, &dense));
-        Self { blocks, dense, dense_chunks, large }
+        let (blocks, large) = (Grams::new(Kind::Block, &blocks), Grams::new(Kind::Block, &large));
+        let (ends, width) = (blocks.width(), blocks.width() + large.width());
+        let dense = Grams::new(Kind::Dense, &dense);
+        let (blocks, large) = ((&blocks, 0..ends), (&large, 0..width - ends));
+        Self {
+            blocks: 0..ends,
+            large: ends..width,
+            dense: 0..dense.width(),
+            chunks: Arc::new(chunks),
+            overview: Arc::new(Overview {
+                blocks: Grams::beside(Kind::Block, &[blocks, large]),
+                dense,
+                shards: 1,
+            }),
+        }
     }
 
-    /// The blocks that may hold what is asked for, and some more, but for the chunks with sets of their own.
-    pub fn about(&self, probe: &Probe) -> Parts {
-        self.blocks.parts_about(probe)
+    /// Some summaries, of any overviews, in one.
+    pub fn together(some: &[Arc<Self>]) -> Vec<Arc<Self>> {
+        let blocks = some.iter().map(|one| (&one.overview.blocks, one.bytes()));
+        let dense = some.iter().map(|one| (&one.overview.dense, one.dense.clone()));
+        let overview = Arc::new(Overview {
+            blocks: Grams::beside(Kind::Block, &blocks.collect::<Vec<_>>()),
+            dense: Grams::beside(Kind::Dense, &dense.collect::<Vec<_>>()),
+            shards: some.len(),
+        });
+        let (mut at, mut dense_at) = (0, 0);
+        some.iter()
+            .map(|one| {
+                let (blocks, dense) = (at, dense_at);
+                let large = blocks + one.blocks.len();
+                (at, dense_at) = (large + one.large.len(), dense + one.dense.len());
+                Arc::new(Self {
+                    overview: Arc::clone(&overview),
+                    blocks: blocks..large,
+                    large: large..at,
+                    dense: dense..dense_at,
+                    chunks: Arc::clone(&one.chunks),
+                })
+            })
+            .collect()
     }
 
-    /// What may hold what is asked for, all of it in one. `about` is what [`about`](Self::about) gave for it, if that
-    /// was asked.
-    pub fn passing(&self, probe: &Probe, about: Option<&Parts>) -> Passing {
-        let dense = self.dense.parts(probe);
-        let mut blocks = match about {
-            Some(about) => self.blocks.parts_of(probe, about.clone()),
-            None => self.blocks.parts(probe),
-        };
-        for at in dense.iter() {
-            blocks.add((self.dense_chunks[at] / BLOCK_CHUNKS) as usize);
+    /// The overview that it is part of.
+    pub fn overview(&self) -> &Arc<Overview> {
+        &self.overview
+    }
+
+    /// Bytes that it has of a row of blocks.
+    pub fn width(&self) -> usize {
+        self.bytes().len()
+    }
+
+    fn bytes(&self) -> Range<usize> {
+        self.blocks.start..self.large.end
+    }
+
+    /// Looks at the blocks of this shard and of all that it shares its overview with.
+    pub fn look(&self, probe: &Probe) -> Look {
+        Look { of: Arc::clone(&self.overview), parts: self.overview.blocks.parts(probe) }
+    }
+
+    /// The blocks that may hold what was looked for, but for the chunks with sets of their own.
+    ///
+    /// # Panics
+    /// The look is not [of](Look::is_of) this shard.
+    pub fn blocks(&self, look: &Look) -> Parts {
+        assert!(look.is_of(self), "it is a look at other shards");
+        look.parts.within(&self.blocks)
+    }
+
+    /// What may hold what was looked for, all of it in one.
+    ///
+    /// # Panics
+    /// The look is not [of](Look::is_of) this shard.
+    pub fn passing(&self, probe: &Probe, look: &Look) -> Passing {
+        assert!(look.is_of(self), "it is a look at other shards");
+        self.let_through(probe, look.parts.within(&self.bytes()))
+    }
+
+    /// What may hold what is asked for, if of the blocks and the large chunks these may.
+    fn let_through(&self, probe: &Probe, near: Parts) -> Passing {
+        let mut large = near.within(&(self.blocks.len()..self.width()));
+        large.retain(|at| {
+            let whole = self.chunks.large[at].whole.as_ref();
+            whole.is_none_or(|set| set.may_hold(probe))
+        });
+        let mut blocks = near.within(&(0..self.blocks.len()));
+        let dense = self.overview.dense.parts_within(&self.dense, probe);
+        let own = large.iter().map(|at| self.chunks.large[at].n);
+        for n in own.chain(dense.iter().map(|at| self.chunks.dense[at])) {
+            blocks.add((n / BLOCK_CHUNKS) as usize);
         }
-        for (n, set) in &self.large {
-            let block = (n / BLOCK_CHUNKS) as usize;
-            if !blocks.contains(block) && set.may_hold(probe) {
-                blocks.add(block);
-            }
-        }
-        Passing { blocks, dense }
+        Passing { blocks, large, dense }
     }
 
     /// The chunks with sets of their own and with these numbers that do not hold what was asked for.
     pub fn without<'a>(
         &'a self,
-        probe: &'a Probe,
         passing: &'a Passing,
         chunks: Range<i32>,
     ) -> impl Iterator<Item = i32> + 'a {
-        let Self { dense_chunks, large, .. } = self;
-        let place = |n| dense_chunks.partition_point(|chunk| *chunk < n);
-        let dense = place(chunks.start)..place(chunks.end);
-        let dense = dense.filter(|at| !passing.dense.contains(*at)).map(|at| dense_chunks[at]);
-        let place = |n| large.partition_point(|(chunk, _)| *chunk < n);
-        let large = &large[place(chunks.start)..place(chunks.end)];
-        let large = large.iter().filter(|(_, set)| !set.may_hold(probe)).map(|(n, _)| *n);
-        dense.chain(large)
+        let (dense, large) = (&self.chunks.dense, &self.chunks.large);
+        let dense_at = |n| dense.partition_point(|chunk| *chunk < n);
+        let large_at = |n| large.partition_point(|large| large.n < n);
+        let dense_places = dense_at(chunks.start)..dense_at(chunks.end);
+        let large_places = large_at(chunks.start)..large_at(chunks.end);
+        let dense_ones = dense_places.filter(|at| !passing.dense.contains(*at));
+        let large_ones = large_places.filter(|at| !passing.large.contains(*at));
+        dense_ones.map(|at| dense[at]).chain(large_ones.map(|at| large[at].n))
     }
 
     /// Whether the shard may hold what is asked for, each literal of it in some block.
     pub fn may_hold(&self, probe: &Probe) -> bool {
         match probe {
             Probe::Anything => true,
-            Probe::Hashes(_) => !self.passing(probe, None).blocks.is_empty(),
+            Probe::Hashes(_) => {
+                let near = self.overview.blocks.parts_within(&self.bytes(), probe);
+                !self.let_through(probe, near).blocks.is_empty()
+            }
             Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
             Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
         }
     }
+}
 
-    /// Bytes of memory that it takes.
-    pub fn memory(&self) -> usize {
-        self.blocks.memory()
-            + self.dense.memory()
-            + self.large.iter().map(|(_, set)| set.memory()).sum::<usize>()
+impl Look {
+    /// Whether a shard was among those that were looked at.
+    pub fn is_of(&self, shard: &ShardGrams) -> bool {
+        Arc::ptr_eq(&self.of, &shard.overview)
     }
 }
 
@@ -233,7 +363,8 @@ impl ShardGrams {
 pub struct Passing {
     /// The blocks.
     pub blocks: Parts,
-    /// The dense chunks, by their places.
+    /// The large and the dense chunks, by their places.
+    large: Parts,
     dense: Parts,
 }
 
@@ -241,6 +372,7 @@ impl Passing {
     /// What may hold this or that.
     pub fn or(&mut self, other: &Passing) {
         self.blocks.or(&other.blocks);
+        self.large.or(&other.large);
         self.dense.or(&other.dense);
     }
 }

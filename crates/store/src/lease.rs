@@ -33,7 +33,7 @@ const WARMING: &str =
 /// a new one instead.
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
-    options: PgConnectOptions,
+    options: Arc<PgConnectOptions>,
     most: usize,
     /// They are made ready before they are used.
     warming: bool,
@@ -93,7 +93,7 @@ impl Ask {
 
 impl Leases {
     /// At most `connections` at once.
-    pub(crate) fn new(options: PgConnectOptions, connections: u32) -> Self {
+    pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
         Self { options, most, warming: true, kept: Arc::default(), free, idle: Arc::default() }
@@ -164,7 +164,7 @@ impl Store {
     /// used, or are not.
     #[must_use]
     pub fn apart(&self, connections: u32, warming: bool) -> Self {
-        let mut leases = Leases::new(self.leases.options.clone(), connections);
+        let mut leases = Leases::new(Arc::clone(&self.leases.options), connections);
         leases.warming = warming;
         let mut store = self.clone();
         store.leases = leases;

@@ -1,6 +1,7 @@
 //! `/search`: JSON for programs, a page for browsers.
 
 use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use engine::search::{FileMatch, Line, Request, Resume, Stats};
+use json_escape_simd::escape_into;
 use query::Select;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -41,25 +43,6 @@ const STREAMED_AHEAD: usize = 8;
 /// searching.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// A file as it is sent: what was asked of it.
-#[derive(Debug, Serialize)]
-pub(crate) struct FileJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repo: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<Language<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_ranges: Option<Pairs<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<Lines<'a>>,
-}
-
-/// The language of a file, if it was recognised.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Language<'a>(Option<&'a str>);
-
 /// The fields of a file.
 const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
 
@@ -86,50 +69,62 @@ impl Fields {
         Ok(Self(fields))
     }
 
-    /// A file as it is sent.
-    pub(crate) fn file(self, file: &FileMatch) -> FileJson<'_> {
-        let [repo, path, language, path_ranges, matches] = self.0;
-        FileJson {
-            repo: repo.then_some(&file.repo),
-            path: path.then_some(&file.path),
-            language: language.then_some(Language(file.language.as_deref())),
-            path_ranges: path_ranges.then_some(Pairs(&file.path_ranges)),
-            matches: matches.then_some(Lines(&file.lines)),
+    /// Writes a file, or its repository if that was asked for, as it is sent.
+    ///
+    /// Nearly all of that are texts of lines. Here they are looked through for what must be escaped many bytes at
+    /// once, which serde does one by one.
+    pub(crate) fn write(self, file: &FileMatch, select: Select, to: &mut Vec<u8>) {
+        if select == Select::Repos {
+            escape_into(&file.repo, to);
+            return;
         }
+        let mut before = b'{';
+        for (name, _) in FIELDS.into_iter().zip(self.0).filter(|(_, wanted)| *wanted) {
+            to.push(before);
+            before = b',';
+            escape_into(name, to);
+            to.push(b':');
+            match (name, &file.language) {
+                ("repo", _) => escape_into(&file.repo, to),
+                ("path", _) => escape_into(&file.path, to),
+                ("language", Some(language)) => escape_into(language, to),
+                ("language", None) => to.extend(b"null"),
+                ("path_ranges", _) => pairs(&file.path_ranges, to),
+                _ => lines(&file.lines, to),
+            }
+        }
+        to.push(b'}');
     }
 }
 
-/// Stretches of bytes, each as its beginning and its end.
-#[derive(Clone, Copy, Debug)]
-struct Pairs<'a>(&'a [Range<usize>]);
-
-impl Serialize for Pairs<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(|range| (range.start, range.end)))
+/// Writes lines; one of context only has no ranges.
+fn lines(lines: &[Line], to: &mut Vec<u8>) {
+    let mut before: &[u8] = b"[";
+    for line in lines {
+        to.extend_from_slice(before);
+        before = b",";
+        to.extend_from_slice(b"{\"line\":");
+        to.extend_from_slice(itoa::Buffer::new().format(line.number).as_bytes());
+        to.extend_from_slice(b",\"text\":");
+        escape_into(&line.text, to);
+        to.extend_from_slice(b",\"ranges\":");
+        pairs(&line.ranges, to);
+        to.push(b'}');
     }
+    to.extend_from_slice(if lines.is_empty() { b"[]" } else { b"]" });
 }
 
-/// Lines as they are sent.
-#[derive(Clone, Copy, Debug)]
-struct Lines<'a>(&'a [Line]);
-
-impl Serialize for Lines<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(|line| LineJson {
-            line: line.number,
-            text: &line.text,
-            ranges: Pairs(&line.ranges),
-        }))
+/// Writes stretches of bytes, each as its beginning and its end.
+fn pairs(ranges: &[Range<usize>], to: &mut Vec<u8>) {
+    to.push(b'[');
+    for (at, range) in ranges.iter().enumerate() {
+        to.extend_from_slice(if at == 0 { b"[" } else { b",[" });
+        to.extend_from_slice(itoa::Buffer::new().format(range.start).as_bytes());
+        to.push(b',');
+        to.extend_from_slice(itoa::Buffer::new().format(range.end).as_bytes());
+        to.push(b']');
     }
-}
-
-/// A line as it is sent; one of context only has no ranges.
-#[derive(Debug, Serialize)]
-struct LineJson<'a> {
-    line: u64,
-    text: &'a str,
-    /// Of bytes of `text`.
-    ranges: Pairs<'a>,
+    to.push(b']');
 }
 
 /// An answer, written while more is being found: files, or repositories if those were asked for.
@@ -153,7 +148,7 @@ impl Written {
             self.text.push(b',');
         }
         let from = self.text.len();
-        write(&mut self.text, &file, fields, select);
+        fields.write(&file, select, &mut self.text);
         self.files.push((file.repo, file.path, from..self.text.len()));
     }
 
@@ -173,22 +168,14 @@ impl Written {
     }
 
     /// The answer, with nothing more to come.
-    fn end(mut self, stats: &Value, next: Option<String>, explain: Option<Value>) -> Response {
-        self.text.extend(tail(stats, next, explain).into_bytes());
+    fn end(mut self, stats: &StatsJson, next: Option<String>, explain: Option<Value>) -> Response {
+        self.text.extend(tail(&stats.to_string(), next, explain).into_bytes());
         ([(CONTENT_TYPE, "application/json")], self.text).into_response()
     }
 }
 
-fn write(text: &mut Vec<u8>, file: &FileMatch, fields: Fields, select: Select) {
-    let written = match select {
-        Select::Repos => serde_json::to_writer(text, &file.repo),
-        Select::Lines | Select::Files => serde_json::to_writer(text, &fields.file(file)),
-    };
-    written.expect("texts and numbers can be written to memory");
-}
-
 /// How an answer ends.
-fn tail(stats: &Value, next: Option<String>, explain: Option<Value>) -> String {
+fn tail(stats: &str, next: Option<String>, explain: Option<Value>) -> String {
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
     format!("],\"stats\":{stats}{next}{explain}}}")
@@ -211,6 +198,12 @@ pub(crate) struct StatsJson {
     complete: bool,
     stopped_because: Option<&'static str>,
     skipped: BTreeMap<String, usize>,
+}
+
+impl Display for StatsJson {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
+    }
 }
 
 /// Milliseconds, summed over shards that were searched at the same time.
@@ -268,7 +261,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
             written.add(file, fields, select);
         }
         let explain = asked.explains().then(|| explanation(&request, loose));
-        return Ok(written.end(&json!(stats), next, explain));
+        return Ok(written.end(&stats, next, explain));
     }
     let mut request = compiled(asked, None).await?;
     request.resume = asked.cursor(None)?.map(|cursor| cursor.resume);
@@ -289,7 +282,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let stats = search.end()?;
     written.sort();
     let explain = asked.explains().then(|| explanation(&request, loose));
-    Ok(written.end(&json!(StatsJson::from(&stats)), next(&request, &stats), explain))
+    Ok(written.end(&StatsJson::from(&stats), next(&request, &stats), explain))
 }
 
 /// `/explain`: how a query is understood and planned, without searching.
@@ -337,7 +330,7 @@ fn stream(
         while let Some(found) = search.next().await {
             for file in found {
                 text.push(b',');
-                write(&mut text, &file, fields, select);
+                fields.write(&file, select, &mut text);
                 if text.len() >= STREAMED_BYTES {
                     let piece =
                         std::mem::replace(&mut text, Vec::with_capacity(STREAMED_BYTES * 2));
@@ -349,9 +342,10 @@ fn stream(
             }
         }
         let (stats, next) = match search.end() {
-            Ok(stats) => (json!(StatsJson::from(&stats)), next(&request, &stats)),
+            Ok(stats) => (StatsJson::from(&stats).to_string(), next(&request, &stats)),
             Err(failure) => {
-                (json!({ "complete": false, "stopped_because": failure.body.code }), None)
+                let stats = json!({ "complete": false, "stopped_because": failure.body.code });
+                (stats.to_string(), None)
             }
         };
         let explain = explains.then(|| explanation(&request, loose));
@@ -402,4 +396,36 @@ impl From<&Stats> for StatsJson {
 
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_as_they_are() {
+        let every: String = (0..0x3000).filter_map(char::from_u32).collect();
+        let mut texts = vec![String::new(), every];
+        for length in 1..100 {
+            texts.extend(["\"", "\\", "\u{1}", "\u{7f}", "ü"].map(|odd| {
+                let plain = "x".repeat(length);
+                format!("{plain}{odd}{plain}{odd}")
+            }));
+        }
+        let line = |text: &String| Line {
+            number: 7,
+            offset: 0,
+            text: text.clone(),
+            ended: true,
+            ranges: vec![0..1, 20..300],
+        };
+        let all: Vec<Line> = texts.iter().map(line).collect();
+        for some in [&all[..], &all[..1], &[]] {
+            let mut written = Vec::new();
+            lines(some, &mut written);
+            let read: Value = serde_json::from_slice(&written).unwrap();
+            let line = |line: &Line| json!({ "line": 7, "text": line.text, "ranges": [[0, 1], [20, 300]] });
+            assert_eq!(read, Value::Array(some.iter().map(line).collect()));
+        }
+    }
 }

@@ -38,9 +38,9 @@ const STALLED: Duration = Duration::from_secs(30);
 struct Client(mpsc::Sender<Event>);
 
 impl Client {
-    /// Tells something; false if nobody listens any longer.
-    async fn tell(&self, name: &str, data: &serde_json::Value) -> bool {
-        let event = Event::default().event(name).data(data.to_string());
+    /// Tells something, as JSON; false if nobody listens any longer.
+    async fn tell(&self, name: &str, data: impl AsRef<str>) -> bool {
+        let event = Event::default().event(name).data(data);
         matches!(tokio::time::timeout(STALLED, self.0.send(event)).await, Ok(Ok(())))
     }
 }
@@ -63,7 +63,7 @@ pub(crate) async fn stream(
             Ok(Given(asked)) => files(&server, &asked, &client).await,
         };
         if let Err(failure) = done {
-            client.tell("error", &json!({ "error": failure.body })).await;
+            client.tell("error", json!({ "error": failure.body }).to_string()).await;
         }
     };
     threads.spawn(async move {
@@ -104,26 +104,36 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
             Ok(None) => break,
             Err(_) => {
                 let ms = begun.elapsed().as_millis() as u64;
-                if !client.tell("progress", &json!({ "files": count, "elapsed_ms": ms })).await {
+                if !client
+                    .tell("progress", json!({ "files": count, "elapsed_ms": ms }).to_string())
+                    .await
+                {
                     return Ok(());
                 }
                 continue;
             }
         };
         count += found.len();
-        let data = if request.program().select == Select::Repos {
-            json!({ "repos": found.into_iter().map(|file| file.repo).collect::<Vec<_>>() })
-        } else {
-            let files: Vec<_> = found.iter().map(|file| fields.file(file)).collect();
-            json!({ "files": files })
-        };
-        if !client.tell("files", &data).await {
+        let select = request.program().select;
+        let what = if select == Select::Repos { "repos" } else { "files" };
+        let mut data = format!("{{\"{what}\":[").into_bytes();
+        for (at, file) in found.iter().enumerate() {
+            if at > 0 {
+                data.push(b',');
+            }
+            fields.write(file, select, &mut data);
+        }
+        data.extend_from_slice(b"]}");
+        let data = String::from_utf8(data).expect("names and lines are texts");
+        if !client.tell("files", data).await {
             return Ok(());
         }
     }
     let stats = search.end()?;
     let next = next(&request, &stats);
-    client.tell("done", &json!({ "stats": StatsJson::from(&stats), "next": next })).await;
+    client
+        .tell("done", json!({ "stats": StatsJson::from(&stats), "next": next }).to_string())
+        .await;
     Ok(())
 }
 
@@ -138,16 +148,16 @@ async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), F
         if shown == 0 && found > 0 {
             shown = found;
             let html = search.so_far(&asked.q).await;
-            if !client.tell("files", &json!({ "html": html })).await {
+            if !client.tell("files", json!({ "html": html }).to_string()).await {
                 return Ok(());
             }
         }
         let text = format!("searching: {} files so far", grouped(found));
-        if !client.tell("progress", &json!({ "files": found, "text": text })).await {
+        if !client.tell("progress", json!({ "files": found, "text": text }).to_string()).await {
             return Ok(());
         }
     }
     let html = search.html(server, asked).await?;
-    client.tell("done", &json!({ "html": html })).await;
+    client.tell("done", json!({ "html": html }).to_string()).await;
     Ok(())
 }

@@ -36,7 +36,7 @@ use tokio::task::JoinSet;
 pub(crate) use files::ShardFiles;
 pub use rank::score;
 use resident::Resident;
-use select::{Scope, Works};
+use select::{Memo, Scope};
 use shard::{AHEAD, ShardSearch, Told};
 use sift::Sifts;
 use stats::Counters;
@@ -488,7 +488,8 @@ impl Searcher {
         *kept = None;
         let epoch = catalog.epoch;
         let read = catalog.shards.clone().into_iter().map(|shard| {
-            let known = self.resident.as_ref().and_then(|resident| resident.known(&shard).files);
+            let known =
+                self.resident.as_ref().and_then(|resident| resident.knowledge().of(&shard).files);
             let store = self.store.clone();
             async move {
                 let files = match known {
@@ -568,10 +569,10 @@ impl Searcher {
             catalog = self.earlier.find(from.epoch).ok_or(Error::Gone)?;
         }
         let resident = self.resident.as_deref();
-        let mut works = Works::default();
+        let mut memo = Memo::default();
         let mut scope = Scope::of(&catalog, &request.program, resident, request.brute);
         if request.limit.is_some() {
-            scope.most_promising_first(&request.program, &mut works);
+            scope.most_promising_first(&request.program, &mut memo);
         }
         let scope = Arc::new(scope);
         (stats.epoch, stats.order) = (catalog.epoch, scope.order(&request.program));
@@ -606,7 +607,7 @@ impl Searcher {
                 && !enough(&running)
                 && let Some(lead) = waiting.next()
             {
-                let left = scope.target(lead, &request.program, &mut works).and_then(|target| {
+                let left = scope.target(lead, &request.program, &mut memo).and_then(|target| {
                     let sifts = Sifts::of(&target, &request.program, texts.map(AsRef::as_ref));
                     (!sifts.rule_out(&target.work.plan)).then_some((target, sifts))
                 });

@@ -4,12 +4,12 @@
 //! All of it is a copy, never the truth. What is not here, or not for the state of the index that a
 //! search reads, is read from Postgres.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use store::{Catalog, Epoch, FileFilter, Shard, ShardGrams, ShardId, Store};
+use store::{Catalog, Epoch, FileFilter, Overview, Shard, ShardGrams, ShardId, Store};
 use tokio::sync::Semaphore;
 
 use super::files::ShardFiles;
@@ -21,13 +21,15 @@ const MISSES: usize = 16;
 /// What is kept of all shards.
 #[derive(Debug)]
 pub(crate) struct Resident {
-    shards: RwLock<HashMap<ShardId, Kept>>,
+    shards: RwLock<Shards>,
     pub(crate) texts: Arc<Texts>,
     /// Segments that searches want are read one at a time.
     loading: Arc<Semaphore>,
     /// Which index all this is of, and the newest state of it that was met.
     of: Mutex<(i64, Epoch)>,
 }
+
+type Shards = BTreeMap<ShardId, Kept>;
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -52,6 +54,22 @@ pub(crate) struct Known {
     pub(crate) texts: bool,
 }
 
+/// What is known of all shards at one time.
+pub(crate) struct Knowledge<'a>(RwLockReadGuard<'a, Shards>);
+
+impl Knowledge<'_> {
+    /// What is known of a shard in one state of the index.
+    pub(crate) fn of(&self, shard: &Shard) -> Known {
+        let kept = self.0.get(&shard.id).filter(|kept| kept.since == shard.since);
+        kept.map_or_else(Known::default, |kept| Known {
+            files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
+            // More may be in it than there was then.
+            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.summarised),
+            texts: kept.read >= shard.chunks,
+        })
+    }
+}
+
 impl Resident {
     /// Keeps up to so many bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
@@ -66,28 +84,21 @@ impl Resident {
         let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         let (identity, newest) = *of;
         if identity != catalog.identity || newest > catalog.epoch {
-            self.change(HashMap::clear);
+            self.change(BTreeMap::clear);
             self.texts.clear();
         }
         *of = (catalog.identity, catalog.epoch);
     }
 
-    /// What is known of a shard in one state of the index.
-    pub(crate) fn known(&self, shard: &Shard) -> Known {
-        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
-        let kept = shards.get(&shard.id).filter(|kept| kept.since == shard.since);
-        kept.map_or_else(Known::default, |kept| Known {
-            files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
-            // More may be in it than there was then.
-            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.summarised),
-            texts: kept.read >= shard.chunks,
-        })
+    /// What is known now. As long as this is held, nothing more gets known.
+    pub(crate) fn knowledge(&self) -> Knowledge<'_> {
+        Knowledge(self.shards.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Brings what is kept up to date with a state of the index: first the summaries and files of
     /// all shards, then texts, as long as there is room.
     pub(crate) async fn read_ahead(
-        &self,
+        self: &Arc<Self>,
         store: &Store,
         catalog: &Catalog,
         is_old: &(dyn Fn() -> bool + Sync),
@@ -109,15 +120,59 @@ impl Resident {
         for shard in &catalog.shards {
             pass(self.read_files(store, catalog, shard).await)?;
         }
+        let this = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || this.put_together());
+        work.await.expect("putting summaries together does not panic");
         for shard in &catalog.shards {
             pass(self.read_texts(store, shard, is_old).await)?;
         }
         let (texts, _) = self.texts.fill();
-        let grams: usize = self.change(|shards| {
-            shards.values().filter_map(|kept| kept.grams.as_ref()).map(|grams| grams.memory()).sum()
-        });
+        let grams: usize = overviews(&self.knowledge().0).iter().map(|(one, _)| one.memory()).sum();
         tracing::debug!("in memory: {texts} bytes of texts, {grams} bytes of summaries");
         Ok(())
+    }
+
+    /// Puts the summaries of shards into overviews with others: those that are in one of their own, or in one that others
+    /// have left, or that has room for many more.
+    fn put_together(&self) {
+        let shards = self.knowledge().0.clone();
+        let mut some: Vec<(ShardId, Arc<ShardGrams>)> = Vec::new();
+        let overviews = overviews(&shards);
+        let good = |overview: &Arc<Overview>| {
+            let here = overviews.iter().find(|(one, _)| Arc::ptr_eq(one, overview));
+            let all = here.is_some_and(|(_, shards)| *shards == overview.shards());
+            all && overview.width() > Overview::WIDTH / 2
+        };
+        for (id, kept) in &shards {
+            let Some(grams) = kept.grams.as_ref().filter(|grams| !good(grams.overview())) else {
+                continue;
+            };
+            let width: usize = some.iter().map(|(_, grams)| grams.width()).sum();
+            if width + grams.width() > Overview::WIDTH {
+                self.put(std::mem::take(&mut some));
+            }
+            some.push((*id, Arc::clone(grams)));
+        }
+        self.put(some);
+    }
+
+    /// Puts the summaries of some shards into one overview, unless they are already.
+    fn put(&self, some: Vec<(ShardId, Arc<ShardGrams>)>) {
+        let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
+        let Some(first) = old.first().map(|grams| grams.overview()) else { return };
+        let same = old.iter().all(|grams| Arc::ptr_eq(grams.overview(), first));
+        if same && first.shards() == old.len() {
+            return;
+        }
+        let new = ShardGrams::together(&old);
+        self.change(|shards| {
+            for ((id, old), new) in ids.iter().zip(&old).zip(new) {
+                let kept = shards.get_mut(id).and_then(|kept| kept.grams.as_mut());
+                if let Some(grams) = kept.filter(|grams| Arc::ptr_eq(grams, old)) {
+                    *grams = new;
+                }
+            }
+        });
     }
 
     async fn read_files(
@@ -241,9 +296,21 @@ impl Resident {
         shards.get(&shard.id).filter(|kept| kept.since == shard.since).cloned()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut HashMap<ShardId, Kept>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Shards) -> T) -> T {
         change(&mut self.shards.write().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The overviews that the summaries of some shards are in, and how many of these are in each.
+fn overviews(shards: &Shards) -> Vec<(Arc<Overview>, usize)> {
+    let mut all: Vec<(Arc<Overview>, usize)> = Vec::new();
+    for overview in shards.values().filter_map(|kept| Some(kept.grams.as_ref()?.overview())) {
+        match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, overview)) {
+            Some((_, shards)) => *shards += 1,
+            None => all.push((Arc::clone(overview), 1)),
+        }
+    }
+    all
 }
 
 /// The files of a shard in one state of the index, from the database.

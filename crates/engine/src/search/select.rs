@@ -1,12 +1,12 @@
 //! Where a search looks: which repositories, which shards, and with what plan in each.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
 use std::sync::Arc;
 
 use query::{Atom, Expr, Index, Lookup, Parts, Plan, Program};
-use store::{Catalog, FileFilter, Passing, RepoId, Shard, ShardId};
+use store::{Catalog, FileFilter, Look, Passing, RepoId, Shard, ShardGrams, ShardId};
 
 use super::resident::{Known, Resident};
 
@@ -32,8 +32,6 @@ pub(crate) struct Lead {
     known: Known,
     /// The values of the atoms on which its repositories agree.
     agreed: Vec<Option<bool>>,
-    /// The blocks that may hold a term, about, as far as that was asked; by the terms' numbers.
-    about: Vec<(usize, Parts)>,
 }
 
 /// A shard to search.
@@ -57,10 +55,14 @@ pub(crate) struct Work {
     pub(crate) ruled_out: Vec<Atom>,
 }
 
-/// The work where the atoms of a search have some values, for all values that were met; none if that leaves nothing
-/// to do.
+/// What is worked out once in a search, for many shards.
 #[derive(Debug, Default)]
-pub(crate) struct Works(HashMap<Vec<Option<bool>>, Option<Arc<Work>>>);
+pub(crate) struct Memo {
+    /// The work where the atoms have some values, for all values that were met; none if that leaves nothing to do.
+    works: BTreeMap<Vec<Option<bool>>, Option<Arc<Work>>>,
+    /// What the overviews tell of the terms, by their numbers.
+    looks: Vec<(usize, Look)>,
+}
 
 impl Scope {
     /// Finds the repositories that the program does not rule out by their names, and the shards that
@@ -86,6 +88,7 @@ impl Scope {
         };
         // Of each shard with files that are wanted, what its repositories agree on.
         let left = scope.choose_repos(catalog, program);
+        let knowledge = resident.filter(|_| !brute).map(Resident::knowledge);
         for shard in &catalog.shards {
             let agreed = match &left {
                 None => vec![None; scope.atoms.len()],
@@ -94,45 +97,38 @@ impl Scope {
                     None => continue,
                 },
             };
-            let known = match resident {
-                Some(resident) if !brute => resident.known(shard),
-                _ => Known::default(),
-            };
-            scope.shards.push(Lead { shard: shard.clone(), known, agreed, about: Vec::new() });
+            let known = knowledge.as_ref().map_or_else(Known::default, |all| all.of(shard));
+            scope.shards.push(Lead { shard: shard.clone(), known, agreed });
         }
         scope
     }
 
-    /// Puts those shards first that hold the most blocks in which something may be found, about, if that is
-    /// known of all: with a limit, the others are then hardly looked at.
-    pub(crate) fn most_promising_first(&mut self, program: &Program, works: &mut Works) {
-        let mut leads = std::mem::take(&mut self.shards);
-        let promise = |lead: &mut Lead| {
-            let work = works.of(self, program, lead.agreed.clone());
-            work.map_or(Some(0), |work| lead.promise(&work.plan, program))
+    /// Puts those shards first that hold the most blocks in which something may be found, but for chunks with sets of
+    /// their own, if that is known of all: with a limit, the others are then hardly looked at.
+    pub(crate) fn most_promising_first(&mut self, program: &Program, memo: &mut Memo) {
+        let leads = std::mem::take(&mut self.shards);
+        let promise = |lead: &Lead| {
+            let work = memo.work(self, program, &lead.agreed);
+            work.map_or(Some(0), |work| lead.promise(&work.plan, program, memo))
         };
-        let promises: Option<Vec<usize>> = leads.iter_mut().map(promise).collect();
-        if let Some(promises) = promises {
-            let mut both: Vec<_> = promises.into_iter().zip(leads).collect();
-            both.sort_by_key(|(promise, _)| std::cmp::Reverse(*promise));
-            leads = both.into_iter().map(|(_, lead)| lead).collect();
-        }
-        self.shards = leads;
+        let promises: Option<Vec<usize>> = leads.iter().map(promise).collect();
+        self.shards = match promises {
+            Some(promises) => {
+                let mut both: Vec<_> = promises.into_iter().zip(leads).collect();
+                both.sort_by_key(|(promise, _)| std::cmp::Reverse(*promise));
+                both.into_iter().map(|(_, lead)| lead).collect()
+            }
+            None => leads,
+        };
     }
 
     /// What there is to search in a shard; none if it is ruled out by what is known of it.
-    pub(crate) fn target(
-        &self,
-        lead: &Lead,
-        program: &Program,
-        works: &mut Works,
-    ) -> Option<Target> {
+    pub(crate) fn target(&self, lead: &Lead, program: &Program, memo: &mut Memo) -> Option<Target> {
         let mut passing = Vec::new();
         let both = self.atoms.iter().zip(&lead.agreed);
-        let values = both
-            .map(|(atom, agreed)| agreed.or_else(|| lead.holds(*atom, program, &mut passing)))
-            .collect();
-        let work = works.of(self, program, values)?;
+        let mut holds = |atom| lead.holds(atom, program, memo, &mut passing);
+        let values: Vec<_> = both.map(|(atom, agreed)| agreed.or_else(|| holds(*atom))).collect();
+        let work = memo.work(self, program, &values)?;
         Some(Target { shard: lead.shard.clone(), known: lead.known.clone(), work, passing })
     }
 
@@ -198,9 +194,8 @@ impl Scope {
 }
 
 impl Lead {
-    /// How many blocks of the shard may hold what a plan asks for, about, for comparison only; none if that
-    /// is not known.
-    fn promise(&mut self, plan: &Plan, program: &Program) -> Option<usize> {
+    /// How many blocks of the shard may hold what a plan asks for, for comparison only; none if that is not known.
+    fn promise(&self, plan: &Plan, program: &Program, memo: &mut Memo) -> Option<usize> {
         match plan {
             Plan::Scan => None,
             Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
@@ -208,17 +203,18 @@ impl Lead {
                 let grams = self.known.grams.as_ref()?;
                 let mut all: Option<Parts> = None;
                 for term in &lookup.terms {
-                    let about = grams.about(&program.terms[*term].probe);
+                    let blocks = grams.blocks(memo.look(*term, program, grams));
                     match &mut all {
-                        Some(all) => all.or(&about),
-                        None => all = Some(about.clone()),
+                        Some(all) => all.or(&blocks),
+                        None => all = Some(blocks),
                     }
-                    self.about.push((*term, about));
                 }
                 all.map(|all| all.count())
             }
-            Plan::All(parts) => parts.iter().filter_map(|part| self.promise(part, program)).min(),
-            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program)).sum(),
+            Plan::All(parts) => {
+                parts.iter().filter_map(|part| self.promise(part, program, memo)).min()
+            }
+            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program, memo)).sum(),
         }
     }
 
@@ -228,6 +224,7 @@ impl Lead {
         &self,
         atom: Atom,
         program: &Program,
+        memo: &mut Memo,
         passing: &mut Vec<(usize, Passing)>,
     ) -> Option<bool> {
         let may = match atom {
@@ -236,8 +233,7 @@ impl Lead {
                 if term.matcher.spans_lines() {
                     grams.may_hold(&term.probe)
                 } else {
-                    let about = self.about.iter().find(|(of, _)| *of == number);
-                    let found = grams.passing(&term.probe, about.map(|(_, about)| about));
+                    let found = grams.passing(&term.probe, memo.look(number, program, grams));
                     let any = !found.blocks.is_empty();
                     passing.push((number, found));
                     any
@@ -260,7 +256,8 @@ impl Target {
             let kept = self.passing.iter().find(|(kept, _)| kept == term);
             kept.map(|(_, passing)| Cow::Borrowed(passing)).or_else(|| {
                 let grams = self.known.grams.as_ref()?;
-                Some(Cow::Owned(grams.passing(&program.terms[*term].probe, None)))
+                let probe = &program.terms[*term].probe;
+                Some(Cow::Owned(grams.passing(probe, &grams.look(probe))))
             })
         };
         let (first, rest) = lookup.terms.split_first()?;
@@ -272,19 +269,29 @@ impl Target {
     }
 }
 
-impl Works {
-    fn of(
+impl Memo {
+    fn work(
         &mut self,
         scope: &Scope,
         program: &Program,
-        values: Vec<Option<bool>>,
+        values: &[Option<bool>],
     ) -> Option<Arc<Work>> {
-        if let Some(work) = self.0.get(&values) {
+        if let Some(work) = self.works.get(values) {
             return work.clone();
         }
-        let work = Work::of(program, &scope.atoms, &values, scope.brute).map(Arc::new);
-        self.0.insert(values, work.clone());
+        let work = Work::of(program, &scope.atoms, values, scope.brute).map(Arc::new);
+        self.works.insert(values.to_vec(), work.clone());
         work
+    }
+
+    /// What the overview of a shard tells of a term.
+    fn look(&mut self, term: usize, program: &Program, grams: &ShardGrams) -> &Look {
+        let known = self.looks.iter().position(|(of, look)| *of == term && look.is_of(grams));
+        let at = known.unwrap_or_else(|| {
+            self.looks.push((term, grams.look(&program.terms[term].probe)));
+            self.looks.len() - 1
+        });
+        &self.looks[at].1
     }
 }
 

@@ -108,7 +108,7 @@ impl Sifted {
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut parts = segment.may_hold(&probe);
-                let without = grams.without(&probe, &passing, chunks);
+                let without = grams.without(&passing, chunks);
                 for at in without.filter_map(|n| segment.find(n)) {
                     parts.remove(at);
                 }
