@@ -236,9 +236,9 @@ impl GramSet {
         }
     }
 
-    /// Whether it has more bits than the sets of this kind have.
-    pub fn is_larger_than(&self, kind: Kind) -> bool {
-        self.bits.len() * 64 > kind.bits()
+    /// Whether sets of this kind have less than four times its bits: as one of them it lets much more through.
+    pub fn is_coarse_as(&self, kind: Kind) -> bool {
+        self.bits.len() * 64 * 4 > kind.bits()
     }
 
     /// Bytes of memory that it takes.

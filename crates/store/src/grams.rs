@@ -175,8 +175,8 @@ struct OwnSets {
 #[derive(Debug)]
 struct Large {
     n: i32,
-    /// Its set, if that is larger than a block's: folded to the size of one, it lets much through, and the chunk takes
-    /// long to read.
+    /// Its set, if that is not much smaller than a block's: brought to the size of one, it lets more through, and the
+    /// chunk takes long to read.
     whole: Option<GramSet>,
 }
 
@@ -221,7 +221,7 @@ impl ShardGrams {
                 dense.push(set);
             } else {
                 large.push(set);
-                let whole = large.last().filter(|set| set.is_larger_than(Kind::Block)).cloned();
+                let whole = large.last().filter(|set| set.is_coarse_as(Kind::Block)).cloned();
                 chunks.large.push(Large { n: chunk, whole });
             }
         }

@@ -23,6 +23,7 @@ mod status;
 mod stream;
 mod suggest;
 mod view;
+mod written;
 mod zoekt;
 
 use std::sync::Arc;

@@ -13,7 +13,6 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
-use query::Select;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -23,7 +22,8 @@ use super::error::Failure;
 use super::given::{Given, Refused};
 use super::numbers::grouped;
 use super::results::Search;
-use super::search::{Fields, StatsJson, next};
+use super::search::{StatsJson, next};
+use super::written::{Fields, event};
 
 /// How often something is told while nothing else is.
 const TICK: Duration = Duration::from_millis(200);
@@ -114,17 +114,7 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
             }
         };
         count += found.len();
-        let select = request.program().select;
-        let what = if select == Select::Repos { "repos" } else { "files" };
-        let mut data = format!("{{\"{what}\":[").into_bytes();
-        for (at, file) in found.iter().enumerate() {
-            if at > 0 {
-                data.push(b',');
-            }
-            fields.write(file, select, &mut data);
-        }
-        data.extend_from_slice(b"]}");
-        let data = String::from_utf8(data).expect("names and lines are texts");
+        let data = event(&found, request.program().select, fields);
         if !client.tell("files", data).await {
             return Ok(());
         }

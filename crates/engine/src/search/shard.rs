@@ -218,7 +218,8 @@ impl ShardSearch {
         let mut width = if limit.is_some() { FIRST_BLOCKS * BLOCK_CHUNKS } else { shard.chunks };
         while from < shard.chunks {
             // Not in the middle of a blob.
-            let upto = files.blobs(from + width).next().map_or(i32::MAX, |blob| blob.0);
+            let next = (from + width < shard.chunks).then(|| files.blobs(from + width).next());
+            let upto = next.flatten().map_or(i32::MAX, |blob| blob.0);
             let finding = Candidates::find(Source::Summary(from..upto), &mut conn, self.place());
             let candidates = self.shared.counters.time(Phase::Lookup, finding).await?;
             conn.done();

@@ -133,7 +133,8 @@ impl Sifted {
         upto: i32,
         files: &ShardFiles,
     ) -> Vec<(i32, BlobId)> {
-        let mut blobs = files.blobs(numbers.start).peekable();
+        // Found when there is something that is not in memory.
+        let (begin, mut blobs) = (numbers.start, None);
         // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
         // which it really is shows when it is read.
         let mut blob = None;
@@ -153,6 +154,7 @@ impl Sifted {
                 chunks.extend(here.filter(|(n, _)| known.contains(n)));
             }
             for n in unknown {
+                let blobs = blobs.get_or_insert_with(|| files.blobs(begin).peekable());
                 while let Some(next) = blobs.next_if(|next| next.0 <= n) {
                     blob = Some(next);
                 }
