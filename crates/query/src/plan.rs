@@ -4,6 +4,7 @@
 //! another must both match, their chunks need not be the same. What is negated and what has no
 //! trigram is not in it; that is decided on each file.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::expr::{Atom, Expr, Program};
@@ -53,8 +54,12 @@ pub enum Index {
 
 impl Lookup {
     /// What the parts of a summary are asked for instead.
-    pub fn probe(&self, program: &Program) -> Probe {
-        Probe::any(self.terms.iter().map(|term| program.terms[*term].probe.clone()).collect())
+    pub fn probe<'p>(&self, program: &'p Program) -> Cow<'p, Probe> {
+        let probe = |term: &usize| &program.terms[*term].probe;
+        match &*self.terms {
+            [only] => Cow::Borrowed(probe(only)),
+            terms => Cow::Owned(Probe::Any(terms.iter().map(probe).cloned().collect())),
+        }
     }
 }
 

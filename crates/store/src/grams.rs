@@ -387,3 +387,97 @@ impl Lease {
         Ok(whole.then(|| ShardGrams::new(rows)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use query::{Case, Need, Pattern};
+
+    use super::*;
+
+    fn probe(pattern: &str) -> Probe {
+        let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
+        Probe::of(&Need::of(&pattern), &pattern)
+    }
+
+    /// A shard with a block for each text, and of the last one a large and a dense chunk besides.
+    fn shard(texts: &[&str]) -> Arc<ShardGrams> {
+        let row = |chunk, set: GramSet| (chunk, set.to_bytes());
+        let set = |mut set: GramSet, text: &str| {
+            set.add(text);
+            set
+        };
+        let mut rows: Vec<_> = texts
+            .iter()
+            .map(|text| row(ALL_OTHERS, set(GramSet::new(Kind::Block), text)))
+            .collect();
+        let last = (texts.len() as i32 - 1) * BLOCK_CHUNKS;
+        let filling = format!("{} ", texts.join(" ")).repeat(80_000);
+        for (n, name) in [(1, "large_one"), (5, "large_other")] {
+            let text = format!("{name} {}", &filling[..n as usize * 30_000]);
+            rows.push(row(last + n, set(GramSet::for_text(text.len()), &text)));
+        }
+        rows.push(row(last + 7, set(GramSet::new(Kind::Dense), "dense_one")));
+        Arc::new(ShardGrams::new(rows))
+    }
+
+    #[test]
+    fn a_shard_tells_the_same_in_every_overview() {
+        let alone = [
+            shard(&["first words", "second words"]),
+            shard(&["third_thing"]),
+            shard(&[
+                "a",
+                "bb",
+                "some text",
+                "more",
+                "of",
+                "it",
+                "that",
+                "fills",
+                "nine",
+                "last words",
+            ]),
+        ];
+        let together = ShardGrams::together(&alone);
+        let other_way: Vec<_> = [&together[2], &alone[0]].map(Arc::clone).into();
+        let other_way = ShardGrams::together(&other_way);
+        let all = [(0, &together[0]), (1, &together[1]), (2, &together[2])];
+        for (of, shard) in all.into_iter().chain([(2, &other_way[0]), (0, &other_way[1])]) {
+            let alone = &alone[of];
+            for pattern in [
+                "first",
+                "words",
+                "(?i)SECOND WORDS",
+                "third_thing",
+                "large_one",
+                "large_other",
+                "dense_one",
+                "dense_one|some text",
+                "nowhere_at_all",
+                "of",
+                ".",
+            ] {
+                let probe = probe(pattern);
+                let (a, b) = (alone.passing(&probe, &alone.look(&probe)), shard.look(&probe));
+                assert_eq!(shard.blocks(&b), alone.blocks(&alone.look(&probe)), "{pattern}");
+                let b = shard.passing(&probe, &b);
+                assert_eq!(a.blocks, b.blocks, "{pattern}");
+                let without =
+                    |of: &ShardGrams, what| of.without(what, 0..i32::MAX).collect::<Vec<_>>();
+                assert_eq!(without(alone, &a), without(shard, &b), "{pattern}");
+                assert_eq!(shard.may_hold(&probe), !a.blocks.is_empty(), "{pattern}");
+            }
+        }
+        let found = |shard: &ShardGrams, pattern: &str| {
+            let probe = probe(pattern);
+            let passing = shard.passing(&probe, &shard.look(&probe));
+            let without: Vec<i32> = shard.without(&passing, 0..i32::MAX).collect();
+            (passing.blocks.iter().collect::<Vec<_>>(), without)
+        };
+        assert_eq!(found(&together[0], "first words"), (vec![0, 1], vec![519]));
+        assert_eq!(found(&together[1], "large_one"), (vec![0], vec![7, 5]));
+        assert_eq!(found(&together[1], "dense_one"), (vec![0], vec![1, 5]));
+        assert_eq!(found(&together[2], "large_other").0, [9]);
+        assert!(found(&together[2], "nowhere_at_all").0.is_empty());
+    }
+}

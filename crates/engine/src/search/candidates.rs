@@ -167,7 +167,7 @@ impl Asking<'_> {
                     let Some(blobs) = self.texts(&lookup.need).await? else { return Ok(None) };
                     here.push((*lookup, Found::Blobs(blobs)));
                 }
-                None => there.push((*lookup, lookup.probe(self.place.program))),
+                None => there.push((*lookup, lookup.probe(self.place.program).into_owned())),
             }
         }
         if !there.is_empty() {

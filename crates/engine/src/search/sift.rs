@@ -108,9 +108,11 @@ impl Sifted {
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut parts = segment.may_hold(&probe);
-                let without = grams.without(&passing, chunks);
-                for at in without.filter_map(|n| segment.find(n)) {
-                    parts.remove(at);
+                if !parts.is_empty() {
+                    let without = grams.without(&passing, chunks);
+                    for at in without.filter_map(|n| segment.find(n)) {
+                        parts.remove(at);
+                    }
                 }
                 (Arc::clone(segment), parts)
             });
