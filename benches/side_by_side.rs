@@ -181,12 +181,14 @@ fn bench() -> Result<()> {
     notes.push_str(&throughput("codesearch", |n| {
         let query = mixed(n);
         let address = server.address(query, 100);
-        Box::new(move |agent| server::get(agent, &address).map(|_| ()))
+        Box::new(move |agent| server::timed(|| agent.get(&address).call(), |_| ()).map(|_| ()))
     }));
     if let Some(zoekt) = &zoekt {
         notes.push_str(&throughput("zoekt-webserver", |n| {
             let (url, body) = (zoekt.url.clone(), Zoekt::body(mixed(n), 100, false));
-            Box::new(move |agent| post(agent, &url, &body).map(|_| ()))
+            Box::new(move |agent| {
+                server::timed(|| agent.post(&url).send(&body), |_| ()).map(|_| ())
+            })
         }));
     }
     let text = report(&rows, &args, &notes, &sizes(&home, zoekt.as_ref(), &runtime)?);
@@ -348,10 +350,9 @@ impl Zoekt {
     /// Milliseconds and files of one answer.
     fn ask(&self, query: &Query, limit: usize, as_page: bool) -> Result<(f64, usize)> {
         let body = Self::body(query, limit, as_page);
-        let begun = Instant::now();
-        let answer = post(&self.agent, &self.url, &body)?;
-        let ms = begun.elapsed().as_secs_f64() * 1000.0;
-        let answer: Value = serde_json::from_slice(&answer)?;
+        let ask = || self.agent.post(&self.url).send(&body);
+        let (ms, answer) = server::timed(ask, |answer| serde_json::from_slice::<Value>(answer))?;
+        let answer = answer?;
         Ok((ms, answer["Result"]["Files"].as_array().map_or(0, Vec::len)))
     }
 }
@@ -369,12 +370,6 @@ impl Drop for Zoekt {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn post(agent: &ureq::Agent, url: &str, body: &str) -> Result<Vec<u8>> {
-    let mut answer = agent.post(url).send(body).map_err(std::io::Error::other)?;
-    let body = answer.body_mut().with_config().limit(u64::MAX);
-    body.read_to_vec().map_err(std::io::Error::other)
 }
 
 /// ripgrep has no limit of files: it is asked once for all limits, the second of two runs counts.

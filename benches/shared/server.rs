@@ -1,13 +1,15 @@
 //! A codesearch server under measurement, and how it is asked.
 
-use std::io::{BufRead, BufReader};
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use ureq::Agent;
+use ureq::http::Response;
+use ureq::{Agent, Body};
 
 use super::queries::Query;
 
@@ -85,10 +87,9 @@ impl Server {
     /// Asks; 0 is no limit.
     pub fn ask(&self, query: &Query, limit: usize) -> std::io::Result<Answer> {
         let address = self.address(query, limit);
-        let begun = Instant::now();
-        let answer = get(&self.agent, &address)?;
-        let ms = begun.elapsed().as_secs_f64() * 1000.0;
-        let answer: Value = serde_json::from_slice(&answer)?;
+        let ask = || self.agent.get(&address).call();
+        let (ms, answer) = timed(ask, |answer| serde_json::from_slice::<Value>(answer))?;
+        let answer = answer?;
         let stats = answer["stats"].clone();
         match stats["files"].as_u64() {
             Some(files) => Ok(Answer { ms, files: files as usize, stats }),
@@ -118,11 +119,23 @@ impl Drop for Server {
     }
 }
 
-/// The whole answer of an address.
-pub fn get(agent: &Agent, address: &str) -> std::io::Result<Vec<u8>> {
-    let mut answer = agent.get(address).call().map_err(std::io::Error::other)?;
-    let body = answer.body_mut().with_config().limit(u64::MAX);
-    body.read_to_vec().map_err(std::io::Error::other)
+thread_local! {
+    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Asks, and makes something of the answer. Gives the milliseconds until all of it was read, too: into memory that
+/// is used again, since getting new pages for megabytes would take the client longer than reading them.
+pub fn timed<T>(
+    ask: impl FnOnce() -> Result<Response<Body>, ureq::Error>,
+    make: impl FnOnce(&[u8]) -> T,
+) -> std::io::Result<(f64, T)> {
+    ANSWER.with_borrow_mut(|bytes| {
+        bytes.clear();
+        let begun = Instant::now();
+        let answer = ask().map_err(std::io::Error::other)?;
+        answer.into_body().into_reader().read_to_end(bytes)?;
+        Ok((begun.elapsed().as_secs_f64() * 1000.0, make(bytes)))
+    })
 }
 
 /// Memory of a process that is in no other one, and its part of what is shared, in kB.

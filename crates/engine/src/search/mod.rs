@@ -587,8 +587,9 @@ impl Searcher {
         stats.shards_pruned = stats.shards - scope.shards.len();
         let mut waiting = scope.shards.iter();
         let mut running = VecDeque::new();
-        // Without a limit nothing is done in vain: while some shards wait for Postgres, others match.
-        let most = if request.limit.is_some() { self.parallel } else { 2 * self.parallel };
+        // While some shards wait for Postgres, or for who takes what they find, others match: with a limit that may be in
+        // vain, so there must be little to read in them.
+        let most = 2 * self.parallel;
         let texts = resident.map(|resident| &resident.texts);
         // Dropped before its time, this cancels what still runs.
         let mut tasks = JoinSet::new();
@@ -600,8 +601,11 @@ impl Searcher {
             let enough = |running: &VecDeque<(_, usize)>| {
                 let chunks: usize = running.iter().map(|(_, chunks)| chunks).sum();
                 let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
-                let telling = rate.is_none() && chunks >= Yield::TELLING;
-                wanted.is_some_and(|wanted| telling || likely > wanted)
+                let many = chunks >= Yield::TELLING;
+                let enough = |wanted| {
+                    many && (rate.is_none() || running.len() >= self.parallel) || likely > wanted
+                };
+                wanted.is_some_and(enough)
             };
             while running.len() < most
                 && !enough(&running)
@@ -647,10 +651,12 @@ impl Searcher {
                 let here = chunks <= FEW_CHUNKS || running.is_empty() && limit.is_some();
                 let done = here && search.as_mut().now_or_never().is_some();
                 running.push_back((receive, chunks));
-                if done {
+                if !done {
+                    tasks.spawn(search);
+                } else if running.len() == 1 {
+                    // What it has found comes next.
                     break;
                 }
-                tasks.spawn(search);
             }
             let Some((first, _)) = running.front_mut() else { break };
             let told = tokio::select! {

@@ -16,7 +16,7 @@ use super::select::{Scope, Target};
 use super::sift::Sifts;
 use super::stats::Phase;
 use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
-use super::{FileMatch, Line, Request, Shared, context};
+use super::{FileMatch, Line, RESULTS_PER_CHUNK, Request, Shared, context};
 use crate::threads;
 
 /// Chunks that are loaded and verified first, for a small limit and at most. The next batches are
@@ -70,7 +70,7 @@ const READ_US: f64 = 2.5;
 /// as asking: most of it may not have to be read.
 const WORTH_ASKING: f64 = 2.0;
 
-/// Blocks whose summaries are looked at first, when few results are wanted; then twice as many.
+/// Blocks whose chunks are listed first at least; then twice as many.
 const FIRST_BLOCKS: i32 = 2;
 
 /// Kilobytes of results that the shards of a search may be ahead of who reads them, together.
@@ -215,7 +215,15 @@ impl ShardSearch {
         }
         let mut conn = Connection::new(&self.store);
         let mut from = 0;
-        let mut width = if limit.is_some() { FIRST_BLOCKS * BLOCK_CHUNKS } else { shard.chunks };
+        // As many blocks as are likely to hold enough, and no more than can be read while the index would be asked.
+        let part = teller.wanted().map_or(1.0, |wanted| {
+            let rate = self.shared.read.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
+            let likely = wanted as f64 / rate * MORE_THAN_LIKELY;
+            let most = if all { likely } else { asking / READ_US };
+            likely.min(most) / named.max(1) as f64
+        });
+        let mut width = (f64::from(shard.chunks) * part.min(1.0)) as i32;
+        width = width.max(FIRST_BLOCKS * BLOCK_CHUNKS);
         while from < shard.chunks {
             // Not in the middle of a blob.
             let next = (from + width < shard.chunks).then(|| files.blobs(from + width).next());
@@ -850,19 +858,27 @@ fn hits(request: &Request, shared: &Shared, units: &[Unit]) -> Vec<Hit> {
     })
 }
 
-/// Cuts units, which are in order, into parts of about as many, all of a blob in one.
+/// Cuts units, which are in order, into no more than so many parts of about as many bytes, all of a blob in one.
 fn split(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
-    let each = units.len().div_ceil(parts);
+    let bytes = |units: &[Unit]| units.iter().map(|unit| unit.text.bytes()).sum::<usize>();
+    let each = bytes(&units).div_ceil(parts);
     let mut all = Vec::with_capacity(parts);
-    while units.len() > each {
-        let blob = units[each].blob;
-        let rest = units.split_off(units.partition_point(|unit| unit.blob < blob));
-        all.push(std::mem::replace(&mut units, rest));
-        if all.last().is_some_and(Vec::is_empty) {
-            // One blob is larger than a part.
-            all.pop();
+    while all.len() + 1 < parts {
+        let blobs = units.chunk_by(|unit, next| unit.blob == next.blob);
+        let (mut count, mut sum) = (0, 0);
+        for blob in blobs {
+            let more = bytes(blob);
+            // Unless that is nearer to what it should be without it.
+            if count > 0 && sum + more / 2 > each {
+                break;
+            }
+            (count, sum) = (count + blob.len(), sum + more);
+        }
+        let rest = units.split_off(count);
+        if rest.is_empty() {
             break;
         }
+        all.push(std::mem::replace(&mut units, rest));
     }
     all.push(units);
     all
@@ -1016,5 +1032,33 @@ impl<'a> Batches<'a> {
             batch.files = Some(some);
         }
         Some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_of_about_as_many_bytes_and_whole_blobs() {
+        let parts = |texts: &[(i32, usize)], parts| {
+            let unit = |(blob, bytes): &(i32, usize)| Unit {
+                blob: BlobId(*blob),
+                line: 1,
+                start: 0,
+                text: Text::Plain("x".repeat(*bytes)),
+                terms: Terms::from([0]),
+            };
+            let blobs = |part: Vec<Unit>| part.iter().map(|unit| unit.blob.0).collect();
+            let split = split(texts.iter().map(unit).collect(), parts);
+            split.into_iter().map(blobs).collect::<Vec<Vec<i32>>>()
+        };
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9), (4, 9)], 2), [vec![1, 2], vec![3, 4]]);
+        assert_eq!(parts(&[(1, 90), (2, 9), (3, 9), (4, 9)], 2), [vec![1], vec![2, 3, 4]]);
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 90)], 2), [vec![1, 2], vec![3]]);
+        assert_eq!(parts(&[(1, 9), (1, 90), (2, 9), (2, 9)], 3), [vec![1, 1], vec![2, 2]]);
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9)], 3), [vec![1], vec![2], vec![3]]);
+        assert_eq!(parts(&[(1, 9), (1, 9)], 2), [vec![1, 1]]);
+        assert_eq!(parts(&[(1, 0), (2, 0)], 1), [vec![1, 2]]);
     }
 }
