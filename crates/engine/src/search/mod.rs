@@ -515,9 +515,10 @@ impl Searcher {
     /// The text of a blob, if it is in memory.
     pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
         let chunks = self.resident.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
-        let mut space = Space::default();
-        let texts: Vec<u8> =
-            chunks.iter().flat_map(|chunk| chunk.unpack(&mut space).to_vec()).collect();
+        let mut texts = Vec::with_capacity(bytes);
+        Space::with(|space| {
+            chunks.iter().for_each(|chunk| texts.extend_from_slice(chunk.unpack(space)));
+        });
         Some(String::from_utf8(texts).expect(TEXT))
     }
 

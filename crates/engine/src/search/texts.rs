@@ -4,6 +4,7 @@
 //! of neighbouring chunks, each chunk compressed on its own with what they have in common for a dictionary, and with a
 //! summary of the n-grams of each, so that most of those that do not match need not be unpacked.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
@@ -293,8 +294,13 @@ impl Packed {
     }
 }
 
+thread_local! {
+    static SPACE: RefCell<Space> = RefCell::default();
+}
+
 /// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
-/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`).
+/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, since a search
+/// would take longer to get the pages for a large chunk than to fill them.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     bytes: Vec<u8>,
@@ -303,6 +309,14 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// Does something with that of this thread.
+    ///
+    /// # Panics
+    /// It is in use.
+    pub(crate) fn with<T>(work: impl FnOnce(&mut Space) -> T) -> T {
+        SPACE.with_borrow_mut(work)
+    }
+
     /// The dictionary of a segment, and room for a text of so many bytes.
     fn after_dictionary(&mut self, segment: &Arc<Segment>, bytes: usize) -> (&[u8], &mut [u8]) {
         let dictionary = &segment.data[..segment.dictionary];

@@ -67,31 +67,26 @@ impl Text {
     }
 }
 
-/// Space to match in.
-#[derive(Debug, Default)]
-pub(crate) struct Scratches {
-    /// For each term of a search.
-    terms: Vec<Option<Scratch>>,
-    /// For the text.
-    text: Space,
-}
+/// Space to match in, for each term of a search.
+pub(crate) type Scratches = Vec<Option<Scratch>>;
 
 /// Puts units of the same blob, which are in order and complete, together to one each.
 pub(crate) fn join(units: Vec<Unit>) -> Vec<Unit> {
     let mut joined: Vec<Unit> = Vec::new();
-    let mut space = Space::default();
-    for unit in units {
-        match joined.last_mut() {
-            Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
-                whole.push_str(str::from_utf8(unit.text.read(&mut space)).expect(TEXT));
-            }
-            _ => {
-                let text = unit.text.read(&mut space).to_vec();
-                let text = Text::Plain(String::from_utf8(text).expect(TEXT));
-                joined.push(Unit { text, ..unit });
+    Space::with(|space| {
+        for unit in units {
+            let text = str::from_utf8(unit.text.read(space)).expect(TEXT);
+            match joined.last_mut() {
+                Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
+                    whole.push_str(text);
+                }
+                _ => {
+                    let text = Text::Plain(text.to_owned());
+                    joined.push(Unit { text, ..unit });
+                }
             }
         }
-    }
+    });
     joined
 }
 
@@ -113,12 +108,22 @@ pub(crate) fn verify(
     scratches: &mut Scratches,
     stop: &AtomicBool,
 ) -> Vec<Hit> {
+    Space::with(|space| verify_in(space, program, units, first_only, scratches, stop))
+}
+
+fn verify_in(
+    space: &mut Space,
+    program: &Program,
+    units: &[Unit],
+    first_only: bool,
+    scratches: &mut Scratches,
+    stop: &AtomicBool,
+) -> Vec<Hit> {
     let go_on = || !stop.load(Ordering::Relaxed);
     let mut hits: Vec<Hit> = Vec::new();
     // The hits of the current blob begin here.
     let mut current = 0;
-    let Scratches { terms, text: space } = scratches;
-    terms.resize_with(program.terms.len(), || None);
+    scratches.resize_with(program.terms.len(), || None);
     for unit in units {
         if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
             current = hits.len();
@@ -131,7 +136,7 @@ pub(crate) fn verify(
             }
             let mut lines = Vec::new();
             let matcher = &program.terms[*term].matcher;
-            let scratch = terms[*term].get_or_insert_with(|| matcher.scratch());
+            let scratch = scratches[*term].get_or_insert_with(|| matcher.scratch());
             matcher.lines(scratch, text, &go_on, &mut |found| {
                 lines.push(Line {
                     number: unit.line + found.line as u64,
