@@ -263,8 +263,8 @@ impl GramSet {
                 if own == bits {
                     set(bit);
                 } else {
-                    let last = least(bit + 1).wrapping_sub(1 << 32);
-                    (place(least(bit), bits)..=place(last, bits)).for_each(&mut set);
+                    let upto = least(bit + 1).wrapping_sub(1 << 32);
+                    (place(least(bit), bits)..=place(upto, bits)).for_each(&mut set);
                 }
             }
         }

@@ -302,11 +302,11 @@ impl ShardGrams {
     /// The look is not [of](Look::is_of) this shard.
     pub fn passing(&self, probe: &Probe, look: &Look) -> Passing {
         assert!(look.is_of(self), "it is a look at other shards");
-        self.let_through(probe, look.parts.within(&self.bytes()))
+        self.let_through(probe, &look.parts.within(&self.bytes()))
     }
 
     /// What may hold what is asked for, if of the blocks and the large chunks these may.
-    fn let_through(&self, probe: &Probe, near: Parts) -> Passing {
+    fn let_through(&self, probe: &Probe, near: &Parts) -> Passing {
         let mut large = near.within(&(self.blocks.len()..self.width()));
         large.retain(|at| {
             let whole = self.chunks.large[at].whole.as_ref();
@@ -343,7 +343,7 @@ impl ShardGrams {
             Probe::Anything => true,
             Probe::Hashes(_) => {
                 let near = self.overview.blocks.parts_within(&self.bytes(), probe);
-                !self.let_through(probe, near).blocks.is_empty()
+                !self.let_through(probe, &near).blocks.is_empty()
             }
             Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
             Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),

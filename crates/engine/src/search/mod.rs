@@ -517,7 +517,9 @@ impl Searcher {
         let chunks = self.resident.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
         let mut texts = Vec::with_capacity(bytes);
         Space::with(|space| {
-            chunks.iter().for_each(|chunk| texts.extend_from_slice(chunk.unpack(space)));
+            for chunk in &chunks {
+                texts.extend_from_slice(chunk.unpack(space));
+            }
         });
         Some(String::from_utf8(texts).expect(TEXT))
     }

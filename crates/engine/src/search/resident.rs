@@ -160,8 +160,8 @@ impl Resident {
     fn put(&self, some: Vec<(ShardId, Arc<ShardGrams>)>) {
         let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
         let Some(first) = old.first().map(|grams| grams.overview()) else { return };
-        let same = old.iter().all(|grams| Arc::ptr_eq(grams.overview(), first));
-        if same && first.shards() == old.len() {
+        let are_in_one = old.iter().all(|grams| Arc::ptr_eq(grams.overview(), first));
+        if are_in_one && first.shards() == old.len() {
             return;
         }
         let new = ShardGrams::together(&old);
