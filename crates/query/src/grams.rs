@@ -94,9 +94,8 @@ impl Kind {
 }
 
 /// Bytes in an n-gram that is in a set for its signs, and how many of those it has at least. What is special about
-/// `f()?;` are not its 3-grams, which are everywhere. Hardly more bits are set for them (0.22 instead of 0.19), and of
-/// chunks of Rust that hold all 3-grams of `.unwrap()?;` hardly any is let through. Each of the longer ones begins with
-/// one of the shorter ones.
+/// `f()?;` are not its 3-grams, which are everywhere. Of 2,500 pieces of 4 KB of the fetched corpus, one has 133 and 49
+/// of these beside 932 3-grams on average. Each of the longer ones begins with one of the shorter ones.
 const SIGNED: [(usize, u8); 2] = [(4, 2), (5, 3)];
 
 /// Bits for each byte of a text that has a set of its own.
@@ -315,7 +314,7 @@ impl Grams {
 
     /// The parts that may hold what is asked for, all of it in one.
     pub fn parts(&self, probe: &Probe) -> Parts {
-        self.narrow(probe, 0, self.all.clone())
+        self.parts_within(&(0..self.width()), probe)
     }
 
     /// Those that may hold what is asked for of the parts in some bytes of a row.

@@ -299,8 +299,8 @@ thread_local! {
 }
 
 /// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
-/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, since a search
-/// would take longer to get the pages for a large chunk than to fill them.
+/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, so that
+/// not every search has to get and clear the pages for it.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     bytes: Vec<u8>,
