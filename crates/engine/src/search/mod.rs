@@ -6,6 +6,7 @@
 //! shards, so that the same search gives the same answer; when the limit is reached, the rest is
 //! not asked.
 
+mod batches;
 mod candidates;
 mod connection;
 mod context;

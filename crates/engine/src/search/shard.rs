@@ -1,6 +1,6 @@
 //! One search in one shard: candidates, their files, their texts, what matches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,8 @@ use query::{Atom, Select};
 use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::candidates::{Candidates, List, Place, Source};
+use super::batches::{Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BYTES};
+use super::candidates::{Candidates, Place, Source};
 use super::connection::Connection;
 use super::resident::Resident;
 use super::select::{Scope, Target};
@@ -19,44 +20,21 @@ use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
 use super::{FileMatch, Line, RESULTS_PER_CHUNK, Request, Shared, context};
 use crate::threads;
 
-/// Chunks that are loaded and verified first, for a small limit and at most. The next batches are
-/// each larger, so that a search that stops at a limit loads little and one that goes on makes few
-/// round trips: [`GROWTH`] times.
+/// Chunks that are loaded and verified first, for a small limit and at most. Then there are more at a time, so
+/// that a search that stops at a limit loads little and one that goes on makes few round trips: [`GROWTH`]
+/// times what has been read.
 const FIRST_BATCH: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// With texts in memory, where there are no round trips, and without.
 const GROWTH: (usize, usize) = (2, 4);
 
-/// When the limit is near, a batch is so many times what is likely to be needed to reach it, and no
-/// smaller than this.
+/// When the limit is near, what is read at a time is so many times what is likely to be needed to reach it, and
+/// no less than this.
 const MORE_THAN_LIKELY: f64 = 1.15;
 const SMALL_BATCH: usize = 16;
 
-/// How often the least batch doubles while nothing is found.
-const MOST_DOUBLED: u32 = 7;
-
-/// Chunks in a batch at most.
+/// Chunks that are read at a time at most.
 const MAX_BATCH: usize = 2048;
-
-/// Bytes of text that are loaded and verified at once, about. What is found in them takes several
-/// times as much at worst.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
-
-/// Chunks that are read at once when they are read before their files.
-const READ_FIRST: usize = 512;
-
-/// How many chunks a blob is taken to have that is read as a whole.
-const CHUNKS_PER_BLOB: usize = 4;
-
-/// Bytes that a chunk is taken to have, in a file that is not large; in a large one it may be a line
-/// of any length.
-const CHUNK_BYTES: usize = 4096;
-
-/// Files over this many bytes are taken to be read as a whole.
-const LARGE_FILE: usize = 64 * 1024;
-
-/// Texts up to this many bytes are verified where they are: another thread would cost more.
-const SMALL_BYTES: usize = 256 * 1024;
 
 /// Microseconds of a processor, ours and the database's, for asking the index of a shard, and for each chunk that
 /// it then names.
@@ -134,43 +112,50 @@ enum Ended {
 
 /// How much is read at a time.
 struct Pace {
-    /// Chunks in the next batch.
-    size: usize,
+    /// Chunks at first.
+    first: usize,
     growth: usize,
     /// Chunks that were read.
     read: usize,
-    /// Batches one after the other in which nothing was found.
-    empty: u32,
+    /// Chunks that were read since something was found.
+    in_vain: usize,
 }
 
 impl Pace {
     fn of(search: &ShardSearch) -> Self {
         let (with, without) = GROWTH;
         let first = search.limit.unwrap_or(usize::MAX);
+        let texts = search.target.known.texts;
         Self {
-            size: first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end()),
-            growth: if search.target.known.texts { with } else { without },
+            first: first.clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end()),
+            growth: if texts { with } else { without },
             read: 0,
-            empty: 0,
+            in_vain: 0,
         }
     }
 }
 
-/// Some blobs, and the chunks in them that were named.
-#[derive(Default)]
-struct Batch {
-    blobs: Vec<BlobId>,
-    /// The chunks' numbers and blobs, and for which list of candidates they were named.
-    chunks: Vec<(i32, BlobId, usize)>,
-    /// The files with these blobs, if they are loaded already.
-    files: Option<Vec<File>>,
+/// A batch whose turn has not come.
+struct Begun {
+    batch: Batch,
+    /// Chunks to read.
+    chunks: usize,
+    /// What is found in those that were named, if all of them are in memory and they are read before their files.
+    reading: Option<Reading>,
 }
 
-/// A file that may match, and what is known of it.
-struct Open {
-    file: File,
-    /// Of the terms that are matched with paths, those that match this one.
-    path: Vec<usize>,
+/// What is found in some texts.
+struct Reading {
+    texts: usize,
+    bytes: usize,
+    how: How,
+}
+
+enum How {
+    /// They are few: they are read where they are, when it is their turn.
+    Here(Vec<Unit>),
+    /// Parts of them are read by other threads, until nobody waits for them any longer.
+    There(Vec<oneshot::Receiver<Vec<Hit>>>),
 }
 
 /// What was found in the texts of a batch.
@@ -318,18 +303,15 @@ impl ShardSearch {
     ) -> Result<Ended, store::Error> {
         let mut conn = Connection::new(&self.store);
         let mut batches = Batches::of(self, candidates, all);
-        while let Some(mut batch) = batches.next(self.size(pace, teller)) {
-            // Of a blob that is read as a whole no chunks are named.
-            let chunks = batch.chunks.len().max(batch.blobs.len());
+        let mut begun = VecDeque::new();
+        loop {
+            self.begin(&mut begun, &mut batches, candidates, pace, teller);
+            let Some(Begun { mut batch, chunks, reading }) = begun.pop_front() else { break };
             let results = teller.results.count();
             pace.read += chunks;
-            if !batches.is_over() {
-                pace.size = MAX_BATCH.min(pace.size * pace.growth);
-            }
             let mut found = Found::default();
-            let read_first = self.reads_first(candidates, &batch);
-            if read_first {
-                self.narrow(&mut conn, &mut batch, candidates, &mut found).await?;
+            if batches.read_first {
+                self.narrow(&mut conn, &mut batch, reading, candidates, &mut found).await?;
             }
             if self.stopped() {
                 return Ok(Ended::Enough);
@@ -339,7 +321,7 @@ impl ShardSearch {
                 Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
             while let Some(group) = groups.next() {
                 // What was read of one group says nothing of the next.
-                if !read_first {
+                if !batches.read_first {
                     found = Found::default();
                 }
                 let files = self.read(&mut conn, group, candidates, &mut found).await?;
@@ -351,7 +333,7 @@ impl ShardSearch {
             conn.done();
             let found = teller.results.count() - results;
             self.shared.read.note(chunks, found);
-            pace.empty = if found > 0 { 0 } else { pace.empty + 1 };
+            pace.in_vain = if found > 0 { 0 } else { pace.in_vain + chunks };
             if self.limit.is_some() && !teller.told_that_read(results).await {
                 return Ok(Ended::Enough);
             }
@@ -359,19 +341,56 @@ impl ShardSearch {
         Ok(Ended::AtTheEnd)
     }
 
-    /// How many chunks to read next: no more than are likely to be needed to reach the limit.
-    fn size(&self, pace: &Pace, teller: &Teller<'_>) -> usize {
+    /// Begins to read the next batches, as many as are to be read at a time.
+    fn begin(
+        &self,
+        begun: &mut VecDeque<Begun>,
+        batches: &mut Batches<'_>,
+        candidates: &Candidates,
+        pace: &Pace,
+        teller: &Teller<'_>,
+    ) {
+        let at_once = self.at_once(pace, teller);
+        let mut underway: usize = begun.iter().map(|next| next.chunks).sum();
+        let bytes =
+            |next: &Begun| next.reading.as_ref().map_or(usize::MAX, |reading| reading.bytes);
+        let mut left = begun.iter().map(bytes).fold(MAX_BYTES, usize::saturating_sub);
+        while underway < at_once
+            && left > 0
+            && let Some(batch) = batches.next(batches.size(at_once, underway))
+        {
+            // Of a blob that is read as a whole no chunks are named.
+            let chunks = batch.chunks.len().max(batch.blobs.len());
+            let reading = if batches.read_first && chunks <= READ_FIRST {
+                let (units, missing) = self.kept(Named::of(&batch.chunks, candidates, |_, _| true));
+                missing.0.is_empty().then(|| {
+                    let alone = underway == 0 && (chunks >= at_once || batches.is_over());
+                    self.start(units, alone)
+                })
+            } else {
+                None
+            };
+            let next = Begun { batch, chunks, reading };
+            underway += chunks;
+            left = left.saturating_sub(bytes(&next));
+            begun.push_back(next);
+        }
+    }
+
+    /// How many chunks to read at a time: no more than are likely to be needed to reach the limit.
+    fn at_once(&self, pace: &Pace, teller: &Teller<'_>) -> usize {
+        let most = pace.first.max(pace.read.saturating_mul(pace.growth)).min(MAX_BATCH);
         let (found, read) = (teller.results.count(), pace.read);
-        // One more than was found, so that where nothing is, batches grow.
+        // One more than was found, so that where nothing is, more is read at a time.
         let own = (read >= SMALL_BATCH).then(|| (found + 1) as f64 / read as f64);
-        // And so they do when a shard that gave much gives no more.
-        let least = SMALL_BATCH << pace.empty.min(MOST_DOUBLED);
+        // And so it is when a shard that gave much gives no more.
+        let least = SMALL_BATCH.max(pace.in_vain);
         match (teller.wanted(), own.or_else(|| self.shared.read.rate())) {
             (Some(wanted), Some(rate)) => {
                 let likely = wanted as f64 / rate.max(1e-9) * MORE_THAN_LIKELY;
-                pace.size.min((likely as usize).max(least))
+                most.min((likely as usize).max(least))
             }
-            _ => pace.size,
+            _ => most,
         }
     }
 
@@ -390,25 +409,23 @@ impl ShardSearch {
         self.shared.counters.time(Phase::Files, files).await
     }
 
-    /// Whether to read the chunks that were named before their files: when they are in memory, that
-    /// costs less than asking for files most of which do not match. Not if few of the files are wanted.
-    fn reads_first(&self, candidates: &Candidates, batch: &Batch) -> bool {
-        let all = self.scope.files.repos.is_none() && self.scope.files.languages.is_none();
-        self.resident.is_some() && all && batch.files.is_none() && !candidates.lists.is_empty()
-    }
-
     /// Reads the chunks that were named, and throws out the blobs for whose files the query cannot hold,
     /// whatever their paths.
     async fn narrow(
         &self,
         conn: &mut Connection,
         batch: &mut Batch,
+        reading: Option<Reading>,
         candidates: &Candidates,
         found: &mut Found,
     ) -> Result<(), store::Error> {
+        let mut rest = batch.chunks.as_slice();
+        if let Some(reading) = reading {
+            found.add(self.wait_for(reading).await);
+            rest = &[];
+        }
         // Part by part, since one chunk may be a line of any length; a blob is in one part, since what is
         // found in it is told at once.
-        let mut rest = batch.chunks.as_slice();
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
@@ -509,14 +526,7 @@ impl ShardSearch {
         conn: &mut Connection,
         named: Named,
     ) -> Result<Vec<Hit>, store::Error> {
-        let (mut units, mut missing) = (Vec::with_capacity(named.0.len()), Named::default());
-        let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
-        for (n, terms) in named.0 {
-            match reader.as_mut().and_then(|reader| reader.chunk(n)) {
-                Some(chunk) => units.push(Unit::packed(chunk, terms)),
-                None => missing.0.push((n, terms)),
-            }
-        }
+        let (mut units, missing) = self.kept(named);
         if !missing.0.is_empty() {
             let numbers: Vec<i32> = missing.0.iter().map(|(n, _)| *n).collect();
             let lease = conn.lease().await?;
@@ -533,6 +543,19 @@ impl ShardSearch {
             units.sort_by_key(|unit| (unit.blob, unit.start));
         }
         Ok(self.verify(units).await)
+    }
+
+    /// The chunks that are in memory, and those that are not.
+    fn kept(&self, named: Named) -> (Vec<Unit>, Named) {
+        let (mut units, mut missing) = (Vec::with_capacity(named.0.len()), Named::default());
+        let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
+        for (n, terms) in named.0 {
+            match reader.as_mut().and_then(|reader| reader.chunk(n)) {
+                Some(chunk) => units.push(Unit::packed(chunk, terms)),
+                None => missing.0.push((n, terms)),
+            }
+        }
+        (units, missing)
     }
 
     /// Reads whole texts, and looks in each for the terms that are wanted of it.
@@ -600,7 +623,7 @@ impl ShardSearch {
     }
 
     /// Whether an atom is known to hold for no file of the shard.
-    fn rules_out(&self, atom: Atom) -> bool {
+    pub(crate) fn rules_out(&self, atom: Atom) -> bool {
         self.target.work.ruled_out.contains(&atom)
     }
 
@@ -671,41 +694,55 @@ impl ShardSearch {
         wanted
     }
 
-    /// Looks for the terms of some texts; on a thread for such work, if they are not few.
+    /// Looks for the terms of some texts.
     async fn verify(&self, units: Vec<Unit>) -> Vec<Hit> {
+        self.wait_for(self.start(units, true)).await
+    }
+
+    /// Begins to look for the terms of some texts on threads for such work, unless nothing else is being read and
+    /// they are few.
+    fn start(&self, units: Vec<Unit>, alone: bool) -> Reading {
+        let (texts, bytes) = (units.len(), units.iter().map(|unit| unit.text.bytes()).sum());
+        let how = if alone && bytes <= SMALL_BYTES {
+            How::Here(units)
+        } else {
+            // What one shard finds first may be enough: it gets all cores.
+            let parts = if alone && self.limit.is_some() { self.cores } else { 1 };
+            let parts = split(units, parts).into_iter();
+            How::There(parts.map(|units| self.start_part(units)).collect())
+        };
+        Reading { texts, bytes, how }
+    }
+
+    fn start_part(&self, units: Vec<Unit>) -> oneshot::Receiver<Vec<Hit>> {
+        let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
+        let (send, done) = oneshot::channel();
+        threads::MATCHING.spawn(move || {
+            let go_on = || !shared.stop.load(Ordering::Relaxed) && !send.is_closed();
+            let matching = AssertUnwindSafe(|| hits(&request, &shared, &units, &go_on));
+            // Who waits hears of a panic, or has left.
+            if let Ok(hits) = catch_unwind(matching) {
+                let _ = send.send(hits);
+            }
+        });
+        done
+    }
+
+    async fn wait_for(&self, reading: Reading) -> Vec<Hit> {
         let counters = &self.shared.counters;
-        let bytes = units.iter().map(|unit| unit.text.bytes()).sum();
-        counters.rechecks.fetch_add(units.len(), Ordering::Relaxed);
-        counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        counters.rechecks.fetch_add(reading.texts, Ordering::Relaxed);
+        counters.bytes.fetch_add(reading.bytes, Ordering::Relaxed);
         let work = async {
-            if bytes <= SMALL_BYTES {
-                return hits(&self.request, &self.shared, &units);
+            match reading.how {
+                How::Here(units) => hits(&self.request, &self.shared, &units, &|| !self.stopped()),
+                How::There(parts) => {
+                    let mut hits = Vec::new();
+                    for part in parts {
+                        hits.extend(part.await.expect("verifying does not panic"));
+                    }
+                    hits
+                }
             }
-            let parts = match self.limit {
-                // What one shard finds first may be enough: it gets all cores.
-                Some(_) => split(units, self.cores),
-                None => vec![units],
-            };
-            let work: Vec<_> = parts
-                .into_iter()
-                .map(|units| {
-                    let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
-                    let (send, done) = oneshot::channel();
-                    threads::MATCHING.spawn(move || {
-                        let matching = AssertUnwindSafe(|| hits(&request, &shared, &units));
-                        // Who waits hears of a panic, or has left.
-                        if let Ok(hits) = catch_unwind(matching) {
-                            let _ = send.send(hits);
-                        }
-                    });
-                    done
-                })
-                .collect();
-            let mut hits = Vec::new();
-            for part in work {
-                hits.extend(part.await.expect("verifying does not panic"));
-            }
-            hits
         };
         counters.time(Phase::Verify, work).await
     }
@@ -851,11 +888,9 @@ impl Named {
 }
 
 /// What the terms of a search match in some texts.
-fn hits(request: &Request, shared: &Shared, units: &[Unit]) -> Vec<Hit> {
+fn hits(request: &Request, shared: &Shared, units: &[Unit], go_on: &dyn Fn() -> bool) -> Vec<Hit> {
     let first_only = request.program.select != Select::Lines;
-    shared.with_scratches(|scratches| {
-        verify(&request.program, units, first_only, scratches, &shared.stop)
-    })
+    shared.with_scratches(|scratches| verify(&request.program, units, first_only, scratches, go_on))
 }
 
 /// Cuts units, which are in order, into no more than so many parts of about as many bytes, all of a blob in one.
@@ -922,116 +957,6 @@ impl Results {
 
     fn count(&self) -> usize {
         if self.select == Select::Repos { self.repos.len() } else { self.files }
-    }
-}
-
-/// A batch, cut into parts of a bounded number of bytes.
-struct Groups {
-    /// Some term is looked for in whole texts.
-    whole: bool,
-    batch: Batch,
-    open: std::iter::Peekable<std::vec::IntoIter<Open>>,
-}
-
-/// Some files of a batch, all of each blob, and the chunks that were named in them.
-struct Group {
-    open: Vec<Open>,
-    chunks: Vec<(i32, BlobId, usize)>,
-}
-
-impl Groups {
-    fn next(&mut self) -> Option<Group> {
-        let mut group = Group { open: Vec::new(), chunks: Vec::new() };
-        let mut bytes = 0;
-        while bytes < MAX_BYTES
-            && let Some(first) = self.open.next()
-        {
-            let (blob, size) = (first.file.blob, first.file.bytes as usize);
-            // Both are in the order of blobs.
-            let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
-            let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
-            let chunks = &self.batch.chunks[named..behind];
-            let large = self.whole || size > LARGE_FILE;
-            bytes += if large { size } else { size.min(chunks.len() * CHUNK_BYTES) };
-            group.chunks.extend_from_slice(chunks);
-            group.open.push(first);
-            while let Some(next) = self.open.next_if(|next| next.file.blob == blob) {
-                group.open.push(next);
-            }
-        }
-        (!group.open.is_empty()).then_some(group)
-    }
-}
-
-/// The candidates of a shard, batch by batch.
-struct Batches<'a> {
-    lists: &'a [List],
-    blobs: Vec<BlobId>,
-    /// The files, if all of them were loaded, in the order of `blobs`.
-    files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
-    at: usize,
-    /// How far each list is used up.
-    used: Vec<usize>,
-    /// Some term is looked for in whole texts.
-    whole: bool,
-}
-
-impl<'a> Batches<'a> {
-    fn of(search: &ShardSearch, candidates: &'a Candidates, files: Option<Vec<File>>) -> Self {
-        let mut whole = false;
-        search.request.program.expr.atoms(&mut |atom| {
-            let read = matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
-            whole |= read && !search.rules_out(atom);
-        });
-        let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
-            (Some(blobs), _) => blobs.clone(),
-            (None, Some(files)) => files.iter().map(|file| file.blob).collect(),
-            (None, None) => Vec::new(),
-        };
-        blobs.dedup();
-        Self {
-            lists: &candidates.lists,
-            blobs,
-            files: files.map(|files| files.into_iter().peekable()),
-            at: 0,
-            used: vec![0; candidates.lists.len()],
-            whole,
-        }
-    }
-
-    /// Whether there are no more.
-    fn is_over(&self) -> bool {
-        self.at == self.blobs.len()
-    }
-
-    /// The next blobs, with about `size` chunks to read.
-    fn next(&mut self, size: usize) -> Option<Batch> {
-        if self.is_over() {
-            return None;
-        }
-        let mut batch = Batch::default();
-        let mut blobs = 0;
-        while self.at < self.blobs.len() && batch.chunks.len().max(blobs) < size {
-            let blob = self.blobs[self.at];
-            for (i, list) in self.lists.iter().enumerate() {
-                let used = &mut self.used[i];
-                *used += list.chunks[*used..].partition_point(|(_, at)| *at < blob);
-                let named = list.chunks[*used..].iter().take_while(|(_, at)| *at == blob);
-                batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
-            }
-            batch.blobs.push(blob);
-            // What is decided without texts still costs a row.
-            blobs += if self.whole { CHUNKS_PER_BLOB } else { 1 };
-            self.at += 1;
-        }
-        if let (Some(files), Some(last)) = (&mut self.files, batch.blobs.last()) {
-            let mut some = Vec::new();
-            while let Some(file) = files.next_if(|file| file.blob <= *last) {
-                some.push(file);
-            }
-            batch.files = Some(some);
-        }
-        Some(batch)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use query::{Program, Scratch};
 use store::{BlobId, Chunk};
@@ -99,16 +98,16 @@ pub(crate) struct Hit {
     pub(crate) lines: Vec<Line>,
 }
 
-/// Looks for terms in texts, until it is told to stop. The units are in order. With `first_only`, one
+/// Looks for terms in texts, as long as it is to go on. The units are in order. With `first_only`, one
 /// line of each term and blob will do.
 pub(crate) fn verify(
     program: &Program,
     units: &[Unit],
     first_only: bool,
     scratches: &mut Scratches,
-    stop: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Vec<Hit> {
-    Space::with(|space| verify_in(space, program, units, first_only, scratches, stop))
+    Space::with(|space| verify_in(space, program, units, first_only, scratches, go_on))
 }
 
 fn verify_in(
@@ -117,9 +116,8 @@ fn verify_in(
     units: &[Unit],
     first_only: bool,
     scratches: &mut Scratches,
-    stop: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Vec<Hit> {
-    let go_on = || !stop.load(Ordering::Relaxed);
     let mut hits: Vec<Hit> = Vec::new();
     // The hits of the current blob begin here.
     let mut current = 0;
@@ -137,7 +135,7 @@ fn verify_in(
             let mut lines = Vec::new();
             let matcher = &program.terms[*term].matcher;
             let scratch = scratches[*term].get_or_insert_with(|| matcher.scratch());
-            matcher.lines(scratch, text, &go_on, &mut |found| {
+            matcher.lines(scratch, text, go_on, &mut |found| {
                 lines.push(Line {
                     number: unit.line + found.line as u64,
                     offset: unit.start + found.span.start as u64,

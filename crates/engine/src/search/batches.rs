@@ -1,0 +1,185 @@
+//! Batches: the candidates of a shard, cut into what is read at a time.
+
+use query::Atom;
+use store::{BlobId, File};
+
+use super::candidates::{Candidates, List};
+use super::shard::ShardSearch;
+
+/// Batches that are read beside each other and one after the other by each thread, where there is a limit and texts
+/// are in memory. Their results are taken in order while the next are being read, and who has enough stops the rest.
+const BATCHES_PER_CORE: usize = 2;
+
+/// Bytes of text that are loaded and verified at once, about. What is found in them takes several
+/// times as much at worst.
+pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Chunks that are read at once when they are read before their files.
+pub(crate) const READ_FIRST: usize = 512;
+
+/// How many chunks a blob is taken to have that is read as a whole.
+const CHUNKS_PER_BLOB: usize = 4;
+
+/// Bytes that a chunk is taken to have, in a file that is not large; in a large one it may be a line
+/// of any length.
+const CHUNK_BYTES: usize = 4096;
+
+/// Files over this many bytes are taken to be read as a whole.
+const LARGE_FILE: usize = 64 * 1024;
+
+/// Texts up to this many bytes are verified where they are: another thread would cost more.
+pub(crate) const SMALL_BYTES: usize = 256 * 1024;
+
+/// Some blobs, and the chunks in them that were named.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) blobs: Vec<BlobId>,
+    /// The chunks' numbers and blobs, and for which list of candidates they were named.
+    pub(crate) chunks: Vec<(i32, BlobId, usize)>,
+    /// The files with these blobs, if they are loaded already.
+    pub(crate) files: Option<Vec<File>>,
+}
+
+/// A file that may match, and what is known of it.
+pub(crate) struct Open {
+    pub(crate) file: File,
+    /// Of the terms that are matched with paths, those that match this one.
+    pub(crate) path: Vec<usize>,
+}
+
+/// A batch, cut into parts of a bounded number of bytes.
+pub(crate) struct Groups {
+    /// Some term is looked for in whole texts.
+    pub(crate) whole: bool,
+    pub(crate) batch: Batch,
+    pub(crate) open: std::iter::Peekable<std::vec::IntoIter<Open>>,
+}
+
+/// Some files of a batch, all of each blob, and the chunks that were named in them.
+pub(crate) struct Group {
+    pub(crate) open: Vec<Open>,
+    pub(crate) chunks: Vec<(i32, BlobId, usize)>,
+}
+
+impl Groups {
+    pub(crate) fn next(&mut self) -> Option<Group> {
+        let mut group = Group { open: Vec::new(), chunks: Vec::new() };
+        let mut bytes = 0;
+        while bytes < MAX_BYTES
+            && let Some(first) = self.open.next()
+        {
+            let (blob, size) = (first.file.blob, first.file.bytes as usize);
+            // Both are in the order of blobs.
+            let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
+            let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
+            let chunks = &self.batch.chunks[named..behind];
+            let large = self.whole || size > LARGE_FILE;
+            bytes += if large { size } else { size.min(chunks.len() * CHUNK_BYTES) };
+            group.chunks.extend_from_slice(chunks);
+            group.open.push(first);
+            while let Some(next) = self.open.next_if(|next| next.file.blob == blob) {
+                group.open.push(next);
+            }
+        }
+        (!group.open.is_empty()).then_some(group)
+    }
+}
+
+/// The candidates of a shard, batch by batch.
+pub(crate) struct Batches<'a> {
+    lists: &'a [List],
+    blobs: Vec<BlobId>,
+    /// The files, if all of them were loaded, in the order of `blobs`.
+    files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
+    at: usize,
+    /// How far each list is used up.
+    used: Vec<usize>,
+    /// Some term is looked for in whole texts.
+    pub(crate) whole: bool,
+    /// The chunks that were named are read before their files: when they are in memory, that costs less than asking
+    /// for files most of which do not match. Not if few of the files are wanted.
+    pub(crate) read_first: bool,
+    /// How many batches may be read at once.
+    beside: usize,
+}
+
+impl<'a> Batches<'a> {
+    pub(crate) fn of(
+        search: &ShardSearch,
+        candidates: &'a Candidates,
+        files: Option<Vec<File>>,
+    ) -> Self {
+        let mut whole = false;
+        search.request.program.expr.atoms(&mut |atom| {
+            let read = matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
+            whole |= read && !search.rules_out(atom);
+        });
+        let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
+            (Some(blobs), _) => blobs.clone(),
+            (None, Some(files)) => files.iter().map(|file| file.blob).collect(),
+            (None, None) => Vec::new(),
+        };
+        blobs.dedup();
+        let filter = &search.scope.files;
+        let all = filter.repos.is_none() && filter.languages.is_none();
+        let read_first =
+            search.resident.is_some() && all && files.is_none() && !candidates.lists.is_empty();
+        // Without a limit there are other shards beside it.
+        let ahead = read_first && search.target.known.texts && search.limit.is_some();
+        Self {
+            lists: &candidates.lists,
+            blobs,
+            files: files.map(|files| files.into_iter().peekable()),
+            at: 0,
+            used: vec![0; candidates.lists.len()],
+            whole,
+            read_first,
+            beside: if ahead { BATCHES_PER_CORE * search.cores } else { 1 },
+        }
+    }
+
+    /// Chunks in the next batch, when so many may be read at a time, of which so many are being read.
+    pub(crate) fn size(&self, at_once: usize, underway: usize) -> usize {
+        let left = at_once.saturating_sub(underway);
+        if self.beside == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
+            return left;
+        }
+        let size = (at_once / self.beside).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
+        left / (left / size).max(1)
+    }
+
+    /// Whether there are no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.at == self.blobs.len()
+    }
+
+    /// The next blobs, with about `size` chunks to read.
+    pub(crate) fn next(&mut self, size: usize) -> Option<Batch> {
+        if self.is_over() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        let mut blobs = 0;
+        while self.at < self.blobs.len() && batch.chunks.len().max(blobs) < size {
+            let blob = self.blobs[self.at];
+            for (i, list) in self.lists.iter().enumerate() {
+                let used = &mut self.used[i];
+                *used += list.chunks[*used..].partition_point(|(_, at)| *at < blob);
+                let named = list.chunks[*used..].iter().take_while(|(_, at)| *at == blob);
+                batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
+            }
+            batch.blobs.push(blob);
+            // What is decided without texts still costs a row.
+            blobs += if self.whole { CHUNKS_PER_BLOB } else { 1 };
+            self.at += 1;
+        }
+        if let (Some(files), Some(last)) = (&mut self.files, batch.blobs.last()) {
+            let mut some = Vec::new();
+            while let Some(file) = files.next_if(|file| file.blob <= *last) {
+                some.push(file);
+            }
+            batch.files = Some(some);
+        }
+        Some(batch)
+    }
+}
