@@ -92,7 +92,9 @@ pub(crate) fn serve(
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
     let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
-    let searcher = Searcher::new(database.store.clone(), cores()).keeping(cache);
+    let searcher = Searcher::new(database.store.clone(), cores())
+        .keeping(cache)
+        .sharing_out(database.runtime.handle().clone());
     let searcher = Arc::new(searcher);
     let cluster = database.take_cluster().map(Arc::new);
     let watched = cluster.clone();

@@ -21,7 +21,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -50,20 +50,23 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// The threads of connections, which end when this is dropped, wherever that is. What was made on them, such as a
 /// connection to the database, ends with them.
-pub(crate) struct Threads(Option<Runtime>);
+///
+/// Each has a runtime of its own, and connections are given to them in turn: in one of two threads, who is woken
+/// wakes the other, which mostly finds nothing to do.
+pub(crate) struct Threads(Vec<Runtime>);
 
 impl Threads {
     /// Starts them.
     pub(crate) fn start() -> std::io::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(THREADS).thread_name("connections").enable_all();
-        Ok(Self(Some(builder.build()?)))
+        builder.worker_threads(1).thread_name("connections").enable_all();
+        Ok(Self((0..THREADS).map(|_| builder.build()).collect::<std::io::Result<_>>()?))
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        for runtime in self.0.drain(..) {
             runtime.shutdown_background();
         }
     }
@@ -76,11 +79,12 @@ pub(crate) async fn serve(
     routes: Router,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let runtime = threads.0.as_ref().expect("they are there until they are dropped");
-    runtime.spawn(accept(listener, routes, stop)).await?
+    let handles: Vec<Handle> = threads.0.iter().map(|runtime| runtime.handle().clone()).collect();
+    handles[0].clone().spawn(accept(handles, listener, routes, stop)).await?
 }
 
 async fn accept(
+    threads: Vec<Handle>,
     listener: std::net::TcpListener,
     routes: Router,
     stop: impl Future<Output = ()>,
@@ -89,7 +93,7 @@ async fn accept(
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
-    loop {
+    for thread in threads.iter().cycle() {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
@@ -108,6 +112,13 @@ async fn accept(
         };
         // An answer is not held back until the one before it was acknowledged.
         let _ = stream.set_nodelay(true);
+        let stream = match moved(stream, thread) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("a connection cannot be served: {error}");
+                continue;
+            }
+        };
         let routes = TowerToHyperService::new(routes.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(address.ip()));
@@ -118,7 +129,7 @@ async fn accept(
             .header_read_timeout(HEAD_TIMEOUT)
             .serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
-        tokio::spawn(async move {
+        thread.spawn(async move {
             // Clients leave when they like.
             if let Err(error) = connection.await {
                 tracing::debug!("a connection ended early: {error}");
@@ -129,6 +140,13 @@ async fn accept(
     drop(listener);
     let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
     Ok(())
+}
+
+/// A connection whose events another runtime waits for from now on.
+fn moved(stream: TcpStream, runtime: &Handle) -> std::io::Result<TcpStream> {
+    let stream = stream.into_std()?;
+    let _within = runtime.enter();
+    TcpStream::from_std(stream)
 }
 
 /// Where searches are made.

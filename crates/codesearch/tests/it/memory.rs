@@ -117,3 +117,43 @@ fn a_server_knows_of_a_change_at_once() {
     }
     assert_eq!(asked(&server, "addition").len(), 5);
 }
+
+#[test]
+fn what_is_read_ahead_of_a_limit_comes_in_order() {
+    let fixture = Fixture::new();
+    for file in 0..1200 {
+        let mut text = format!("needle {file}\n");
+        if file % 7 == 3 {
+            text.push_str("seldom = found\n");
+        }
+        if file % 300 == 299 {
+            // Parts of the word are everywhere, the word is not.
+            text.push_str("sold dome\nhardly ever\n");
+        }
+        for line in 0..150 {
+            let _ = writeln!(text, "let value_{line} = seld({file}) + dom({line});");
+        }
+        fixture.write(&format!("one/src/file_{file}.c"), text);
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    eventually("texts are in memory", || {
+        server.json("/search?q=hardly&limit=0").1["stats"]["candidates"] == 0
+    });
+    for query in ["needle", "seldom", "seldom.*found", "hardly", "(needle|hardly) -seldom"] {
+        let search = |limit: usize| {
+            let (status, answer) =
+                server.json(&format!("/search?q={}&limit={limit}", encoded(query)));
+            assert_eq!(status, 200, "{answer}");
+            let complete = answer["stats"]["complete"].as_bool().unwrap();
+            (answer["files"].as_array().unwrap().clone(), complete)
+        };
+        let (all, complete) = search(0);
+        assert!(complete && !all.is_empty(), "{query}");
+        for limit in [1, 3, 4, 10, 64, 100, 171, 172, 400, 1000, 1200] {
+            let (files, complete) = search(limit);
+            assert!(files == all[..limit.min(all.len())], "{query}, {limit}");
+            assert_eq!(complete, limit >= all.len(), "{query}, {limit}");
+        }
+    }
+}

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store};
+use tokio::runtime::Handle;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 
@@ -291,6 +292,8 @@ pub struct Searcher {
     store: Store,
     /// How many shards one search asks at a time.
     parallel: usize,
+    /// Where the shards of a search without a limit are searched, if not where the search is.
+    threads: Option<Handle>,
     catalog: RwLock<Option<Arc<Catalog>>>,
     changes: Changes,
     resident: Option<Arc<Resident>>,
@@ -359,7 +362,7 @@ impl Searcher {
         let (catalog, changes) = (RwLock::default(), Changes::default());
         let tree = tokio::sync::Mutex::default();
         let earlier = Earlier::default();
-        Self { store, parallel, catalog, changes, resident: None, tree, earlier }
+        Self { store, parallel, threads: None, catalog, changes, resident: None, tree, earlier }
     }
 
     /// Keeps what it knows of the shards in memory, and up to `bytes` of texts, compressed. What is
@@ -367,6 +370,14 @@ impl Searcher {
     #[must_use]
     pub fn keeping(mut self, bytes: u64) -> Self {
         self.resident = Some(Arc::new(Resident::new(bytes)));
+        self
+    }
+
+    /// Shares out the shards of a search without a limit among the threads of a runtime. With a limit, who waits for
+    /// what a shard finds has more to do than the shard, and need not be woken on another thread.
+    #[must_use]
+    pub fn sharing_out(mut self, threads: Handle) -> Self {
+        self.threads = Some(threads);
         self
     }
 
@@ -656,7 +667,10 @@ impl Searcher {
                 let done = here && search.as_mut().now_or_never().is_some();
                 running.push_back((receive, chunks));
                 if !done {
-                    tasks.spawn(search);
+                    match self.threads.as_ref().filter(|_| limit.is_none()) {
+                        Some(threads) => tasks.spawn_on(search, threads),
+                        None => tasks.spawn(search),
+                    };
                 } else if running.len() == 1 {
                     // What it has found comes next.
                     break;
