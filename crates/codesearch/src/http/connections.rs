@@ -28,8 +28,8 @@ use tokio::task::JoinSet;
 
 use super::error::Failure;
 
-/// Threads that read requests and send answers. They have little to do and wait for nobody, but one of them may
-/// search for somebody who is alone.
+/// Threads that read requests and send answers, beside one that lets clients in. They have little to do and wait for
+/// nobody, but one of them may search for somebody who is alone.
 const THREADS: usize = 2;
 
 /// Clients that are connected at once. More of them wait until one leaves.
@@ -51,8 +51,8 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// The threads of connections, which end when this is dropped, wherever that is. What was made on them, such as a
 /// connection to the database, ends with them.
 ///
-/// Each has a runtime of its own, and connections are given to them in turn: in one of two threads, who is woken
-/// wakes the other, which mostly finds nothing to do.
+/// Each has a runtime of its own, and connections are given to them in turn: in a runtime of two threads, who is woken
+/// wakes the other, which mostly finds nothing to do. The first one lets clients in.
 pub(crate) struct Threads(Vec<Runtime>);
 
 impl Threads {
@@ -60,7 +60,7 @@ impl Threads {
     pub(crate) fn start() -> std::io::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(1).thread_name("connections").enable_all();
-        Ok(Self((0..THREADS).map(|_| builder.build()).collect::<std::io::Result<_>>()?))
+        Ok(Self((0..=THREADS).map(|_| builder.build()).collect::<std::io::Result<_>>()?))
     }
 }
 
@@ -93,7 +93,7 @@ async fn accept(
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
-    for thread in threads.iter().cycle() {
+    for thread in threads[1..].iter().cycle() {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
@@ -165,7 +165,7 @@ impl Searches {
 
 /// Answers on the threads of searches. On those of connections, a thousand clients that search would keep
 /// everybody waiting, who only asks whether the server lives, too. One of them does not: it is answered where
-/// it is, which saves waking other threads twice.
+/// it is, which saves waking other threads twice, and the others of its thread wait for moments.
 pub(crate) async fn elsewhere(
     State(searches): State<Searches>,
     request: Asked,

@@ -127,9 +127,9 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
             text.push_str("seldom = found\n");
         }
         if file % 300 == 299 {
-            // Parts of the word are everywhere, the word is not.
-            text.push_str("sold dome\nhardly ever\n");
+            text.push_str("hardly ever\ndom(0) before seld(0)\n");
         }
+        // Both words are in every chunk, and seldom in this order.
         for line in 0..150 {
             let _ = writeln!(text, "let value_{line} = seld({file}) + dom({line});");
         }
@@ -140,7 +140,9 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
     eventually("texts are in memory", || {
         server.json("/search?q=hardly&limit=0").1["stats"]["candidates"] == 0
     });
-    for query in ["needle", "seldom", "seldom.*found", "hardly", "(needle|hardly) -seldom"] {
+    for query in
+        ["needle", "seldom", "seldom.*found", "hardly", "dom.*seld", "(needle|hardly) -seldom"]
+    {
         let search = |limit: usize| {
             let (status, answer) =
                 server.json(&format!("/search?q={}&limit={limit}", encoded(query)));

@@ -6,9 +6,12 @@ use store::{BlobId, File};
 use super::candidates::{Candidates, List};
 use super::shard::ShardSearch;
 
-/// Batches that are read beside each other and one after the other by each thread, where there is a limit and texts
-/// are in memory. Their results are taken in order while the next are being read, and who has enough stops the rest.
+/// With a limit and texts in memory, what is read at a time is cut into so many batches for each thread, about. What
+/// they give is taken in order while the next ones are being read, and who has enough stops the rest.
 const BATCHES_PER_CORE: usize = 2;
+
+/// Chunks that are read at a time at least.
+pub(crate) const SMALL_BATCH: usize = 16;
 
 /// Bytes of text that are loaded and verified at once, about. What is found in them takes several
 /// times as much at worst.
@@ -99,8 +102,8 @@ pub(crate) struct Batches<'a> {
     /// The chunks that were named are read before their files: when they are in memory, that costs less than asking
     /// for files most of which do not match. Not if few of the files are wanted.
     pub(crate) read_first: bool,
-    /// How many batches may be read at once.
-    beside: usize,
+    /// Into how many batches that is cut, about, which is read at a time; one, if nothing is read ahead.
+    parts: usize,
 }
 
 impl<'a> Batches<'a> {
@@ -124,8 +127,8 @@ impl<'a> Batches<'a> {
         let all = filter.repos.is_none() && filter.languages.is_none();
         let read_first =
             search.resident.is_some() && all && files.is_none() && !candidates.lists.is_empty();
-        // Without a limit there are other shards beside it.
-        let ahead = read_first && search.target.known.texts && search.limit.is_some();
+        // Without a limit there are other shards beside it. Whole texts are read when it is their turn.
+        let ahead = read_first && !whole && search.target.known.texts && search.limit.is_some();
         Self {
             lists: &candidates.lists,
             blobs,
@@ -134,18 +137,23 @@ impl<'a> Batches<'a> {
             used: vec![0; candidates.lists.len()],
             whole,
             read_first,
-            beside: if ahead { BATCHES_PER_CORE * search.cores } else { 1 },
+            parts: if ahead { BATCHES_PER_CORE * search.cores } else { 1 },
         }
     }
 
-    /// Chunks in the next batch, when so many may be read at a time, of which so many are being read.
-    pub(crate) fn size(&self, at_once: usize, underway: usize) -> usize {
+    /// Chunks in the next batch, when so many are to be read at a time, of which so many are being read. None if there
+    /// is nothing to begin now.
+    pub(crate) fn size(&self, at_once: usize, underway: usize) -> Option<usize> {
         let left = at_once.saturating_sub(underway);
-        if self.beside == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
-            return left;
+        if underway > 0 && (self.parts == 1 || left < SMALL_BATCH) {
+            return None;
         }
-        let size = (at_once / self.beside).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
-        left / (left / size).max(1)
+        if self.parts == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
+            return Some(left);
+        }
+        // What is left is cut evenly, so that a batch may be nearly twice as large: it is to be read as one.
+        let size = (at_once / self.parts).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
+        Some(left / (left / size).max(1))
     }
 
     /// Whether there are no more.

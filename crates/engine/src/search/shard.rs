@@ -9,7 +9,9 @@ use query::{Atom, Select};
 use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::batches::{Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BYTES};
+use super::batches::{
+    Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BATCH, SMALL_BYTES,
+};
 use super::candidates::{Candidates, Place, Source};
 use super::connection::Connection;
 use super::resident::Resident;
@@ -28,10 +30,8 @@ const FIRST_BATCH: std::ops::RangeInclusive<usize> = 16..=128;
 /// With texts in memory, where there are no round trips, and without.
 const GROWTH: (usize, usize) = (2, 4);
 
-/// When the limit is near, what is read at a time is so many times what is likely to be needed to reach it, and
-/// no less than this.
+/// When the limit is near, what is read at a time is so many times what is likely to be needed to reach it.
 const MORE_THAN_LIKELY: f64 = 1.15;
-const SMALL_BATCH: usize = 16;
 
 /// Chunks that are read at a time at most.
 const MAX_BATCH: usize = 2048;
@@ -355,9 +355,9 @@ impl ShardSearch {
         let bytes =
             |next: &Begun| next.reading.as_ref().map_or(usize::MAX, |reading| reading.bytes);
         let mut left = begun.iter().map(bytes).fold(MAX_BYTES, usize::saturating_sub);
-        while underway < at_once
-            && left > 0
-            && let Some(batch) = batches.next(batches.size(at_once, underway))
+        while left > 0
+            && let Some(size) = batches.size(at_once, underway)
+            && let Some(batch) = batches.next(size)
         {
             // Of a blob that is read as a whole no chunks are named.
             let chunks = batch.chunks.len().max(batch.blobs.len());
@@ -703,7 +703,7 @@ impl ShardSearch {
     /// they are few.
     fn start(&self, units: Vec<Unit>, alone: bool) -> Reading {
         let (texts, bytes) = (units.len(), units.iter().map(|unit| unit.text.bytes()).sum());
-        let how = if alone && bytes <= SMALL_BYTES {
+        let how = if texts == 0 || alone && bytes <= SMALL_BYTES {
             How::Here(units)
         } else {
             // What one shard finds first may be enough: it gets all cores.

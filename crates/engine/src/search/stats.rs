@@ -25,7 +25,7 @@ pub struct Stats {
     pub candidates: usize,
     /// Files that were looked at: their paths and languages.
     pub files_considered: usize,
-    /// Texts that were looked at, chunks or whole ones.
+    /// Texts that were looked at, chunks or whole ones; without those that were read ahead when the limit was reached.
     pub rechecks: usize,
     /// Bytes in those texts.
     pub bytes: usize,
@@ -70,7 +70,7 @@ pub struct Phases {
     pub files: Duration,
     /// Loading texts.
     pub load: Duration,
-    /// Matching.
+    /// Matching, as far as a search waited for it.
     pub verify: Duration,
 }
 

@@ -123,6 +123,9 @@ fn verify_in(
     let mut current = 0;
     scratches.resize_with(program.terms.len(), || None);
     for unit in units {
+        if !go_on() {
+            break;
+        }
         if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
             current = hits.len();
         }
@@ -150,9 +153,6 @@ fn verify_in(
                 Some(known) => hits[current + known].lines.append(&mut lines),
                 None => hits.push(Hit { blob: unit.blob, term: *term, lines }),
             }
-        }
-        if !go_on() {
-            break;
         }
     }
     hits
