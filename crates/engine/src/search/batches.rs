@@ -191,3 +191,40 @@ impl<'a> Batches<'a> {
         Some(batch)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batches(parts: usize) -> Batches<'static> {
+        let (lists, blobs, used) = (&[], Vec::new(), Vec::new());
+        Batches { lists, blobs, files: None, at: 0, used, whole: false, read_first: true, parts }
+    }
+
+    /// The sizes of the batches that are begun one after the other while none is done.
+    fn begun(parts: usize, at_once: usize) -> Vec<usize> {
+        let batches = batches(parts);
+        let mut sizes: Vec<usize> = Vec::new();
+        while let Some(size) = batches.size(at_once, sizes.iter().sum()) {
+            sizes.push(size);
+        }
+        sizes
+    }
+
+    #[test]
+    fn what_is_read_at_a_time_is_cut_into_batches_that_are_worth_a_thread() {
+        // One, where nothing is read ahead, and where it is little.
+        assert_eq!(begun(1, 2048), [2048]);
+        assert_eq!(begun(4, 64), [64]);
+        assert_eq!(begun(4, 100), [100]);
+        assert_eq!(begun(4, 128), [64, 64]);
+        assert_eq!(begun(4, 600), [150, 150, 150, 150]);
+        // None is larger than what is read as one.
+        assert_eq!(begun(4, 2048), [256; 8]);
+        assert!(begun(4, 511).iter().all(|size| *size < READ_FIRST));
+        // For less than the least no further one is begun.
+        let batches = batches(4);
+        assert_eq!(batches.size(200, 185), None);
+        assert_eq!(batches.size(200, 184), Some(SMALL_BATCH));
+    }
+}
