@@ -5,6 +5,7 @@ use store::{BlobId, File};
 
 use super::candidates::{Candidates, List};
 use super::shard::ShardSearch;
+use super::verify::Unit;
 
 /// With a limit and texts in memory, what is read at a time is cut into so many batches for each thread, about. What
 /// they give is taken in order while the next ones are being read, and who has enough stops the rest.
@@ -62,6 +63,29 @@ pub(crate) struct Groups {
 pub(crate) struct Group {
     pub(crate) open: Vec<Open>,
     pub(crate) chunks: Vec<(i32, BlobId, usize)>,
+}
+
+impl Batch {
+    /// Cuts it into one for each of these parts of its texts.
+    pub(crate) fn cut(mut self, parts: Vec<Vec<Unit>>) -> impl Iterator<Item = (Batch, Vec<Unit>)> {
+        let mut left = parts.len();
+        parts.into_iter().map(move |units| {
+            left -= 1;
+            let rest = match units.last().filter(|_| left > 0) {
+                Some(last) => self.split_off(last.blob),
+                None => Batch::default(),
+            };
+            (std::mem::replace(&mut self, rest), units)
+        })
+    }
+
+    /// Cuts off what comes after a blob. Its files are not loaded yet.
+    fn split_off(&mut self, last: BlobId) -> Batch {
+        let blobs = self.blobs.partition_point(|blob| *blob <= last);
+        let chunks = self.chunks.partition_point(|(_, blob, _)| *blob <= last);
+        let blobs = self.blobs.split_off(blobs);
+        Batch { blobs, chunks: self.chunks.split_off(chunks), files: None }
+    }
 }
 
 impl Groups {
@@ -156,6 +180,11 @@ impl<'a> Batches<'a> {
         Some(left / (left / size).max(1))
     }
 
+    /// Whether they are read ahead of their turn.
+    pub(crate) fn are_read_ahead(&self) -> bool {
+        self.parts > 1
+    }
+
     /// Whether there are no more.
     pub(crate) fn is_over(&self) -> bool {
         self.at == self.blobs.len()
@@ -194,6 +223,7 @@ impl<'a> Batches<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::verify::{Terms, Text};
     use super::*;
 
     fn batches(parts: usize) -> Batches<'static> {
@@ -226,5 +256,31 @@ mod tests {
         let batches = batches(4);
         assert_eq!(batches.size(200, 185), None);
         assert_eq!(batches.size(200, 184), Some(SMALL_BATCH));
+    }
+
+    #[test]
+    fn a_batch_is_cut_where_its_texts_are() {
+        let unit = |blob| Unit {
+            blob: BlobId(blob),
+            line: 1,
+            start: 0,
+            text: Text::Plain(String::new()),
+            terms: Terms::from([0]),
+        };
+        let blobs = [1, 3, 6, 7, 9].map(BlobId).to_vec();
+        // What is named twice, or of which nothing is named, stays with its blob.
+        let chunks = [(1, 1, 0), (2, 1, 0), (3, 3, 0), (3, 3, 1), (7, 7, 0)];
+        let chunks = chunks.map(|(n, blob, list)| (n, BlobId(blob), list)).to_vec();
+        let batch = Batch { blobs, chunks, files: None };
+        let parts = vec![vec![unit(1), unit(1)], vec![unit(3)], vec![unit(7)]];
+        let cut: Vec<(Vec<i32>, usize)> = batch
+            .cut(parts)
+            .map(|(batch, units)| {
+                let named = batch.chunks.iter().all(|(_, blob, _)| batch.blobs.contains(blob));
+                assert!(named && batch.blobs.contains(&units[0].blob));
+                (batch.blobs.iter().map(|blob| blob.0).collect(), batch.chunks.len())
+            })
+            .collect();
+        assert_eq!(cut, [(vec![1], 2), (vec![3], 2), (vec![6, 7, 9], 1)]);
     }
 }

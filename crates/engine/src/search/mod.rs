@@ -13,6 +13,7 @@ mod context;
 mod dictionary;
 mod files;
 mod rank;
+mod reading;
 mod resident;
 mod select;
 mod shard;
@@ -37,6 +38,7 @@ use tokio::task::JoinSet;
 
 pub(crate) use files::ShardFiles;
 pub use rank::score;
+use reading::Queue;
 use resident::Resident;
 use select::{Memo, Scope};
 use shard::{AHEAD, ShardSearch, Told};
@@ -210,6 +212,8 @@ struct Shared {
     repos: Option<Mutex<HashSet<RepoId>>>,
     /// Those that nobody uses now.
     scratches: Mutex<Vec<Scratches>>,
+    /// Texts that wait to be matched.
+    queue: Queue,
 }
 
 impl Shared {
@@ -222,6 +226,7 @@ impl Shared {
             given: AtomicUsize::new(0),
             repos: (program.select == Select::Repos).then(Mutex::default),
             scratches: Mutex::default(),
+            queue: Queue::default(),
         }
     }
 

@@ -1,26 +1,23 @@
 //! One search in one shard: candidates, their files, their texts, what matches.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::{Atom, Select};
 use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::batches::{
-    Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BATCH, SMALL_BYTES,
-};
+use super::batches::{Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BATCH};
 use super::candidates::{Candidates, Place, Source};
 use super::connection::Connection;
+use super::reading::{Reading, split};
 use super::resident::Resident;
 use super::select::{Scope, Target};
 use super::sift::Sifts;
 use super::stats::Phase;
-use super::verify::{Hit, Terms, Text, Unit, apart, join, merge, verify};
+use super::verify::{Hit, Terms, Text, Unit, apart, join, merge};
 use super::{FileMatch, Line, RESULTS_PER_CHUNK, Request, Shared, context};
-use crate::threads;
 
 /// Chunks that are loaded and verified first, for a small limit and at most. Then there are more at a time, so
 /// that a search that stops at a limit loads little and one that goes on makes few round trips: [`GROWTH`]
@@ -142,20 +139,6 @@ struct Begun {
     chunks: usize,
     /// What is found in those that were named, if all of them are in memory and they are read before their files.
     reading: Option<Reading>,
-}
-
-/// What is found in some texts.
-struct Reading {
-    texts: usize,
-    bytes: usize,
-    how: How,
-}
-
-enum How {
-    /// They are few: they are read where they are, when it is their turn.
-    Here(Vec<Unit>),
-    /// Parts of them are read by other threads, until nobody waits for them any longer.
-    There(Vec<oneshot::Receiver<Vec<Hit>>>),
 }
 
 /// What was found in the texts of a batch.
@@ -352,8 +335,7 @@ impl ShardSearch {
     ) {
         let at_once = self.at_once(pace, teller);
         let mut underway: usize = begun.iter().map(|next| next.chunks).sum();
-        let bytes =
-            |next: &Begun| next.reading.as_ref().map_or(usize::MAX, |reading| reading.bytes);
+        let bytes = |next: &Begun| next.reading.as_ref().map_or(usize::MAX, Reading::bytes);
         let mut left = begun.iter().map(bytes).fold(MAX_BYTES, usize::saturating_sub);
         while left > 0
             && let Some(size) = batches.size(at_once, underway)
@@ -361,19 +343,24 @@ impl ShardSearch {
         {
             // Of a blob that is read as a whole no chunks are named.
             let chunks = batch.chunks.len().max(batch.blobs.len());
-            let reading = if batches.read_first && chunks <= READ_FIRST {
-                let (units, missing) = self.kept(Named::of(&batch.chunks, candidates, |_, _| true));
-                missing.0.is_empty().then(|| {
-                    let alone = underway == 0 && (chunks >= at_once || batches.is_over());
-                    self.start(units, alone)
-                })
-            } else {
-                None
-            };
-            let next = Begun { batch, chunks, reading };
             underway += chunks;
-            left = left.saturating_sub(bytes(&next));
-            begun.push_back(next);
+            if batches.read_first && chunks <= READ_FIRST {
+                let (units, missing) = self.kept(Named::of(&batch.chunks, candidates, |_, _| true));
+                if missing.0.is_empty() {
+                    let alone = begun.is_empty() && (chunks >= at_once || batches.is_over());
+                    let parts = if batches.are_read_ahead() { split(units) } else { vec![units] };
+                    let alone = alone && parts.len() == 1;
+                    for (batch, units) in batch.cut(parts) {
+                        let chunks = batch.chunks.len().max(batch.blobs.len());
+                        let reading = self.start(units, alone);
+                        left = left.saturating_sub(reading.bytes());
+                        begun.push_back(Begun { batch, chunks, reading: Some(reading) });
+                    }
+                    continue;
+                }
+            }
+            begun.push_back(Begun { batch, chunks, reading: None });
+            left = 0;
         }
     }
 
@@ -421,7 +408,7 @@ impl ShardSearch {
     ) -> Result<(), store::Error> {
         let mut rest = batch.chunks.as_slice();
         if let Some(reading) = reading {
-            found.add(self.wait_for(reading).await);
+            found.add(reading.found(&self.request, &self.shared).await);
             rest = &[];
         }
         // Part by part, since one chunk may be a line of any length; a blob is in one part, since what is
@@ -696,55 +683,11 @@ impl ShardSearch {
 
     /// Looks for the terms of some texts.
     async fn verify(&self, units: Vec<Unit>) -> Vec<Hit> {
-        self.wait_for(self.start(units, true)).await
+        self.start(units, true).found(&self.request, &self.shared).await
     }
 
-    /// Begins to look for the terms of some texts on threads for such work, unless nothing else is being read and
-    /// they are few.
     fn start(&self, units: Vec<Unit>, alone: bool) -> Reading {
-        let (texts, bytes) = (units.len(), units.iter().map(|unit| unit.text.bytes()).sum());
-        let how = if texts == 0 || alone && bytes <= SMALL_BYTES {
-            How::Here(units)
-        } else {
-            // What one shard finds first may be enough: it gets all cores.
-            let parts = if alone && self.limit.is_some() { self.cores } else { 1 };
-            let parts = split(units, parts).into_iter();
-            How::There(parts.map(|units| self.start_part(units)).collect())
-        };
-        Reading { texts, bytes, how }
-    }
-
-    fn start_part(&self, units: Vec<Unit>) -> oneshot::Receiver<Vec<Hit>> {
-        let (request, shared) = (Arc::clone(&self.request), Arc::clone(&self.shared));
-        let (send, done) = oneshot::channel();
-        threads::MATCHING.spawn(move || {
-            let go_on = || !shared.stop.load(Ordering::Relaxed) && !send.is_closed();
-            let matching = AssertUnwindSafe(|| hits(&request, &shared, &units, &go_on));
-            // Who waits hears of a panic, or has left.
-            if let Ok(hits) = catch_unwind(matching) {
-                let _ = send.send(hits);
-            }
-        });
-        done
-    }
-
-    async fn wait_for(&self, reading: Reading) -> Vec<Hit> {
-        let counters = &self.shared.counters;
-        counters.rechecks.fetch_add(reading.texts, Ordering::Relaxed);
-        counters.bytes.fetch_add(reading.bytes, Ordering::Relaxed);
-        let work = async {
-            match reading.how {
-                How::Here(units) => hits(&self.request, &self.shared, &units, &|| !self.stopped()),
-                How::There(parts) => {
-                    let mut hits = Vec::new();
-                    for part in parts {
-                        hits.extend(part.await.expect("verifying does not panic"));
-                    }
-                    hits
-                }
-            }
-        };
-        counters.time(Phase::Verify, work).await
+        Reading::start(&self.request, &self.shared, units, alone)
     }
 
     /// The file as a result, if the query holds for it. `last` is whether no other file with its
@@ -887,38 +830,6 @@ impl Named {
     }
 }
 
-/// What the terms of a search match in some texts.
-fn hits(request: &Request, shared: &Shared, units: &[Unit], go_on: &dyn Fn() -> bool) -> Vec<Hit> {
-    let first_only = request.program.select != Select::Lines;
-    shared.with_scratches(|scratches| verify(&request.program, units, first_only, scratches, go_on))
-}
-
-/// Cuts units, which are in order, into no more than so many parts of about as many bytes, all of a blob in one.
-fn split(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
-    let bytes = |units: &[Unit]| units.iter().map(|unit| unit.text.bytes()).sum::<usize>();
-    let each = bytes(&units).div_ceil(parts);
-    let mut all = Vec::with_capacity(parts);
-    while all.len() + 1 < parts {
-        let blobs = units.chunk_by(|unit, next| unit.blob == next.blob);
-        let (mut count, mut sum) = (0, 0);
-        for blob in blobs {
-            let more = bytes(blob);
-            // Unless that is nearer to what it should be without it.
-            if count > 0 && sum + more / 2 > each {
-                break;
-            }
-            (count, sum) = (count + blob.len(), sum + more);
-        }
-        let rest = units.split_off(count);
-        if rest.is_empty() {
-            break;
-        }
-        all.push(std::mem::replace(&mut units, rest));
-    }
-    all.push(units);
-    all
-}
-
 /// Nearly all chunks of a search have the same terms to look for.
 #[derive(Default)]
 struct Sharing(Option<Terms>);
@@ -957,33 +868,5 @@ impl Results {
 
     fn count(&self) -> usize {
         if self.select == Select::Repos { self.repos.len() } else { self.files }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_of_about_as_many_bytes_and_whole_blobs() {
-        let parts = |texts: &[(i32, usize)], parts| {
-            let unit = |(blob, bytes): &(i32, usize)| Unit {
-                blob: BlobId(*blob),
-                line: 1,
-                start: 0,
-                text: Text::Plain("x".repeat(*bytes)),
-                terms: Terms::from([0]),
-            };
-            let blobs = |part: Vec<Unit>| part.iter().map(|unit| unit.blob.0).collect();
-            let split = split(texts.iter().map(unit).collect(), parts);
-            split.into_iter().map(blobs).collect::<Vec<Vec<i32>>>()
-        };
-        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9), (4, 9)], 2), [vec![1, 2], vec![3, 4]]);
-        assert_eq!(parts(&[(1, 90), (2, 9), (3, 9), (4, 9)], 2), [vec![1], vec![2, 3, 4]]);
-        assert_eq!(parts(&[(1, 9), (2, 9), (3, 90)], 2), [vec![1, 2], vec![3]]);
-        assert_eq!(parts(&[(1, 9), (1, 90), (2, 9), (2, 9)], 3), [vec![1, 1], vec![2, 2]]);
-        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9)], 3), [vec![1], vec![2], vec![3]]);
-        assert_eq!(parts(&[(1, 9), (1, 9)], 2), [vec![1, 1]]);
-        assert_eq!(parts(&[(1, 0), (2, 0)], 1), [vec![1, 2]]);
     }
 }

@@ -1,0 +1,242 @@
+//! Matching the texts of a search: on threads for that, and where somebody waits for it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use query::Select;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::oneshot::{self, Receiver, Sender};
+
+use super::batches::SMALL_BYTES;
+use super::stats::Phase;
+use super::verify::{Hit, Unit, verify};
+use super::{Request, Shared};
+use crate::threads;
+
+/// Texts that are being matched, or will be.
+pub(crate) struct Reading {
+    texts: usize,
+    bytes: usize,
+    how: How,
+}
+
+enum How {
+    /// They are few: they are read where they are, when it is their turn.
+    Here(Vec<Unit>),
+    /// They are in the queue of the search, in parts, until nobody waits for them any longer.
+    Queued(Vec<Receiver<Vec<Hit>>>),
+}
+
+/// Texts of a search that wait to be matched, first come, first matched.
+#[derive(Debug, Default)]
+pub(crate) struct Queue(Mutex<VecDeque<Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    units: Vec<Unit>,
+    found: Sender<Vec<Hit>>,
+}
+
+impl Queue {
+    /// Adds texts; gives who will tell what is found in them.
+    fn add(&self, units: Vec<Unit>) -> Receiver<Vec<Hit>> {
+        let (found, told) = oneshot::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(Waiting { units, found });
+        told
+    }
+
+    /// Matches the texts that have waited longest; false if there are none.
+    fn match_next(&self, request: &Request, shared: &Shared) -> bool {
+        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(Waiting { units, found }) = next else { return false };
+        let go_on = || !shared.stop.load(Ordering::Relaxed) && !found.is_closed();
+        let hits = hits(request, shared, &units, &go_on);
+        // Who waited may have left.
+        let _ = found.send(hits);
+        true
+    }
+}
+
+impl Reading {
+    /// Begins to look for the terms of some texts on threads for such work, unless nothing else is being read and
+    /// they are few.
+    pub(crate) fn start(
+        request: &Arc<Request>,
+        shared: &Arc<Shared>,
+        units: Vec<Unit>,
+        alone: bool,
+    ) -> Self {
+        let (texts, bytes) = (units.len(), size(&units));
+        let how = if texts == 0 || alone && bytes <= SMALL_BYTES {
+            How::Here(units)
+        } else {
+            // Without a limit there are other shards beside it.
+            let parts = if request.limit.is_some() { split(units) } else { vec![units] };
+            let queued = parts.into_iter().map(|units| {
+                let told = shared.queue.add(units);
+                let (request, shared) = (Arc::clone(request), Arc::clone(shared));
+                threads::MATCHING.spawn(move || {
+                    // Who waits hears of a panic.
+                    let next = || shared.queue.match_next(&request, &shared);
+                    let _ = catch_unwind(AssertUnwindSafe(next));
+                });
+                told
+            });
+            How::Queued(queued.collect())
+        };
+        Self { texts, bytes, how }
+    }
+
+    /// Bytes of the texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What is found, once it is their turn.
+    pub(crate) async fn found(self, request: &Request, shared: &Shared) -> Vec<Hit> {
+        let counters = &shared.counters;
+        counters.rechecks.fetch_add(self.texts, Ordering::Relaxed);
+        counters.bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        let work = async {
+            match self.how {
+                How::Here(units) => {
+                    hits(request, shared, &units, &|| !shared.stop.load(Ordering::Relaxed))
+                }
+                How::Queued(parts) => {
+                    let mut hits = Vec::new();
+                    for part in parts {
+                        hits.extend(told(part, request, shared).await);
+                    }
+                    hits
+                }
+            }
+        };
+        counters.time(Phase::Verify, work).await
+    }
+}
+
+/// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that is
+/// woken on the processor of who waits begins when that one sleeps. But first comes what else there is to do:
+/// other shards have to be kept going, and what was found has to be handed on.
+async fn told(mut part: Receiver<Vec<Hit>>, request: &Request, shared: &Shared) -> Vec<Hit> {
+    while request.limit.is_some() {
+        match part.try_recv() {
+            Ok(hits) => return hits,
+            Err(TryRecvError::Closed) => break,
+            Err(TryRecvError::Empty) => {}
+        }
+        tokio::task::yield_now().await;
+        if part.is_empty() && !shared.queue.match_next(request, shared) {
+            break;
+        }
+    }
+    part.await.expect("matching does not panic")
+}
+
+/// What the terms of a search match in some texts.
+fn hits(request: &Request, shared: &Shared, units: &[Unit], go_on: &dyn Fn() -> bool) -> Vec<Hit> {
+    let first_only = request.program.select != Select::Lines;
+    shared.with_scratches(|scratches| verify(&request.program, units, first_only, scratches, go_on))
+}
+
+fn size(units: &[Unit]) -> usize {
+    units.iter().map(|unit| unit.text.bytes()).sum()
+}
+
+/// Cuts units, which are in order, into parts that are worth a thread and keep nobody waiting long: of about as many
+/// bytes each, all of a blob in one.
+pub(crate) fn split(units: Vec<Unit>) -> Vec<Vec<Unit>> {
+    let parts = size(&units).div_ceil(SMALL_BYTES).max(1);
+    split_into(units, parts)
+}
+
+fn split_into(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
+    let each = size(&units).div_ceil(parts);
+    let mut all = Vec::with_capacity(parts);
+    while all.len() + 1 < parts {
+        let blobs = units.chunk_by(|unit, next| unit.blob == next.blob);
+        let (mut count, mut sum) = (0, 0);
+        for blob in blobs {
+            let more = size(blob);
+            // Unless that is nearer to what it should be without it.
+            if count > 0 && sum + more / 2 > each {
+                break;
+            }
+            (count, sum) = (count + blob.len(), sum + more);
+        }
+        let rest = units.split_off(count);
+        if rest.is_empty() {
+            break;
+        }
+        all.push(std::mem::replace(&mut units, rest));
+    }
+    all.push(units);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use query::{Case, Query};
+    use store::BlobId;
+
+    use super::super::verify::{Terms, Text};
+    use super::*;
+
+    /// Blobs of so many bytes each.
+    fn units(blobs: &[(i32, usize)]) -> Vec<Unit> {
+        let unit = |(blob, bytes): &(i32, usize)| Unit {
+            blob: BlobId(*blob),
+            line: 1,
+            start: 0,
+            text: Text::Plain("x".repeat(*bytes)),
+            terms: Terms::from([0]),
+        };
+        blobs.iter().map(unit).collect()
+    }
+
+    #[test]
+    fn parts_are_of_about_as_many_bytes_and_whole_blobs() {
+        let parts = |blobs: &[(i32, usize)], parts| {
+            let numbers = |part: Vec<Unit>| part.iter().map(|unit| unit.blob.0).collect();
+            let split = split_into(units(blobs), parts);
+            split.into_iter().map(numbers).collect::<Vec<Vec<i32>>>()
+        };
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9), (4, 9)], 2), [vec![1, 2], vec![3, 4]]);
+        assert_eq!(parts(&[(1, 90), (2, 9), (3, 9), (4, 9)], 2), [vec![1], vec![2, 3, 4]]);
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 90)], 2), [vec![1, 2], vec![3]]);
+        assert_eq!(parts(&[(1, 9), (1, 90), (2, 9), (2, 9)], 3), [vec![1, 1], vec![2, 2]]);
+        assert_eq!(parts(&[(1, 9), (2, 9), (3, 9)], 3), [vec![1], vec![2], vec![3]]);
+        assert_eq!(parts(&[(1, 9), (1, 9)], 2), [vec![1, 1]]);
+        assert_eq!(parts(&[(1, 0), (2, 0)], 1), [vec![1, 2]]);
+    }
+
+    #[tokio::test]
+    async fn who_waits_matches_what_no_thread_has_begun_with() {
+        let query = Query::parse("x+ count:5", Case::Smart).unwrap();
+        let request = Arc::new(Request::new(&query).unwrap());
+        let shared = Arc::new(Shared::of(&request.program));
+        // All threads have something else to do.
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        for _ in 0..threads::MATCHING.current_num_threads() {
+            let wait = Arc::clone(&wait);
+            threads::MATCHING.spawn(move || {
+                let _ = wait.lock().unwrap().recv();
+            });
+        }
+        let later = Reading::start(&request, &shared, units(&[(4, 9)]), false);
+        let large = SMALL_BYTES * 2 / 3;
+        let blobs = units(&[(1, large), (2, large), (3, large)]);
+        let first = Reading::start(&request, &shared, blobs, true);
+        for (reading, blobs) in [(first, vec![1, 2, 3]), (later, vec![4])] {
+            let found = reading.found(&request, &shared);
+            let hits = tokio::time::timeout(Duration::from_secs(20), found).await.unwrap();
+            assert_eq!(hits.iter().map(|hit| hit.blob.0).collect::<Vec<_>>(), blobs);
+        }
+        drop(done);
+    }
+}
