@@ -31,7 +31,8 @@ const CHUNK_BYTES: usize = 4096;
 /// Files over this many bytes are taken to be read as a whole.
 const LARGE_FILE: usize = 64 * 1024;
 
-/// Texts up to this many bytes are verified where they are: another thread would cost more.
+/// Texts up to this many bytes are matched where they are: another thread would cost more. What is shared out among
+/// threads is cut into parts of about as many.
 pub(crate) const SMALL_BYTES: usize = 256 * 1024;
 
 /// Some blobs, and the chunks in them that were named.
@@ -175,7 +176,7 @@ impl<'a> Batches<'a> {
         if self.parts == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
             return Some(left);
         }
-        // What is left is cut evenly, so that a batch may be nearly twice as large: it is to be read as one.
+        // What is left is cut evenly, so that a batch may be nearly twice as large, and no larger than may be begun ahead.
         let size = (at_once / self.parts).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
         Some(left / (left / size).max(1))
     }

@@ -15,6 +15,10 @@ use super::verify::{Hit, Unit, verify};
 use super::{Request, Shared};
 use crate::threads;
 
+/// Who waits for texts to be matched matches others of up to so many bytes. As long as it does, it hears of nothing, and
+/// nor do others on its thread.
+const MOST_BYTES: usize = 2 * SMALL_BYTES;
+
 /// Texts that are being matched, or will be.
 pub(crate) struct Reading {
     texts: usize,
@@ -47,21 +51,28 @@ impl Queue {
         told
     }
 
-    /// Matches the texts that have waited longest; false if there are none.
-    fn match_next(&self, request: &Request, shared: &Shared) -> bool {
-        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    /// Matches the texts that have waited longest, of those that have no more than so many bytes; false if there are
+    /// none.
+    fn match_next(&self, request: &Request, shared: &Shared, most_bytes: usize) -> bool {
+        let next = {
+            let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = waiting.iter().position(|next| size(&next.units) <= most_bytes);
+            place.and_then(|place| waiting.remove(place))
+        };
         let Some(Waiting { units, found }) = next else { return false };
         let go_on = || !shared.stop.load(Ordering::Relaxed) && !found.is_closed();
-        let hits = hits(request, shared, &units, &go_on);
-        // Who waited may have left.
-        let _ = found.send(hits);
+        // Who waits for them hears of a panic, whoever matches them, or has left.
+        let matching = AssertUnwindSafe(|| hits(request, shared, &units, &go_on));
+        if let Ok(hits) = catch_unwind(matching) {
+            let _ = found.send(hits);
+        }
         true
     }
 }
 
 impl Reading {
-    /// Begins to look for the terms of some texts on threads for such work, unless nothing else is being read and
-    /// they are few.
+    /// Begins to look for the terms of some texts. Those that are `alone`, since nothing else is being read, are shared
+    /// out, unless they are few.
     pub(crate) fn start(
         request: &Arc<Request>,
         shared: &Arc<Shared>,
@@ -73,14 +84,13 @@ impl Reading {
             How::Here(units)
         } else {
             // Without a limit there are other shards beside it.
-            let parts = if request.limit.is_some() { split(units) } else { vec![units] };
+            let shared_out = alone && request.limit.is_some();
+            let parts = if shared_out { split(units) } else { vec![units] };
             let queued = parts.into_iter().map(|units| {
                 let told = shared.queue.add(units);
                 let (request, shared) = (Arc::clone(request), Arc::clone(shared));
                 threads::MATCHING.spawn(move || {
-                    // Who waits hears of a panic.
-                    let next = || shared.queue.match_next(&request, &shared);
-                    let _ = catch_unwind(AssertUnwindSafe(next));
+                    shared.queue.match_next(&request, &shared, usize::MAX);
                 });
                 told
             });
@@ -117,22 +127,23 @@ impl Reading {
     }
 }
 
-/// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that is
-/// woken on the processor of who waits begins when that one sleeps. But first comes what else there is to do:
+/// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that
+/// is woken on the processor of who waits begins when that one sleeps. But first comes what else there is to do:
 /// other shards have to be kept going, and what was found has to be handed on.
 async fn told(mut part: Receiver<Vec<Hit>>, request: &Request, shared: &Shared) -> Vec<Hit> {
+    const PANICKED: &str = "matching does not panic";
     while request.limit.is_some() {
         match part.try_recv() {
             Ok(hits) => return hits,
-            Err(TryRecvError::Closed) => break,
+            Err(TryRecvError::Closed) => panic!("{PANICKED}"),
             Err(TryRecvError::Empty) => {}
         }
         tokio::task::yield_now().await;
-        if part.is_empty() && !shared.queue.match_next(request, shared) {
+        if part.is_empty() && !shared.queue.match_next(request, shared, MOST_BYTES) {
             break;
         }
     }
-    part.await.expect("matching does not panic")
+    part.await.expect(PANICKED)
 }
 
 /// What the terms of a search match in some texts.
