@@ -151,13 +151,15 @@ impl Plan {
 
     /// Whether it is about chunks, or about chunks and paths: what the summaries can name.
     pub fn is_of_chunks(&self) -> bool {
+        let is_of_paths =
+            |part: &Plan| matches!(part, Plan::Lookup(Lookup { index: Index::Paths, .. }));
         match self {
             Plan::Lookup(lookup) => lookup.index == Index::Chunks,
-            Plan::Any(parts) => parts.iter().all(|part| {
-                part.is_of_chunks()
-                    || matches!(part, Plan::Lookup(Lookup { index: Index::Paths, .. }))
-            }),
-            _ => false,
+            Plan::All(parts) | Plan::Any(parts) => {
+                parts.iter().all(|part| part.is_of_chunks() || is_of_paths(part))
+                    && !parts.iter().all(is_of_paths)
+            }
+            Plan::Scan => false,
         }
     }
 
@@ -225,6 +227,20 @@ mod tests {
         check("c:static f:kernel", r#"(and path("kernel" OR odd) chunk("static" OR odd))"#);
         check("c:static lang:c r:linux -f:test", r#"chunk("static" OR odd)"#);
         check("c:static c:=>", r#"chunk("static" OR odd)"#);
+    }
+
+    #[test]
+    fn summaries_name_what_lies_in_chunks_and_paths() {
+        let of_chunks = |query: &str| {
+            let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            Plan::of(&program.expr, &program).is_of_chunks()
+        };
+        for query in ["foo", "c:foo", "foo bar", "c:foo f:bar", "(foo or c:bar) baz -qux"] {
+            assert!(of_chunks(query), "{query}");
+        }
+        for query in ["=>", "f:foo", "f:foo f:bar", r"c:foo c:bar\nbaz", r"foo or c:bar\nbaz"] {
+            assert!(!of_chunks(query), "{query}");
+        }
     }
 
     #[test]

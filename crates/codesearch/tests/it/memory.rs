@@ -140,9 +140,20 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
     eventually("texts are in memory", || {
         server.json("/search?q=hardly&limit=0").1["stats"]["candidates"] == 0
     });
-    for query in
-        ["needle", "seldom", "seldom.*found", "hardly", "dom.*seld", "(needle|hardly) -seldom"]
-    {
+    let queries = [
+        "needle",
+        "seldom",
+        "seldom.*found",
+        "hardly",
+        "dom.*seld",
+        "(needle|hardly) -seldom",
+        // No file is read for a second term that does not hold the first one.
+        "seldom found",
+        "c:hardly c:seldom",
+        "value seldom f:_1",
+        "c:value (c:seldom or c:hardly) -c:file_3",
+    ];
+    for query in queries {
         let search = |limit: usize| {
             let (status, answer) =
                 server.json(&format!("/search?q={}&limit={limit}", encoded(query)));

@@ -224,7 +224,9 @@ impl<'a> Batches<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::verify::{Terms, Text};
+    use query::Expr;
+
+    use super::super::verify::{Sought, Text};
     use super::*;
 
     fn batches(parts: usize) -> Batches<'static> {
@@ -266,7 +268,7 @@ mod tests {
             line: 1,
             start: 0,
             text: Text::Plain(String::new()),
-            terms: Terms::from([0]),
+            sought: Sought { terms: [0].into(), condition: Expr::Const(true).into() },
         };
         let blobs = [1, 3, 6, 7, 9].map(BlobId).to_vec();
         // What is named twice, or of which nothing is named, stays with its blob.

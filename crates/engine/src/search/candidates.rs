@@ -117,17 +117,28 @@ impl Asking<'_> {
             Plan::Scan => Ok(None),
             Plan::Lookup(lookup) => self.look_up(&[lookup]).await,
             Plan::All(parts) => {
+                let source = self.source.clone();
                 let mut left: Option<Vec<BlobId>> = None;
                 for part in parts {
                     // The more the index would name, the more blobs are cheaper to read: a chunk in
-                    // 1000 takes it about as long as half a blob takes to read.
-                    let few = FEW_BLOBS.max(part.frequency() as usize / 2);
+                    // 1000 takes it about as long as half a blob takes to read. What is in memory costs next to
+                    // nothing.
+                    let few = match self.source {
+                        Source::Index => FEW_BLOBS.max(part.frequency() as usize / 2),
+                        Source::Summary(_) => 0,
+                    };
                     if left.as_ref().is_some_and(|left| left.len() <= few) {
                         break;
                     }
                     let found = Box::pin(self.follow(part)).await?;
                     left = both(left, found);
+                    // What the index names of the rarest, the summaries hardly let through for the others by mistake.
+                    let asked = self.source == Source::Index && part.is_of_chunks();
+                    if asked && self.place.knows_texts() {
+                        self.source = Source::Summary(0..i32::MAX);
+                    }
                 }
+                self.source = source;
                 Ok(left)
             }
             Plan::Any(parts) => {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::batches::SMALL_BYTES;
 use super::stats::Phase;
-use super::verify::{Hit, Unit, verify};
+use super::verify::{Hit, Unit, Verified, verify};
 use super::{Request, Shared};
 use crate::threads;
 
@@ -21,7 +21,6 @@ const MOST_BYTES: usize = 2 * SMALL_BYTES;
 
 /// Texts that are being matched, or will be.
 pub(crate) struct Reading {
-    texts: usize,
     bytes: usize,
     how: How,
 }
@@ -30,7 +29,7 @@ enum How {
     /// They are few: they are read where they are, when it is their turn.
     Here(Vec<Unit>),
     /// They are in the queue of the search, in parts, until nobody waits for them any longer.
-    Queued(Vec<Receiver<Vec<Hit>>>),
+    Queued(Vec<Receiver<Verified>>),
 }
 
 /// Texts of a search that wait to be matched, first come, first matched.
@@ -40,12 +39,12 @@ pub(crate) struct Queue(Mutex<VecDeque<Waiting>>);
 #[derive(Debug)]
 struct Waiting {
     units: Vec<Unit>,
-    found: Sender<Vec<Hit>>,
+    found: Sender<Verified>,
 }
 
 impl Queue {
     /// Adds texts; gives who will tell what is found in them.
-    fn add(&self, units: Vec<Unit>) -> Receiver<Vec<Hit>> {
+    fn add(&self, units: Vec<Unit>) -> Receiver<Verified> {
         let (found, told) = oneshot::channel();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(Waiting { units, found });
         told
@@ -62,9 +61,9 @@ impl Queue {
         let Some(Waiting { units, found }) = next else { return false };
         let go_on = || !shared.stop.load(Ordering::Relaxed) && !found.is_closed();
         // Who waits for them hears of a panic, whoever matches them, or has left.
-        let matching = AssertUnwindSafe(|| hits(request, shared, &units, &go_on));
-        if let Ok(hits) = catch_unwind(matching) {
-            let _ = found.send(hits);
+        let matching = AssertUnwindSafe(|| matched(request, shared, &units, &go_on));
+        if let Ok(verified) = catch_unwind(matching) {
+            let _ = found.send(verified);
         }
         true
     }
@@ -79,8 +78,8 @@ impl Reading {
         units: Vec<Unit>,
         alone: bool,
     ) -> Self {
-        let (texts, bytes) = (units.len(), size(&units));
-        let how = if texts == 0 || alone && bytes <= SMALL_BYTES {
+        let bytes = size(&units);
+        let how = if units.is_empty() || alone && bytes <= SMALL_BYTES {
             How::Here(units)
         } else {
             // Without a limit there are other shards beside it.
@@ -96,7 +95,7 @@ impl Reading {
             });
             How::Queued(queued.collect())
         };
-        Self { texts, bytes, how }
+        Self { bytes, how }
     }
 
     /// Bytes of the texts.
@@ -107,34 +106,35 @@ impl Reading {
     /// What is found, once it is their turn.
     pub(crate) async fn found(self, request: &Request, shared: &Shared) -> Vec<Hit> {
         let counters = &shared.counters;
-        counters.rechecks.fetch_add(self.texts, Ordering::Relaxed);
-        counters.bytes.fetch_add(self.bytes, Ordering::Relaxed);
         let work = async {
             match self.how {
                 How::Here(units) => {
-                    hits(request, shared, &units, &|| !shared.stop.load(Ordering::Relaxed))
+                    matched(request, shared, &units, &|| !shared.stop.load(Ordering::Relaxed))
                 }
                 How::Queued(parts) => {
-                    let mut hits = Vec::new();
+                    let mut verified = Verified::default();
                     for part in parts {
-                        hits.extend(told(part, request, shared).await);
+                        verified.add(told(part, request, shared).await);
                     }
-                    hits
+                    verified
                 }
             }
         };
-        counters.time(Phase::Verify, work).await
+        let verified = counters.time(Phase::Verify, work).await;
+        counters.rechecks.fetch_add(verified.texts, Ordering::Relaxed);
+        counters.bytes.fetch_add(verified.bytes, Ordering::Relaxed);
+        verified.hits
     }
 }
 
 /// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that
 /// is woken on the processor of who waits begins when that one sleeps. But first comes what else there is to do:
 /// other shards have to be kept going, and what was found has to be handed on.
-async fn told(mut part: Receiver<Vec<Hit>>, request: &Request, shared: &Shared) -> Vec<Hit> {
+async fn told(mut part: Receiver<Verified>, request: &Request, shared: &Shared) -> Verified {
     const PANICKED: &str = "matching does not panic";
     while request.limit.is_some() {
         match part.try_recv() {
-            Ok(hits) => return hits,
+            Ok(verified) => return verified,
             Err(TryRecvError::Closed) => panic!("{PANICKED}"),
             Err(TryRecvError::Empty) => {}
         }
@@ -147,7 +147,12 @@ async fn told(mut part: Receiver<Vec<Hit>>, request: &Request, shared: &Shared) 
 }
 
 /// What the terms of a search match in some texts.
-fn hits(request: &Request, shared: &Shared, units: &[Unit], go_on: &dyn Fn() -> bool) -> Vec<Hit> {
+fn matched(
+    request: &Request,
+    shared: &Shared,
+    units: &[Unit],
+    go_on: &dyn Fn() -> bool,
+) -> Verified {
     let first_only = request.program.select != Select::Lines;
     shared.with_scratches(|scratches| verify(&request.program, units, first_only, scratches, go_on))
 }
@@ -191,10 +196,10 @@ fn split_into(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
 mod tests {
     use std::time::Duration;
 
-    use query::{Case, Query};
+    use query::{Case, Expr, Query};
     use store::BlobId;
 
-    use super::super::verify::{Terms, Text};
+    use super::super::verify::{Sought, Text};
     use super::*;
 
     /// Blobs of so many bytes each.
@@ -204,7 +209,7 @@ mod tests {
             line: 1,
             start: 0,
             text: Text::Plain("x".repeat(*bytes)),
-            terms: Terms::from([0]),
+            sought: Sought { terms: [0].into(), condition: Expr::Const(true).into() },
         };
         blobs.iter().map(unit).collect()
     }

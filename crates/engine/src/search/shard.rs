@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use query::{Atom, Select};
-use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Store};
+use query::{Atom, Expr, Plan, Select};
+use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Shard, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::batches::{Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BATCH};
@@ -16,7 +16,7 @@ use super::resident::Resident;
 use super::select::{Scope, Target};
 use super::sift::Sifts;
 use super::stats::Phase;
-use super::verify::{Hit, Terms, Text, Unit, apart, join, merge};
+use super::verify::{Hit, Sought, Terms, Text, Unit, apart, join, merge};
 use super::{FileMatch, Line, RESULTS_PER_CHUNK, Request, Shared, context};
 
 /// Chunks that are loaded and verified first, for a small limit and at most. Then there are more at a time, so
@@ -167,8 +167,7 @@ impl ShardSearch {
             return nothing;
         };
         let Some(named) = self.sifts.count(&work.plan) else { return nothing };
-        let frequency = f64::from(work.plan.frequency().max(1)) / 1000.0;
-        let asking = ASK_US + f64::from(shard.chunks) * frequency * NAME_US;
+        let asking = asking(&work.plan, shard);
         let limit = self.limit;
         let skimmed = &self.shared.skimmed;
         // What is to be read to reach the limit, as far as the shards before tell.
@@ -345,7 +344,8 @@ impl ShardSearch {
             let chunks = batch.chunks.len().max(batch.blobs.len());
             underway += chunks;
             if batches.read_first && chunks <= READ_FIRST {
-                let (units, missing) = self.kept(Named::of(&batch.chunks, candidates, |_, _| true));
+                let (units, missing) =
+                    self.kept(self.named(&batch.chunks, candidates, |_, _| true));
                 if missing.0.is_empty() {
                     let alone = begun.is_empty() && (chunks >= at_once || batches.is_over());
                     let parts = if batches.are_read_ahead() { split(units) } else { vec![units] };
@@ -416,7 +416,7 @@ impl ShardSearch {
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
-            let named = Named::of(part, candidates, |_, _| true);
+            let named = self.named(part, candidates, |_, _| true);
             found.add(self.read_named(conn, named).await?);
             conn.done();
             if self.stopped() {
@@ -475,7 +475,7 @@ impl ShardSearch {
         // First the chunks that were named, as far as they matter.
         if !found.named {
             let wanted = self.wanted(&open, found, candidates);
-            let named = Named::of(&group.chunks, candidates, |blob, term| {
+            let named = self.named(&group.chunks, candidates, |blob, term| {
                 wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
             });
             found.add(self.read_named(conn, named).await?);
@@ -489,7 +489,7 @@ impl ShardSearch {
             !terms.is_empty()
         });
         if !wanted.is_empty() {
-            self.read_whole(conn, &open, wanted, found).await?;
+            self.read_whole(conn, &open, wanted, candidates, found).await?;
         }
         if self.stopped() {
             return Ok(Vec::new());
@@ -524,22 +524,58 @@ impl ShardSearch {
             }
             let place = |n| missing.0.binary_search_by_key(&n, |(n, _)| *n).ok();
             units.extend(chunks.into_iter().filter_map(|chunk| {
-                let (_, terms) = &missing.0[place(chunk.n)?];
-                Some(Unit::plain(chunk, Arc::clone(terms)))
+                let (_, sought) = &missing.0[place(chunk.n)?];
+                Some(Unit::plain(chunk, sought.clone()))
             }));
             units.sort_by_key(|unit| (unit.blob, unit.start));
         }
         Ok(self.verify(units).await)
     }
 
+    /// Of each chunk the terms for which it was named, if they are wanted.
+    fn named(
+        &self,
+        chunks: &[(i32, BlobId, usize)],
+        candidates: &Candidates,
+        wanted: impl Fn(BlobId, usize) -> bool,
+    ) -> Named {
+        let mut chunks = chunks.to_vec();
+        chunks.sort_unstable();
+        let mut sharing = Sharing::default();
+        let mut conditions = Conditions::of(self, candidates);
+        let mut last: Option<(BlobId, Arc<Expr>)> = None;
+        let same = chunks.chunk_by(|(n, ..), (next, ..)| n == next);
+        let sought = same.filter_map(|same| {
+            let mut terms = Vec::new();
+            for (_, blob, list) in same {
+                for term in &candidates.lists[*list].terms {
+                    if !terms.contains(term) && wanted(*blob, *term) {
+                        terms.push(*term);
+                    }
+                }
+            }
+            if terms.is_empty() {
+                return None;
+            }
+            let (n, blob, _) = same[0];
+            let (_, condition) = match last.take().filter(|(of, _)| *of == blob) {
+                Some(known) => last.insert(known),
+                None => last.insert((blob, conditions.of_blob(blob))),
+            };
+            let condition = Arc::clone(condition);
+            Some((n, Sought { terms: sharing.share(terms), condition }))
+        });
+        Named(sought.collect())
+    }
+
     /// The chunks that are in memory, and those that are not.
     fn kept(&self, named: Named) -> (Vec<Unit>, Named) {
         let (mut units, mut missing) = (Vec::with_capacity(named.0.len()), Named::default());
         let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
-        for (n, terms) in named.0 {
+        for (n, sought) in named.0 {
             match reader.as_mut().and_then(|reader| reader.chunk(n)) {
-                Some(chunk) => units.push(Unit::packed(chunk, terms)),
-                None => missing.0.push((n, terms)),
+                Some(chunk) => units.push(Unit::packed(chunk, sought)),
+                None => missing.0.push((n, sought)),
             }
         }
         (units, missing)
@@ -551,6 +587,7 @@ impl ShardSearch {
         conn: &mut Connection,
         open: &[Open],
         wanted: HashMap<BlobId, Vec<usize>>,
+        candidates: &Candidates,
         found: &mut Found,
     ) -> Result<(), store::Error> {
         let program = &self.request.program;
@@ -569,8 +606,11 @@ impl ShardSearch {
         if spans {
             units = join(units);
         }
+        let mut conditions = Conditions::of(self, candidates);
         for unit in &mut units {
-            unit.terms = Arc::clone(&wanted[&unit.blob]);
+            let (terms, condition) =
+                (Arc::clone(&wanted[&unit.blob]), conditions.of_blob(unit.blob));
+            unit.sought = Sought { terms, condition };
         }
         found.add(self.verify(units).await);
         found.whole.extend(wanted);
@@ -584,13 +624,13 @@ impl ShardSearch {
         conn: &mut Connection,
         blobs: &[(BlobId, usize)],
     ) -> Result<Vec<Unit>, store::Error> {
-        let none: Terms = Arc::new([]);
+        let none = Sought { terms: Arc::new([]), condition: Arc::new(Expr::Const(true)) };
         let (mut units, mut missing) = (Vec::new(), Vec::new());
         let mut reader = self.resident.as_ref().map(|kept| kept.texts.reader(&self.target.shard));
         for (blob, bytes) in blobs {
             match reader.as_mut().and_then(|reader| reader.blob(*blob, *bytes)) {
                 Some(all) => {
-                    units.extend(all.into_iter().map(|c| Unit::packed(c, Arc::clone(&none))));
+                    units.extend(all.into_iter().map(|c| Unit::packed(c, none.clone())));
                 }
                 None => missing.push(*blob),
             }
@@ -603,7 +643,7 @@ impl ShardSearch {
                 let numbers: Vec<i32> = chunks.iter().map(|chunk| chunk.n).collect();
                 resident.missed(&self.store, &self.target.shard, &numbers);
             }
-            units.extend(chunks.into_iter().map(|chunk| Unit::plain(chunk, Arc::clone(&none))));
+            units.extend(chunks.into_iter().map(|chunk| Unit::plain(chunk, none.clone())));
             units.sort_by_key(|unit| (unit.blob, unit.start));
         }
         Ok(units)
@@ -798,35 +838,55 @@ impl Teller<'_> {
     }
 }
 
-/// Chunks to read, by their numbers in order, each with the terms to look for in it.
-#[derive(Default)]
-struct Named(Vec<(i32, Terms)>);
+/// Microseconds for asking the index of a shard what a plan finds, about.
+fn asking(plan: &Plan, shard: &Shard) -> f64 {
+    match plan {
+        // The rarest is asked for, which comes first.
+        Plan::All(parts) => {
+            parts.iter().find(|part| part.is_of_chunks()).map_or(0.0, |part| asking(part, shard))
+        }
+        _ => {
+            let frequency = f64::from(plan.frequency().max(1)) / 1000.0;
+            ASK_US + f64::from(shard.chunks) * frequency * NAME_US
+        }
+    }
+}
 
-impl Named {
-    /// Of each chunk the terms for which it was named, if they are wanted.
-    fn of(
-        chunks: &[(i32, BlobId, usize)],
-        candidates: &Candidates,
-        wanted: impl Fn(BlobId, usize) -> bool,
-    ) -> Self {
-        let mut chunks = chunks.to_vec();
-        chunks.sort_unstable();
-        let mut sharing = Sharing::default();
-        let same = chunks.chunk_by(|(n, ..), (next, ..)| n == next);
-        Self(
-            same.filter_map(|same| {
-                let mut terms = Vec::new();
-                for (_, blob, list) in same {
-                    for term in &candidates.lists[*list].terms {
-                        if !terms.contains(term) && wanted(*blob, *term) {
-                            terms.push(*term);
-                        }
-                    }
+/// Chunks to read, by their numbers in order, each with what to look for in it.
+#[derive(Default)]
+struct Named(Vec<(i32, Sought)>);
+
+/// What must hold for files with some blobs, as far as their texts can tell. Nearly all blobs of a search have the same.
+struct Conditions<'a> {
+    search: &'a ShardSearch,
+    candidates: &'a Candidates,
+    /// For blobs of which the same is ruled out.
+    known: Vec<(Vec<Atom>, Arc<Expr>)>,
+}
+
+impl<'a> Conditions<'a> {
+    fn of(search: &'a ShardSearch, candidates: &'a Candidates) -> Self {
+        Self { search, candidates, known: Vec::new() }
+    }
+
+    fn of_blob(&mut self, blob: BlobId) -> Arc<Expr> {
+        let program = &self.search.request.program;
+        let mut ruled_out = Vec::new();
+        // It is for what need not be looked for after something else.
+        if program.terms.len() > 1 {
+            program.expr.atoms(&mut |atom| {
+                if self.search.rules_out(atom) || self.candidates.rules_out(blob, atom) {
+                    ruled_out.push(atom);
                 }
-                (!terms.is_empty()).then(|| (same[0].0, sharing.share(terms)))
-            })
-            .collect(),
-        )
+            });
+        }
+        if let Some((_, condition)) = self.known.iter().find(|(known, _)| *known == ruled_out) {
+            return Arc::clone(condition);
+        }
+        let known = |atom| ruled_out.contains(&atom).then_some(false);
+        let condition = Arc::new(program.expr.resolve(&known));
+        self.known.push((ruled_out, Arc::clone(&condition)));
+        condition
     }
 }
 

@@ -85,13 +85,19 @@ impl Sifts {
         }
     }
 
-    /// How many chunks are let through for a plan, each lookup for itself; none if that is not known.
+    /// How many chunks are let through for a plan, each lookup for itself; none if that is not known. Where several
+    /// must hold, those for the rarest: without that one, a blob is not read for the others.
     pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
         match plan {
             Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
             Plan::Lookup(lookup) => self.get(lookup).map(|sifted| sifted.chunks),
             Plan::Any(parts) => parts.iter().map(|part| self.count(part)).sum(),
-            Plan::All(_) | Plan::Scan => None,
+            Plan::All(parts) => {
+                let parts = parts.iter().filter(|part| part.is_of_chunks());
+                let counts: Option<Vec<usize>> = parts.map(|part| self.count(part)).collect();
+                counts?.into_iter().min()
+            }
+            Plan::Scan => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::{Program, Scratch};
+use query::{Atom, Expr, Program, Scratch};
 use store::{BlobId, Chunk};
 
 use super::Line;
@@ -18,11 +18,19 @@ pub(crate) struct Unit {
     /// Where it begins in the blob, in bytes.
     pub(crate) start: u64,
     pub(crate) text: Text,
-    /// The terms to look for in it.
-    pub(crate) terms: Terms,
+    pub(crate) sought: Sought,
 }
 
-/// Terms by their numbers. The units of a search have few different ones.
+/// What to look for in a unit. The units of a search have few different terms and conditions.
+#[derive(Clone, Debug)]
+pub(crate) struct Sought {
+    pub(crate) terms: Terms,
+    /// What must hold for a file with the blob, as far as its text can tell: once it cannot, nothing more is looked for.
+    /// Of a term in it, all units of the blob in which it may match are there, or none.
+    pub(crate) condition: Arc<Expr>,
+}
+
+/// Terms by their numbers.
 pub(crate) type Terms = Arc<[usize]>;
 
 /// A text as it came.
@@ -36,15 +44,15 @@ pub(crate) enum Text {
 
 impl Unit {
     /// A chunk from Postgres.
-    pub(crate) fn plain(chunk: Chunk, terms: Terms) -> Self {
+    pub(crate) fn plain(chunk: Chunk, sought: Sought) -> Self {
         let Chunk { blob, line, start, contents, .. } = chunk;
-        Self { blob, line: line as u64, start: start as u64, text: Text::Plain(contents), terms }
+        Self { blob, line: line as u64, start: start as u64, text: Text::Plain(contents), sought }
     }
 
     /// A chunk from memory.
-    pub(crate) fn packed(chunk: Packed, terms: Terms) -> Self {
+    pub(crate) fn packed(chunk: Packed, sought: Sought) -> Self {
         let (blob, line, start) = (chunk.blob(), chunk.line() as u64, chunk.start() as u64);
-        Self { blob, line, start, text: Text::Packed(chunk), terms }
+        Self { blob, line, start, text: Text::Packed(chunk), sought }
     }
 }
 
@@ -98,6 +106,23 @@ pub(crate) struct Hit {
     pub(crate) lines: Vec<Line>,
 }
 
+/// What was found in some texts.
+#[derive(Debug, Default)]
+pub(crate) struct Verified {
+    pub(crate) hits: Vec<Hit>,
+    /// How many texts were looked at, and bytes of them.
+    pub(crate) texts: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Verified {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.hits.extend(more.hits);
+        self.texts += more.texts;
+        self.bytes += more.bytes;
+    }
+}
+
 /// Looks for terms in texts, as long as it is to go on. The units are in order. With `first_only`, one
 /// line of each term and blob will do.
 pub(crate) fn verify(
@@ -106,56 +131,128 @@ pub(crate) fn verify(
     first_only: bool,
     scratches: &mut Scratches,
     go_on: &dyn Fn() -> bool,
-) -> Vec<Hit> {
-    Space::with(|space| verify_in(space, program, units, first_only, scratches, go_on))
+) -> Verified {
+    scratches.resize_with(program.terms.len(), || None);
+    let mut verified = Verified::default();
+    Space::with(|space| {
+        let mut verifier = Verifier { space, opened: Opened::default(), terms: Vec::new() };
+        for units in units.chunk_by(|unit, next| unit.blob == next.blob) {
+            verifier.blob(program, units, first_only, scratches, go_on, &mut verified);
+        }
+    });
+    verified
 }
 
-fn verify_in(
-    space: &mut Space,
-    program: &Program,
-    units: &[Unit],
-    first_only: bool,
-    scratches: &mut Scratches,
-    go_on: &dyn Fn() -> bool,
-) -> Vec<Hit> {
-    let mut hits: Vec<Hit> = Vec::new();
-    // The hits of the current blob begin here.
-    let mut current = 0;
-    scratches.resize_with(program.terms.len(), || None);
-    for unit in units {
-        if !go_on() {
-            break;
-        }
-        if hits.get(current).is_some_and(|hit| hit.blob != unit.blob) {
-            current = hits.len();
-        }
-        let text = unit.text.read(space);
-        for term in &*unit.terms {
-            let known = hits[current..].iter().position(|hit| hit.term == *term);
-            if first_only && known.is_some() {
-                continue;
+/// Space to look at one blob after another.
+struct Verifier<'s> {
+    space: &'s mut Space,
+    opened: Opened,
+    /// The terms, each with the number of units in which to look for it.
+    terms: Vec<(usize, usize)>,
+}
+
+impl Verifier<'_> {
+    /// Looks for the terms of all units of a blob: first for those that are to be looked for in few of them, since the
+    /// others need not be looked for if those are not found.
+    fn blob(
+        &mut self,
+        program: &Program,
+        units: &[Unit],
+        first_only: bool,
+        scratches: &mut Scratches,
+        go_on: &dyn Fn() -> bool,
+        verified: &mut Verified,
+    ) {
+        self.terms.clear();
+        for term in units.iter().flat_map(|unit| &*unit.sought.terms) {
+            match self.terms.iter_mut().find(|(_, known)| known == term) {
+                Some((count, _)) => *count += 1,
+                None => self.terms.push((1, *term)),
             }
+        }
+        self.terms.sort_unstable();
+        self.opened.clear(units.len());
+        let Verified { hits, texts, bytes } = verified;
+        let first = hits.len();
+        for (i, (_, term)) in self.terms.iter().enumerate() {
             let mut lines = Vec::new();
             let matcher = &program.terms[*term].matcher;
             let scratch = scratches[*term].get_or_insert_with(|| matcher.scratch());
-            matcher.lines(scratch, text, go_on, &mut |found| {
-                lines.push(Line {
-                    number: unit.line + found.line as u64,
-                    offset: unit.start + found.span.start as u64,
-                    ended: found.span.end < text.len(),
-                    text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
-                    ranges: found.ranges,
+            let later = &self.terms[i + 1..];
+            for (at, unit) in units.iter().enumerate() {
+                if first_only && !lines.is_empty() || !go_on() {
+                    break;
+                }
+                if !unit.sought.terms.contains(term) {
+                    continue;
+                }
+                if !self.opened.holds(at) {
+                    *texts += 1;
+                    *bytes += unit.text.bytes();
+                }
+                let again = later.iter().any(|(_, later)| unit.sought.terms.contains(later));
+                let text = match again || self.opened.holds(at) {
+                    true => self.opened.read(at, unit, self.space),
+                    false => unit.text.read(self.space),
+                };
+                matcher.lines(scratch, text, go_on, &mut |found| {
+                    lines.push(Line {
+                        number: unit.line + found.line as u64,
+                        offset: unit.start + found.span.start as u64,
+                        ended: found.span.end < text.len(),
+                        text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
+                        ranges: found.ranges,
+                    });
+                    !first_only && go_on()
                 });
-                !first_only && go_on()
-            });
-            match known {
-                _ if lines.is_empty() => {}
-                Some(known) => hits[current + known].lines.append(&mut lines),
-                None => hits.push(Hit { blob: unit.blob, term: *term, lines }),
+            }
+            if !lines.is_empty() {
+                hits.push(Hit { blob: units[0].blob, term: *term, lines });
+            }
+            let looked = &self.terms[..=i];
+            if looked.len() < self.terms.len() {
+                let known = |atom| match atom {
+                    Atom::Content(term) if looked.iter().any(|(_, looked)| *looked == term) => {
+                        Some(hits[first..].iter().any(|hit| hit.term == term))
+                    }
+                    _ => None,
+                };
+                // What was found stays: it tells why it cannot hold.
+                if units[0].sought.condition.eval(&known) == Some(false) {
+                    return;
+                }
             }
         }
     }
-    hits
+}
+
+/// Texts of a blob that are looked at for one term after the other.
+#[derive(Default)]
+struct Opened {
+    texts: Vec<u8>,
+    /// Where each unit stands in them.
+    places: Vec<Option<Range<usize>>>,
+}
+
+impl Opened {
+    fn clear(&mut self, units: usize) {
+        self.texts.clear();
+        self.places.clear();
+        self.places.resize(units, None);
+    }
+
+    fn holds(&self, at: usize) -> bool {
+        self.places[at].is_some()
+    }
+
+    fn read(&mut self, at: usize, unit: &Unit, space: &mut Space) -> &[u8] {
+        let place = self.places[at].get_or_insert_with(|| {
+            let begin = self.texts.len();
+            self.texts.extend_from_slice(unit.text.read(space));
+            begin..self.texts.len()
+        });
+        &self.texts[place.clone()]
+    }
 }
 
 /// The lines of several terms as those of one file: each line once, its ranges in order and apart.
@@ -195,7 +292,48 @@ pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use query::{Case, Query};
+
     use super::*;
+
+    #[test]
+    fn once_a_condition_cannot_hold_nothing_more_is_looked_for() {
+        let alpha_and_beta: &[usize] = &[0, 1];
+        // By their n-grams, the first chunk of the second blob may hold the first term.
+        let chunks = [
+            (1, "beta alpha\n", alpha_and_beta),
+            (1, "beta\nbeta\n", &[1]),
+            (2, "alp beta\n", alpha_and_beta),
+            (2, "beta\n", &[1]),
+            (2, "beta\n", &[1]),
+        ];
+        let found = |query: &str, first_only| {
+            let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let condition = Arc::new(program.expr.clone());
+            let unit = |(blob, text, terms): (i32, &str, &[usize])| Unit {
+                blob: BlobId(blob),
+                line: 1,
+                start: 0,
+                text: Text::Plain(text.to_owned()),
+                sought: Sought { terms: terms.into(), condition: Arc::clone(&condition) },
+            };
+            let units = chunks.map(unit);
+            let mut scratches = Scratches::new();
+            let verified = verify(&program, &units, first_only, &mut scratches, &|| true);
+            let hits = verified.hits.iter().map(|hit| ((hit.blob.0, hit.term), hit.lines.len()));
+            (hits.collect::<BTreeMap<_, _>>(), verified.texts, verified.bytes)
+        };
+        let both = [((1, 0), 1), ((1, 1), 3)];
+        assert_eq!(found("c:alpha c:beta", false), (both.into(), 3, 30));
+        let all = [((1, 0), 1), ((1, 1), 3), ((2, 1), 3)];
+        assert_eq!(found("c:alpha or c:beta", false), (all.into(), 5, 40));
+        // What is not there may be what is asked for.
+        assert_eq!(found("-c:alpha c:beta", false), ([((1, 0), 1), ((2, 1), 3)].into(), 4, 30));
+        let first = [((1, 0), 1), ((1, 1), 1)];
+        assert_eq!(found("c:alpha c:beta", true).0, first.into());
+    }
 
     #[test]
     fn lines_of_several_terms_become_one() {
