@@ -103,6 +103,25 @@ fn answers_are_the_same_with_texts_in_memory_and_without() {
 }
 
 #[test]
+fn the_time_is_up_for_what_is_in_memory_too() {
+    let fixture = Fixture::new();
+    // Each of its letters is a match, after all of the others were looked at.
+    fixture.write("one/slow.txt", "x".repeat(60_000));
+    fixture.ingest();
+    let server = fixture.serve();
+    eventually("texts are in memory", || {
+        server.json("/search?q=xxxxx&limit=1").1["stats"]["candidates"] == 0
+    });
+    for limit in [0, 10] {
+        let query = encoded("c:x*y|x");
+        let (status, answer) =
+            server.json(&format!("/search?q={query}&limit={limit}&timeout=200ms"));
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(answer["stats"]["stopped_because"], "timeout", "{}", answer["stats"]);
+    }
+}
+
+#[test]
 fn a_server_knows_of_a_change_at_once() {
     let fixture = Fixture::new();
     fixture.write("one/a.txt", "the first text\n");

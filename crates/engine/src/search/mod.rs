@@ -202,6 +202,7 @@ struct Shared {
     counters: Counters,
     /// The search is over: nobody waits for what is still being done.
     stop: AtomicBool,
+    clock: Clock,
     /// How much has been read without asking an index, and what came of it.
     skimmed: Yield,
     /// How much has been read in all.
@@ -217,10 +218,11 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(program: &Program) -> Self {
+    fn of(program: &Program, clock: Clock) -> Self {
         Self {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
+            clock,
             skimmed: Yield::default(),
             read: Yield::default(),
             given: AtomicUsize::new(0),
@@ -228,6 +230,20 @@ impl Shared {
             scratches: Mutex::default(),
             queue: Queue::default(),
         }
+    }
+
+    /// Whether the search is over.
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The same where the search itself waits for what is being done, so that it cannot look at its clock: if the time is
+    /// up, this ends it.
+    fn is_over_or_late(&self) -> bool {
+        if !self.is_over() && self.clock.is_late() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.is_over()
     }
 
     /// Runs something with space to match in.
@@ -553,11 +569,10 @@ impl Searcher {
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
-        let shared = Arc::new(Shared::of(&request.program));
+        let shared = Arc::new(Shared::of(&request.program, Clock::new(begun, request.timeout)));
         let over = Over(Arc::clone(&shared));
         let mut stats = Stats::default();
-        let mut clock = Clock { deadline: request.timeout.map(|timeout| begun + timeout) };
-        let scope = self.run(request, &shared, &mut stats, &mut clock, found).await?;
+        let scope = self.run(request, &shared, &mut stats, found).await?;
         drop(over);
         if let Some((catalog, scope)) = scope.filter(|_| request.skipped) {
             stats.skipped = skipped(catalog, scope, Arc::clone(request)).await?;
@@ -574,9 +589,9 @@ impl Searcher {
         request: &Arc<Request>,
         shared: &Arc<Shared>,
         stats: &mut Stats,
-        clock: &mut Clock,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Option<(Arc<Catalog>, Arc<Scope>)>, Error> {
+        let clock = &shared.clock;
         let timeout = Stopped::Timeout(request.timeout.unwrap_or_default());
         let Some(catalog) = clock.wait(self.catalog()).await else {
             stats.stopped = Some(timeout);
@@ -693,6 +708,10 @@ impl Searcher {
                 return Ok(Some((catalog, scope)));
             };
             match told {
+                Some(Told::Done) if shared.is_over() => {
+                    stats.stopped.get_or_insert(timeout);
+                    return Ok(Some((catalog, scope)));
+                }
                 Some(Told::Done) => {
                     running.pop_front();
                     shared.given.store(results, Ordering::Relaxed);
@@ -761,26 +780,46 @@ impl Drop for Deaf<'_> {
 }
 
 /// When a search must end. It stands still while who asked for the search is not ready for more.
+#[derive(Debug)]
 struct Clock {
-    deadline: Option<Instant>,
+    begun: Instant,
+    /// Nanoseconds that the search may take; as many as can be for any number.
+    most: AtomicU64,
 }
 
 impl Clock {
+    fn new(begun: Instant, timeout: Option<Duration>) -> Self {
+        let nanos = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        Self { begun, most: AtomicU64::new(timeout.map_or(u64::MAX, nanos)) }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.most.load(Ordering::Relaxed) {
+            u64::MAX => None,
+            nanos => self.begun.checked_add(Duration::from_nanos(nanos)),
+        }
+    }
+
+    /// Whether the time is up.
+    fn is_late(&self) -> bool {
+        self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// Waits for something; none if the time is up before it is there.
     async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        match self.deadline {
+        match self.deadline() {
             None => Some(work.await),
             Some(deadline) => tokio::time::timeout_at(deadline.into(), work).await.ok(),
         }
     }
 
     /// Waits for something that takes none of the search's time.
-    async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
+    async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let done = work.await;
-        if let Some(deadline) = &mut self.deadline {
-            *deadline += begun.elapsed();
-        }
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let most = self.most.load(Ordering::Relaxed);
+        self.most.store(most.saturating_add(nanos), Ordering::Relaxed);
         done
     }
 }

@@ -50,16 +50,22 @@ impl Queue {
         told
     }
 
-    /// Matches the texts that have waited longest, of those that have no more than so many bytes; false if there are
-    /// none.
-    fn match_next(&self, request: &Request, shared: &Shared, most_bytes: usize) -> bool {
+    /// Matches the texts that have waited longest, of those that have no more than so many bytes, as long as the search is
+    /// not over; false if there are none.
+    fn match_next(
+        &self,
+        request: &Request,
+        shared: &Shared,
+        most_bytes: usize,
+        is_over: fn(&Shared) -> bool,
+    ) -> bool {
         let next = {
             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let place = waiting.iter().position(|next| size(&next.units) <= most_bytes);
             place.and_then(|place| waiting.remove(place))
         };
         let Some(Waiting { units, found }) = next else { return false };
-        let go_on = || !shared.stop.load(Ordering::Relaxed) && !found.is_closed();
+        let go_on = || !is_over(shared) && !found.is_closed();
         // Who waits for them hears of a panic, whoever matches them, or has left.
         let matching = AssertUnwindSafe(|| matched(request, shared, &units, &go_on));
         if let Ok(verified) = catch_unwind(matching) {
@@ -89,7 +95,7 @@ impl Reading {
                 let told = shared.queue.add(units);
                 let (request, shared) = (Arc::clone(request), Arc::clone(shared));
                 threads::MATCHING.spawn(move || {
-                    shared.queue.match_next(&request, &shared, usize::MAX);
+                    shared.queue.match_next(&request, &shared, usize::MAX, Shared::is_over);
                 });
                 told
             });
@@ -108,9 +114,7 @@ impl Reading {
         let counters = &shared.counters;
         let work = async {
             match self.how {
-                How::Here(units) => {
-                    matched(request, shared, &units, &|| !shared.stop.load(Ordering::Relaxed))
-                }
+                How::Here(units) => matched(request, shared, &units, &|| !shared.is_over_or_late()),
                 How::Queued(parts) => {
                     let mut verified = Verified::default();
                     for part in parts {
@@ -139,11 +143,16 @@ async fn told(mut part: Receiver<Verified>, request: &Request, shared: &Shared) 
             Err(TryRecvError::Empty) => {}
         }
         tokio::task::yield_now().await;
-        if part.is_empty() && !shared.queue.match_next(request, shared, MOST_BYTES) {
+        if part.is_empty() && !help(request, shared) {
             break;
         }
     }
     part.await.expect(PANICKED)
+}
+
+/// Matches texts that are not too many.
+fn help(request: &Request, shared: &Shared) -> bool {
+    shared.queue.match_next(request, shared, MOST_BYTES, Shared::is_over_or_late)
 }
 
 /// What the terms of a search match in some texts.
@@ -194,11 +203,12 @@ fn split_into(mut units: Vec<Unit>, parts: usize) -> Vec<Vec<Unit>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use query::{Case, Expr, Query};
     use store::BlobId;
 
+    use super::super::Clock;
     use super::super::verify::{Sought, Text};
     use super::*;
 
@@ -231,10 +241,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_matched_where_it_is_ends_when_the_time_is_up() {
+        let query = Query::parse("x", Case::Smart).unwrap();
+        let request = Arc::new(Request::new(&query).unwrap());
+        for (timeout, texts) in [(Duration::from_hours(1), 2), (Duration::ZERO, 0)] {
+            let clock = Clock::new(Instant::now(), Some(timeout));
+            let shared = Arc::new(Shared::of(&request.program, clock));
+            let reading = Reading::start(&request, &shared, units(&[(1, 9), (2, 9)]), true);
+            assert_eq!(reading.found(&request, &shared).await.len(), texts);
+            assert_eq!(shared.is_over(), texts == 0);
+        }
+    }
+
+    #[tokio::test]
     async fn who_waits_matches_what_no_thread_has_begun_with() {
         let query = Query::parse("x+ count:5", Case::Smart).unwrap();
         let request = Arc::new(Request::new(&query).unwrap());
-        let shared = Arc::new(Shared::of(&request.program));
+        let clock = Clock::new(Instant::now(), None);
+        let shared = Arc::new(Shared::of(&request.program, clock));
         // All threads have something else to do.
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let wait = Arc::new(Mutex::new(wait));

@@ -271,7 +271,7 @@ impl ShardSearch {
     }
 
     fn stopped(&self) -> bool {
-        self.shared.stop.load(Ordering::Relaxed)
+        self.shared.is_over()
     }
 
     /// Goes through candidates batch by batch, and tells what matches. `all` are all files, if no

@@ -135,9 +135,9 @@ pub(crate) fn verify(
     scratches.resize_with(program.terms.len(), || None);
     let mut verified = Verified::default();
     Space::with(|space| {
-        let mut verifier = Verifier { space, opened: Opened::default(), terms: Vec::new() };
+        let mut by_blob = Verifier { space, opened: Opened::default(), terms: Vec::new() };
         for units in units.chunk_by(|unit, next| unit.blob == next.blob) {
-            verifier.blob(program, units, first_only, scratches, go_on, &mut verified);
+            by_blob.look(program, units, first_only, scratches, go_on, &mut verified);
         }
     });
     verified
@@ -154,7 +154,7 @@ struct Verifier<'s> {
 impl Verifier<'_> {
     /// Looks for the terms of all units of a blob: first for those that are to be looked for in few of them, since the
     /// others need not be looked for if those are not found.
-    fn blob(
+    fn look(
         &mut self,
         program: &Program,
         units: &[Unit],
@@ -191,9 +191,10 @@ impl Verifier<'_> {
                     *bytes += unit.text.bytes();
                 }
                 let again = later.iter().any(|(_, later)| unit.sought.terms.contains(later));
-                let text = match again || self.opened.holds(at) {
-                    true => self.opened.read(at, unit, self.space),
-                    false => unit.text.read(self.space),
+                let text = if again || self.opened.holds(at) {
+                    self.opened.read(at, unit, self.space)
+                } else {
+                    unit.text.read(self.space)
                 };
                 matcher.lines(scratch, text, go_on, &mut |found| {
                     lines.push(Line {
