@@ -11,6 +11,7 @@
 //!     --runs N         times each query is asked at least (5); quick ones up to 30 times in 2 s
 //!     --without PEERS  peers to leave out: zoekt,ripgrep,naive
 //!     --only TEXT      queries whose names hold a text
+//!     --words          queries of several words instead, by the engines that know such: codesearch and Zoekt
 //!     --name NAME      of the record (side-by-side)
 
 mod shared;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use shared::queries::{Kind, QUERIES, Query};
+use shared::queries::{Kind, QUERIES, Query, WORDS};
 use shared::server::{self, Server, codesearch, memory_kb, postgres_pids, run};
 use shared::summary::{geometric_mean, median, quantile};
 use shared::watch::{Cost, bytes_in, cost, megabytes, read_all};
@@ -58,6 +59,7 @@ struct Args {
     zoekt_index: Option<PathBuf>,
     runs: usize,
     without: String,
+    words: bool,
     only: Option<String>,
     name: String,
 }
@@ -104,12 +106,12 @@ fn bench() -> Result<()> {
 
     let wants = |peer: &str| !args.without.split(',').any(|left| left == peer);
     let zoekt = if wants("zoekt") { Zoekt::prepare(&args, &mut notes)? } else { None };
-    let rg = wants("ripgrep") && installed("rg");
+    let rg = wants("ripgrep") && !args.words && installed("rg");
     if !rg {
         notes.push_str("ripgrep is left out: no rg in PATH, or not wanted\n");
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let naive = wants("naive");
+    let naive = wants("naive") && !args.words;
     if naive {
         notes.push_str(&runtime.block_on(build_naive(&home)).map_err(std::io::Error::other)?);
     } else {
@@ -119,10 +121,12 @@ fn bench() -> Result<()> {
     let server = Server::start(Some(&home), None, &[])?;
     server.settle();
     let wanted = |query: &&Query| {
-        query.is_for_all() && args.only.as_ref().is_none_or(|text| query.name().contains(text))
+        let asked = args.words || query.is_for_all();
+        asked && args.only.as_ref().is_none_or(|text| query.name().contains(text))
     };
     let mut rows = Vec::new();
-    for query in QUERIES.iter().filter(wanted) {
+    let queries = if args.words { WORDS } else { QUERIES };
+    for query in queries.iter().filter(wanted) {
         let ripgrep = if rg { Some(ask_ripgrep(query, &args.corpus)?) } else { None };
         for limit in LIMITS {
             let runs = if limit == 0 { args.runs.min(3) } else { args.runs };
@@ -220,6 +224,7 @@ fn args() -> Args {
         zoekt_index: None,
         runs: 5,
         without: String::new(),
+        words: false,
         only: None,
         name: "side-by-side".to_owned(),
     };
@@ -237,6 +242,7 @@ fn args() -> Args {
                 });
             }
             "--without" => args.without = value(),
+            "--words" => args.words = true,
             "--only" => args.only = Some(value()),
             "--name" => args.name = value(),
             // From cargo.
@@ -723,7 +729,7 @@ fn record(rows: &[Row], notes: &str) -> String {
             .filter_map(|(name, of)| Some(((*name).to_owned(), times((*of)?))))
             .collect();
         json!({
-            "regex": row.query.regex, "limit": row.limit, "server_ms": row.server_ms,
+            "query": row.query.name(), "limit": row.limit, "server_ms": row.server_ms,
             "codesearch": times(&row.ours), "peers": peers,
         })
     };

@@ -18,6 +18,8 @@ pub enum Kind {
     Indexable,
     /// A pattern that holds no trigram.
     Scan,
+    /// Several words, all of which must be in a file: a query for search engines.
+    Words,
     /// A query that only codesearch is asked.
     Ours,
 }
@@ -29,6 +31,33 @@ const fn of(regex: &'static str, kind: Kind) -> Query {
 const fn ours(regex: &'static str, more: &'static str) -> Query {
     Query { regex, more, kind: Kind::Ours }
 }
+
+const fn words(first: &'static str, more: &'static str) -> Query {
+    Query { regex: first, more, kind: Kind::Words }
+}
+
+/// Queries of several words.
+pub const WORDS: &[Query] = &[
+    words("mutex", "deadlock"),
+    words("static", "int"),
+    words("public", "class"),
+    words("parse", "json yaml"),
+    words("error", "timeout retry"),
+    words("import", "numpy"),
+    words("func", "error"),
+    words("class", "self def"),
+    words("TODO", "remove"),
+    words("return", "nil err"),
+    words("async", "await"),
+    words("unique_ptr", "override"),
+    words("printf", "malloc free"),
+    words("http", "server listen"),
+    words("json", "parser"),
+    words("select", "from where"),
+    words("test", "assert"),
+    words("var", "const function"),
+    words("deadlock", "zqxjkvbw"),
+];
 
 /// Every query. The first nine are those of the reference experiment, in its order.
 pub const QUERIES: &[Query] = &[
@@ -99,13 +128,13 @@ impl Query {
         // There, the field overrules the flag.
         match self.regex.strip_prefix("(?i)") {
             Some(regex) => format!("{} case:no", quoted(regex, 2)),
-            None => format!("{} case:yes", quoted(self.regex, 2)),
+            None => format!("{} {} case:yes", quoted(self.regex, 2), self.more),
         }
     }
 
     /// Whether every engine can be asked.
     pub fn is_for_all(&self) -> bool {
-        self.kind != Kind::Ours
+        !matches!(self.kind, Kind::Ours | Kind::Words)
     }
 
     /// A name for it in a table.
