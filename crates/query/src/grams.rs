@@ -53,8 +53,8 @@ pub enum Kind {
     Block,
     /// Chunks. Code sets a third of the bits of one of 4 KB.
     Chunk,
-    /// Chunks whose texts are in memory: there is room for larger sets, in which longer n-grams are, too, if they have
-    /// two signs in them.
+    /// Chunks whose texts are in memory: there is room for larger sets, in which folded n-grams have two bits each, and
+    /// longer n-grams are, too, if they have two signs in them.
     Kept,
     /// Chunks of a few kilobytes that hold so many different n-grams that they would fill the set of
     /// their block: tables of numbers, encoded data.
@@ -499,7 +499,7 @@ impl Probe {
         let chunk = hashes(Kind::Chunk.long(), MIX);
         let mut kept = Vec::new();
         each_signed(&small, |gram, _| kept.push(mix(gram, MIX)));
-        kept.extend(&chunk);
+        kept.extend(chunk.iter().flat_map(|hash| [*hash, again(*hash)]));
         Hashes { block, chunk, kept }.into()
     }
 
@@ -584,7 +584,12 @@ fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
         if let Some(short) = kind.short() {
             hashes.extend(grams(folded, short).map(|gram| mix(gram, MIX_SHORT)));
         }
-        hashes.extend(grams(folded, kind.long()).map(|gram| mix(gram, MIX)));
+        let long = grams(folded, kind.long()).map(|gram| mix(gram, MIX));
+        if kind == Kind::Kept {
+            hashes.extend(long.flat_map(|hash| [hash, again(hash)]));
+        } else {
+            hashes.extend(long);
+        }
         if raw != folded {
             let mut at = hashes.len();
             hashes.resize(at + raw.len(), 0);
@@ -670,6 +675,11 @@ const fn mask(length: usize) -> u64 {
 const fn mix(bytes: u64, odd: u64) -> u64 {
     let once = bytes.wrapping_mul(odd);
     (once ^ (once >> 32)).wrapping_mul(odd)
+}
+
+/// Another hash of the same n-gram, for a second bit.
+const fn again(hash: u64) -> u64 {
+    hash.rotate_left(32)
 }
 
 /// A small set of these hashes. A byte for each bit is marked first: many times as often as a word is then made of 64.
