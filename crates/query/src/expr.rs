@@ -210,6 +210,24 @@ impl Expr {
         }
     }
 
+    /// What must hold of a file for it to hold, whatever the text of the file is.
+    #[must_use]
+    pub fn without_text(&self) -> Expr {
+        self.with_text(true)
+    }
+
+    /// What is left of it if all that is said of the text is this.
+    fn with_text(&self, value: bool) -> Expr {
+        let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
+        match self {
+            Expr::Atom(Atom::Content(_)) => Expr::Const(value),
+            Expr::Const(_) | Expr::Atom(_) => self.clone(),
+            Expr::Not(inner) => !inner.with_text(!value),
+            Expr::All(parts) => Expr::all(all(parts)),
+            Expr::Any(parts) => Expr::any(all(parts)),
+        }
+    }
+
     /// Whether it can only come to hold when more atoms do: there is no negation in it.
     pub fn is_monotone(&self) -> bool {
         match self {
@@ -324,6 +342,23 @@ mod tests {
         assert_eq!(names, ["/foo/i", "/Foo/"]);
         // A range of signs can hold letters.
         assert_eq!(super::tests::program("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
+    }
+
+    #[test]
+    fn what_is_said_of_the_text_is_left_out() {
+        use Atom::{Language, Path};
+        let check = |query: &str, expected: Expr| {
+            assert_eq!(program(query).expr.without_text(), expected, "{query}");
+        };
+        let (go, path) = (Expr::Atom(Language(0)), |term| Expr::Atom(Path(term)));
+        check("a", Expr::Const(true));
+        check("-a", !path(0));
+        check("c:a lang:go", go.clone());
+        check("c:a -c:b f:c -f:d", Expr::All(vec![path(2), !path(3)]));
+        check("(c:a or f:b) lang:go", go.clone());
+        check("-(c:a f:b)", Expr::Const(true));
+        check("-(c:a or f:b)", !path(1));
+        check("(c:a lang:go) or (c:b f:c)", Expr::Any(vec![go, path(2)]));
     }
 
     #[test]

@@ -330,7 +330,7 @@ impl Grams {
                 for hash in hashes.of(self.kind) {
                     let at = place(*hash, self.kind.bits()) * self.width() + from;
                     let row = &self.rows[at..at + parts.0.len()];
-                    if !parts.and(row) {
+                    if !parts.and_row(row) {
                         break;
                     }
                 }
@@ -386,6 +386,11 @@ impl Parts {
         self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
     }
 
+    /// Only those that are among others, too.
+    pub fn and(&mut self, other: &Parts) {
+        self.and_row(&other.0);
+    }
+
     /// Only those of which it is true.
     pub fn retain(&mut self, is_true: impl Fn(usize) -> bool) {
         for part in self.clone().iter().filter(|part| !is_true(*part)) {
@@ -407,14 +412,24 @@ impl Parts {
         }
     }
 
+    /// Only those in some ranges, which are in order.
+    pub fn keep(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        let mut upto = 0;
+        for range in ranges {
+            (upto..range.start).for_each(|part| self.remove(part));
+            upto = range.end;
+        }
+        (upto..self.0.len() * 8).for_each(|part| self.remove(part));
+    }
+
     /// Those in some bytes.
     #[must_use]
     pub fn within(&self, bytes: &Range<usize>) -> Self {
         Self(self.0[bytes.clone()].to_vec())
     }
 
-    /// Only those that are in others, too; says whether there are any.
-    fn and(&mut self, other: &[u8]) -> bool {
+    /// The same; says whether there are any.
+    fn and_row(&mut self, other: &[u8]) -> bool {
         let mut left = 0;
         for (byte, other) in self.0.iter_mut().zip(other) {
             *byte &= other;
@@ -831,6 +846,20 @@ mod tests {
     #[test]
     fn odd_letters_count_as_what_they_fold_to() {
         check(&["\u{212a}ernel", "ernel"], "kernel", &[0]);
+    }
+
+    #[test]
+    fn parts_outside_of_ranges_are_dropped() {
+        let texts: Vec<String> = (0..30).map(|i| format!("text {i}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let kept = |ranges: &[Range<usize>]| {
+            let mut parts = grams(Kind::Kept, &texts).parts(&probe("text 2"));
+            parts.keep(ranges.iter().cloned());
+            parts.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[0..99]), [2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);
+        assert_eq!(kept(&[0..2, 3..21, 23..24, 29..30]), [20, 23, 29]);
+        assert!(kept(&[]).is_empty() && kept(&[30..40]).is_empty());
     }
 
     #[test]

@@ -151,16 +151,19 @@ impl Plan {
 
     /// Whether it is about chunks, or about chunks and paths: what the summaries can name.
     pub fn is_of_chunks(&self) -> bool {
-        let is_of_paths =
-            |part: &Plan| matches!(part, Plan::Lookup(Lookup { index: Index::Paths, .. }));
         match self {
             Plan::Lookup(lookup) => lookup.index == Index::Chunks,
             Plan::All(parts) | Plan::Any(parts) => {
-                parts.iter().all(|part| part.is_of_chunks() || is_of_paths(part))
-                    && !parts.iter().all(is_of_paths)
+                parts.iter().all(|part| part.is_of_chunks() || part.is_of_paths())
+                    && !parts.iter().all(Plan::is_of_paths)
             }
             Plan::Scan => false,
         }
+    }
+
+    /// Whether it is a question about paths only.
+    pub fn is_of_paths(&self) -> bool {
+        matches!(self, Plan::Lookup(Lookup { index: Index::Paths, .. }))
     }
 
     fn strings(&self) -> usize {

@@ -149,9 +149,11 @@ impl<'a> Batches<'a> {
         };
         blobs.dedup();
         let filter = &search.scope.files;
+        // Where it is known of what files the texts in memory are, those of others are not named.
         let all = filter.repos.is_none() && filter.languages.is_none();
+        let wanted = all || search.target.known.texts && search.target.known.files.is_some();
         let read_first =
-            search.resident.is_some() && all && files.is_none() && !candidates.lists.is_empty();
+            search.resident.is_some() && wanted && files.is_none() && !candidates.lists.is_empty();
         // Without a limit there are other shards beside it. Whole texts are read when it is their turn.
         let ahead = read_first && !whole && search.target.known.texts && search.limit.is_some();
         Self {

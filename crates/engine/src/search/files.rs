@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use query::{CompiledTerm, GramSet, Grams, Kind, Probe, Scratch};
-use store::{BlobId, File, FileFilter, RepoId};
+use query::{Atom, CompiledTerm, Expr, GramSet, Grams, Kind, Parts, Probe, Program, Scratch};
+use store::{BLOCK_CHUNKS, BlobId, File, FileFilter, RepoId};
 
 use crate::browse::Entry;
 
@@ -14,14 +14,26 @@ pub(crate) struct ShardFiles {
     rows: Vec<Row>,
     /// All paths, one behind the other.
     paths: String,
-    /// Each language once, as it is written and in small letters.
-    languages: Vec<(String, String)>,
+    languages: Vec<Language>,
     /// Which n-grams the paths hold, in blocks of [`BLOCK_FILES`].
     pub(crate) grams: Grams,
 }
 
+/// Bytes of a chunk, about.
+const CHUNK_BYTES: i32 = 4096;
+
 /// Files in a block of the summary of paths.
 const BLOCK_FILES: usize = 64;
+
+/// A language of some files.
+#[derive(Debug)]
+struct Language {
+    name: String,
+    /// In small letters.
+    small: String,
+    /// How many chunks of each block of the shard are of files in it.
+    by_block: Vec<u32>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -49,7 +61,8 @@ impl ShardFiles {
         for File { blob, bytes, repo, path, language } in files {
             let language = language.map_or(0, |name| {
                 *known.entry(name).or_insert_with_key(|name| {
-                    all.languages.push((name.clone(), name.to_lowercase()));
+                    let (name, small) = (name.clone(), name.to_lowercase());
+                    all.languages.push(Language { name, small, by_block: Vec::new() });
                     all.languages.len() as u16
                 })
             });
@@ -64,7 +77,130 @@ impl ShardFiles {
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
         all.grams = Grams::new(Kind::Paths, &sets);
+        let mut by_language = vec![Vec::new(); all.languages.len()];
+        for (at, row) in all.rows.iter().enumerate() {
+            let same = at > 0 && all.rows[at - 1].blob == row.blob;
+            if let Some(language) = row.language.checked_sub(1).filter(|_| !same) {
+                all.add_chunks(at..at + 1, &mut by_language[usize::from(language)]);
+            }
+        }
+        for (language, by_block) in all.languages.iter_mut().zip(by_language) {
+            language.by_block = by_block;
+        }
         all
+    }
+
+    /// Adds for each block of the shard how many of its chunks are of some files.
+    fn add_chunks(&self, rows: Range<usize>, by_block: &mut Vec<u32>) {
+        let (mut n, last) = (self.rows[rows.start].blob.0, &self.rows[rows.end - 1]);
+        let next = self.rows[rows.end..].iter().find(|row| row.blob > last.blob);
+        // Of the last blob of all it is told by its size.
+        let upto = next.map_or(last.blob.0 + last.bytes / CHUNK_BYTES + 1, |next| next.blob.0);
+        while n < upto {
+            let block = n / BLOCK_CHUNKS;
+            let end = upto.min((block + 1) * BLOCK_CHUNKS);
+            by_block.resize(by_block.len().max(block as usize + 1), 0);
+            by_block[block as usize] += (end - n) as u32;
+            n = end;
+        }
+    }
+
+    /// How many chunks of each block of the shard may be of files as a condition wants them, which is about files; none
+    /// if nothing is known of that. For comparison only.
+    pub(crate) fn share(&self, condition: &Expr, program: &Program) -> Option<Vec<u32>> {
+        let mut share = Vec::new();
+        match condition {
+            Expr::Atom(Atom::Language(index)) => {
+                let names = &program.languages[*index];
+                for language in self.languages.iter().filter(|l| names.contains(&l.small)) {
+                    share.resize(share.len().max(language.by_block.len()), 0);
+                    share.iter_mut().zip(&language.by_block).for_each(|(all, one)| *all += one);
+                }
+            }
+            Expr::Atom(Atom::Path(term)) => {
+                for block in self.grams.parts(&program.terms[*term].probe).iter() {
+                    let rows = block * BLOCK_FILES..self.rows.len().min((block + 1) * BLOCK_FILES);
+                    self.add_chunks(rows, &mut share);
+                }
+            }
+            Expr::All(parts) => {
+                let shares = parts.iter().filter_map(|part| self.share(part, program));
+                let least = |all: Vec<u32>, one: Vec<u32>| {
+                    all.into_iter().zip(one).map(|(all, one)| all.min(one)).collect()
+                };
+                return shares.reduce(least);
+            }
+            Expr::Const(_) | Expr::Atom(_) | Expr::Not(_) | Expr::Any(_) => return None,
+        }
+        Some(share)
+    }
+
+    /// The chunks of blobs that have a file for which a condition may hold, as far as its language, its repository and
+    /// the summary of paths tell. What belongs to no file any longer counts as the blob's before it.
+    pub(crate) fn wanted(
+        &self,
+        condition: &Expr,
+        program: &Program,
+        repo_holds: impl Fn(RepoId, Atom) -> Option<bool>,
+    ) -> Vec<Range<i32>> {
+        let (mut languages, mut paths): (Vec<(usize, Vec<bool>)>, Vec<(usize, Parts)>) =
+            (Vec::new(), Vec::new());
+        condition.atoms(&mut |atom| match atom {
+            Atom::Language(index) => {
+                let names = &program.languages[index];
+                let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
+                languages.push((index, is_one));
+            }
+            Atom::Path(term) => {
+                paths.push((term, self.grams.parts(&program.terms[term].probe)));
+            }
+            Atom::Content(_) | Atom::Repo(_) => {}
+        });
+        let may_hold = |at: usize, row: &Row| {
+            let known = |atom| match atom {
+                Atom::Language(index) => {
+                    let (_, is_one) = languages.iter().find(|(of, _)| *of == index)?;
+                    Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
+                }
+                Atom::Path(term) => {
+                    let (_, parts) = paths.iter().find(|(of, _)| *of == term)?;
+                    (!parts.contains(at / BLOCK_FILES)).then_some(false)
+                }
+                Atom::Repo(_) => repo_holds(row.repo, atom),
+                Atom::Content(_) => None,
+            };
+            condition.eval(&known) != Some(false)
+        };
+        // It is the same for neighbours in all that was looked at.
+        let mut last: Option<(usize, &Row, bool)> = None;
+        let mut may_hold = |at: usize, row| {
+            let alike = last.filter(|(known, of, _)| {
+                let place = |row: &Row| (row.language, row.repo);
+                known / BLOCK_FILES == at / BLOCK_FILES && place(of) == place(row)
+            });
+            let may = alike.map_or_else(|| may_hold(at, row), |(.., may)| may);
+            last = Some((at, row, may));
+            may
+        };
+        let mut wanted: Vec<Range<i32>> = Vec::new();
+        let mut open = None;
+        let mut at = 0;
+        for same in self.rows.chunk_by(|row, next| row.blob == next.blob) {
+            // All of them are looked at, in order.
+            let mut any = false;
+            for row in same {
+                any |= may_hold(at, row);
+                at += 1;
+            }
+            let n = same[0].blob.0;
+            if any {
+                open.get_or_insert(n);
+            } else if let Some(start) = open.take() {
+                wanted.push(start..n);
+            }
+        }
+        wanted.extend(open.map(|start| start..i32::MAX));
+        wanted
     }
 
     /// The files that have one of these contents, or all, in order.
@@ -158,7 +294,7 @@ impl ShardFiles {
         Entry {
             path: self.path(at),
             bytes: row.bytes as usize,
-            language: self.language(row).map(|(name, _)| name.as_str()),
+            language: self.language(row).map(|language| language.name.as_str()),
             repo: row.repo,
             blob: row.blob,
         }
@@ -169,7 +305,7 @@ impl ShardFiles {
         (self.from(blob.0)..self.from(blob.0 + 1)).map(|at| self.entry(at))
     }
 
-    fn language(&self, row: &Row) -> Option<&(String, String)> {
+    fn language(&self, row: &Row) -> Option<&Language> {
         row.language.checked_sub(1).map(|i| &self.languages[usize::from(i)])
     }
 
@@ -180,14 +316,14 @@ impl ShardFiles {
             let wanted =
                 filter.repos.as_ref().is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
                     && filter.languages.as_ref().is_none_or(|languages| {
-                        language.is_some_and(|(_, small)| languages.contains(small))
+                        language.is_some_and(|language| languages.contains(&language.small))
                     });
             wanted.then(|| File {
                 blob: row.blob,
                 bytes: row.bytes,
                 repo: row.repo,
                 path: self.path(at).to_owned(),
-                language: language.map(|(name, _)| name.clone()),
+                language: language.map(|language| language.name.clone()),
             })
         })
     }
@@ -205,15 +341,99 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn files_come_back_as_they_were() {
-        let file = |blob, repo, path: &str, language: Option<&str>| File {
+    fn file(blob: i32, repo: i32, path: &str, language: Option<&str>) -> File {
+        File {
             blob: BlobId(blob),
             bytes: 7,
             repo: RepoId(repo),
             path: path.to_owned(),
             language: language.map(str::to_owned),
+        }
+    }
+
+    /// A program, and what it says of files.
+    fn of_files(query: &str) -> (Program, Expr) {
+        let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        let condition = program.expr.without_text();
+        (program, condition)
+    }
+
+    #[test]
+    fn the_chunks_of_files_that_are_wanted_are_known() {
+        let (rust, go) = (Some("Rust"), Some("Go"));
+        let mut all = vec![
+            file(1, 1, "a.rs", rust),
+            // The same text is in a file of each kind.
+            file(4, 1, "b.rs", rust),
+            file(4, 2, "b.go", go),
+            file(5, 1, "c.rs", rust),
+            file(6, 2, "d.go", go),
+            file(7, 2, "README", None),
+        ];
+        // Paths are told apart in blocks.
+        all.extend((10..200).map(|n| file(n, 3, &format!("test/t{n}.rs"), rust)));
+        let files = ShardFiles::new(all.clone());
+        let wanted = |query: &str| {
+            let (program, condition) = of_files(query);
+            let holds = |repo: RepoId, atom| match atom {
+                Atom::Repo(term) => {
+                    Some(program.terms[term].matcher.is_match(&format!("r{}", repo.0)))
+                }
+                _ => None,
+            };
+            let wanted = files.wanted(&condition, &program, holds);
+            // None is left out for which it holds.
+            for file in &all {
+                let known =
+                    |atom| match atom {
+                        Atom::Language(at) => Some(file.language.as_ref().is_some_and(|name| {
+                            program.languages[at].contains(&name.to_lowercase())
+                        })),
+                        Atom::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
+                        atom => holds(file.repo, atom),
+                    };
+                let holds = condition.eval(&known) != Some(false);
+                let is_in = wanted.iter().any(|range| range.contains(&file.blob.0));
+                assert!(is_in || !holds, "{query}: {}", file.path);
+            }
+            wanted
         };
+        assert_eq!(wanted("foo"), [1..i32::MAX]);
+        assert_eq!(wanted("foo lang:rust"), [1..6, 10..i32::MAX]);
+        assert_eq!(wanted("foo lang:go"), [4..5, 6..7]);
+        assert_eq!(wanted("foo -lang:rust"), [4..5, 6..10]);
+        assert_eq!(wanted("foo lang:go or lang:rust r:r1"), [1..7]);
+        assert_eq!(wanted("foo -r:r3"), [1..10]);
+        assert_eq!(wanted("foo lang:java"), []);
+        // The 65th file has the number 68.
+        assert_eq!(wanted("foo f:README"), [1..68]);
+        assert_eq!(wanted("foo f:README lang:go"), [4..5, 6..7]);
+        assert_eq!(wanted("foo f:t199"), [196..i32::MAX]);
+        assert_eq!(wanted("foo -f:t199"), [1..i32::MAX]);
+    }
+
+    #[test]
+    fn blocks_are_told_by_the_files_in_them() {
+        let (rust, go) = (Some("Rust"), Some("Go"));
+        let files = ShardFiles::new(vec![
+            file(0, 1, "a.rs", rust),
+            file(500, 1, "b.go", go),
+            file(500, 2, "b.rs", rust),
+            file(1100, 1, "c.rs", rust),
+        ]);
+        let share = |query: &str| {
+            let (program, condition) = of_files(query);
+            files.share(&condition, &program)
+        };
+        assert_eq!(share("foo"), None);
+        assert_eq!(share("foo lang:rust"), Some(vec![500, 0, 1]));
+        assert_eq!(share("foo lang:go f:b"), Some(vec![12, 512, 76]));
+        assert_eq!(share("foo f:nowhere"), Some(vec![]));
+        assert_eq!(share("foo -lang:go"), None);
+    }
+
+    #[test]
+    fn files_come_back_as_they_were() {
         let all = vec![
             file(1, 1, "a.rs", Some("Rust")),
             file(1, 2, "b\nb.rs", Some("Rust")),

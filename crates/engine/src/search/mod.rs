@@ -647,7 +647,8 @@ impl Searcher {
                 && let Some(lead) = waiting.next()
             {
                 let left = scope.target(lead, &request.program, &mut memo).and_then(|target| {
-                    let sifts = Sifts::of(&target, &request.program, texts.map(AsRef::as_ref));
+                    let texts = texts.map(AsRef::as_ref);
+                    let sifts = Sifts::of(&target, &scope, &request.program, texts);
                     (!sifts.rule_out(&target.work.plan)).then_some((target, sifts))
                 });
                 let Some((target, sifts)) = left else {

@@ -3,12 +3,17 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
+use std::ops::Range;
 use std::sync::Arc;
 
 use query::{Atom, Expr, Index, Lookup, Parts, Plan, Program};
 use store::{Catalog, FileFilter, Look, Passing, RepoId, Shard, ShardGrams, ShardId};
 
 use super::resident::{Known, Resident};
+
+/// A block with so many chunks of files as they are wanted promises as much as one of such files only: that there are
+/// larger ones among them makes it no better.
+const MANY_CHUNKS: u32 = 128;
 
 /// Where a search looks.
 #[derive(Debug)]
@@ -49,6 +54,8 @@ pub(crate) struct Target {
 pub(crate) struct Work {
     /// What its indexes are asked.
     pub(crate) plan: Plan,
+    /// What must hold of a file, whatever its text is.
+    of_files: Expr,
     /// The terms that are matched with paths.
     pub(crate) path_terms: Vec<usize>,
     /// What is known to hold for no file.
@@ -109,9 +116,9 @@ impl Scope {
         let leads = std::mem::take(&mut self.shards);
         let promise = |lead: &Lead| {
             let work = memo.work(self, program, &lead.agreed);
-            work.map_or(Some(0), |work| lead.promise(&work.plan, program, memo))
+            work.map_or(Some(0), |work| lead.promise(&work, program, memo))
         };
-        let promises: Option<Vec<usize>> = leads.iter().map(promise).collect();
+        let promises: Option<Vec<u32>> = leads.iter().map(promise).collect();
         self.shards = match promises {
             Some(promises) => {
                 let mut both: Vec<_> = promises.into_iter().zip(leads).collect();
@@ -130,6 +137,14 @@ impl Scope {
         let values: Vec<_> = both.map(|(atom, agreed)| agreed.or_else(|| holds(*atom))).collect();
         let work = memo.work(self, program, &values)?;
         Some(Target { shard: lead.shard.clone(), known: lead.known.clone(), work, passing })
+    }
+
+    /// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
+    /// is known of its files.
+    pub(crate) fn wanted(&self, target: &Target, program: &Program) -> Option<Vec<Range<i32>>> {
+        let of_files = &target.work.of_files;
+        let files = target.known.files.as_ref().filter(|_| *of_files != Expr::Const(true))?;
+        Some(files.wanted(of_files, program, |repo, atom| self.repo_holds(repo, atom)))
     }
 
     /// A hash of what is searched for, and of the shards in their order.
@@ -194,11 +209,30 @@ impl Scope {
 }
 
 impl Lead {
-    /// How many blocks of the shard may hold what a plan asks for, for comparison only; none if that is not known.
-    fn promise(&self, plan: &Plan, program: &Program, memo: &mut Memo) -> Option<usize> {
+    /// How many blocks of the shard may hold what there is to search, as so many chunks, those less in which few chunks
+    /// are of files as they are wanted; for comparison only, and none if that is not known.
+    fn promise(&self, work: &Work, program: &Program, memo: &mut Memo) -> Option<u32> {
+        let blocks = self.blocks(&work.plan, program, memo);
+        let files = self.known.files.as_ref();
+        let share = files.and_then(|files| files.share(&work.of_files, program));
+        let whole = |chunks: &u32| *chunks.min(&MANY_CHUNKS);
+        match (blocks, share) {
+            (Some(blocks), Some(share)) => {
+                Some(blocks.iter().filter_map(|block| share.get(block).map(whole)).sum())
+            }
+            (Some(blocks), None) => Some(blocks.count() as u32 * MANY_CHUNKS),
+            (None, share) => share.map(|share| share.iter().map(whole).sum()),
+        }
+    }
+
+    /// The blocks of the shard that may hold what a plan asks for of texts; none if that is not known.
+    fn blocks(&self, plan: &Plan, program: &Program, memo: &mut Memo) -> Option<Parts> {
+        let mut of = |parts: &[Plan]| -> Vec<Parts> {
+            parts.iter().filter_map(|part| self.blocks(part, program, memo)).collect()
+        };
         match plan {
             Plan::Scan => None,
-            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Lookup(lookup) if lookup.index == Index::Paths => None,
             Plan::Lookup(lookup) => {
                 let grams = self.known.grams.as_ref()?;
                 let mut all: Option<Parts> = None;
@@ -209,12 +243,16 @@ impl Lead {
                         None => all = Some(blocks),
                     }
                 }
-                all.map(|all| all.count())
+                all
             }
-            Plan::All(parts) => {
-                parts.iter().filter_map(|part| self.promise(part, program, memo)).min()
-            }
-            Plan::Any(parts) => parts.iter().map(|part| self.promise(part, program, memo)).sum(),
+            Plan::All(parts) => of(parts).into_iter().reduce(|mut all, one| {
+                all.and(&one);
+                all
+            }),
+            Plan::Any(parts) => of(parts).into_iter().reduce(|mut any, one| {
+                any.or(&one);
+                any
+            }),
         }
     }
 
@@ -305,6 +343,7 @@ impl Work {
             return None;
         }
         let plan = if brute { Plan::Scan } else { Plan::of(&left, program) };
+        let of_files = left.without_text();
         let not_at_all = |atom: &Atom| value(*atom) == Some(false);
         let ruled_out: Vec<Atom> = atoms.iter().copied().filter(not_at_all).collect();
         let path_terms = atoms.iter().filter(|atom| !ruled_out.contains(atom));
@@ -312,7 +351,7 @@ impl Work {
             Atom::Path(term) => Some(*term),
             _ => None,
         });
-        Some(Self { plan, path_terms: path_terms.collect(), ruled_out })
+        Some(Self { plan, of_files, path_terms: path_terms.collect(), ruled_out })
     }
 }
 

@@ -8,7 +8,7 @@ use query::{Index, Lookup, Parts, Plan, Program};
 use store::{BLOCK_CHUNKS, BlobId, Shard};
 
 use super::files::ShardFiles;
-use super::select::Target;
+use super::select::{Scope, Target};
 use super::texts::{Segment, Texts};
 
 /// What is let through of a shard, for each of the lookups in its chunks.
@@ -33,25 +33,30 @@ struct Block {
 
 impl Sifts {
     /// What the summaries tell of a shard; nothing, if there are none.
-    pub(crate) fn of(target: &Target, program: &Program, texts: Option<&Texts>) -> Self {
+    pub(crate) fn of(
+        target: &Target,
+        scope: &Scope,
+        program: &Program,
+        texts: Option<&Texts>,
+    ) -> Self {
         let mut sifts = Self::default();
         if let Some(texts) = texts {
-            sifts.add(&target.work.plan, target, program, texts);
+            let wanted = scope.wanted(target, program);
+            sifts.add(&target.work.plan, &|lookup| {
+                Sifted::of(lookup, target, wanted.as_deref(), program, texts)
+            });
         }
         sifts
     }
 
-    fn add(&mut self, plan: &Plan, target: &Target, program: &Program, texts: &Texts) {
+    fn add(&mut self, plan: &Plan, sift: &impl Fn(&Lookup) -> Option<Sifted>) {
         match plan {
             Plan::Lookup(lookup) if lookup.index == Index::Chunks => {
-                let sifted = Sifted::of(lookup, target, program, texts);
-                self.0.extend(sifted.map(|sifted| (lookup.terms.clone(), sifted)));
+                self.0.extend(sift(lookup).map(|sifted| (lookup.terms.clone(), sifted)));
             }
             Plan::Lookup(_) | Plan::Scan => {}
             Plan::All(parts) | Plan::Any(parts) => {
-                for part in parts {
-                    self.add(part, target, program, texts);
-                }
+                parts.iter().for_each(|part| self.add(part, sift));
             }
         }
     }
@@ -78,8 +83,10 @@ impl Sifts {
         match plan {
             Plan::Scan => shard.chunks as usize,
             Plan::Lookup(lookup) => self.get(lookup).map_or(0, |sifted| sifted.chunks),
+            // A path tells nothing of them.
             Plan::All(parts) => {
-                parts.iter().map(|part| self.most(part, shard)).min().unwrap_or_default()
+                let parts = parts.iter().filter(|part| !part.is_of_paths());
+                parts.map(|part| self.most(part, shard)).min().unwrap_or_default()
             }
             Plan::Any(parts) => parts.iter().map(|part| self.most(part, shard)).sum(),
         }
@@ -103,7 +110,14 @@ impl Sifts {
 }
 
 impl Sifted {
-    fn of(lookup: &Lookup, target: &Target, program: &Program, texts: &Texts) -> Option<Self> {
+    /// Only of the `wanted` chunks, if not all are.
+    fn of(
+        lookup: &Lookup,
+        target: &Target,
+        wanted: Option<&[Range<i32>]>,
+        program: &Program,
+        texts: &Texts,
+    ) -> Option<Self> {
         let passing = target.passing(lookup, program)?;
         let grams = target.known.grams.as_ref()?;
         let probe = lookup.probe(program);
@@ -112,8 +126,19 @@ impl Sifted {
         for number in passing.blocks.iter() {
             let number = number as i32;
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
+            let wanted = wanted.map(|wanted| {
+                let from = wanted.partition_point(|range| range.end <= chunks.start);
+                let upto = wanted.partition_point(|range| range.start < chunks.end);
+                &wanted[from..upto]
+            });
+            if wanted.is_some_and(<[_]>::is_empty) {
+                continue;
+            }
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut parts = segment.may_hold(&probe);
+                if let Some(wanted) = wanted {
+                    parts.keep(wanted.iter().map(|numbers| segment.places(numbers)));
+                }
                 if !parts.is_empty() {
                     let without = grams.without(&passing, chunks);
                     for at in without.filter_map(|n| segment.find(n)) {

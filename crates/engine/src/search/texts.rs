@@ -5,6 +5,7 @@
 //! summary of the n-grams of each, so that most of those that do not match need not be unpacked.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
@@ -235,6 +236,17 @@ impl Segment {
     /// Some of its chunks, ascending, each with its blob.
     pub(crate) fn entries(&self, parts: &Parts) -> impl Iterator<Item = (i32, BlobId)> {
         parts.iter().map(|at| (self.chunks[at].n, self.chunks[at].blob))
+    }
+
+    /// The places of the chunks with some numbers.
+    pub(crate) fn places(&self, numbers: &Range<i32>) -> Range<usize> {
+        let place = |n| {
+            if self.gapless {
+                return usize::try_from(n - self.first).map_or(0, |at| at.min(self.chunks.len()));
+            }
+            self.chunks.partition_point(|entry| entry.n < n)
+        };
+        place(numbers.start)..place(numbers.end)
     }
 
     /// Chunks from this number on were not there yet when it was read.

@@ -278,6 +278,9 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
 
 /// Ranges in order; those that overlap are one.
 pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    if ranges.len() < 2 {
+        return ranges;
+    }
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut apart: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges {
