@@ -36,7 +36,7 @@ const fn words(first: &'static str, more: &'static str) -> Query {
     Query { regex: first, more, kind: Kind::Words }
 }
 
-/// Queries of several words.
+/// Queries of several words, some for files of one kind only.
 pub const WORDS: &[Query] = &[
     words("mutex", "deadlock"),
     words("static", "int"),
@@ -57,6 +57,15 @@ pub const WORDS: &[Query] = &[
     words("test", "assert"),
     words("var", "const function"),
     words("deadlock", "zqxjkvbw"),
+    words("parse", "(json or yaml)"),
+    words("mutex", "-deadlock"),
+    words("mutex", r"deadlock file:\.c$"),
+    words("func", r"error file:\.go$"),
+    words("func", "error lang:go"),
+    words("unwrap", "lang:rust"),
+    words("class", "lang:java -file:test"),
+    words("import", "numpy lang:python"),
+    words("assert", "file:test"),
 ];
 
 /// Every query. The first nine are those of the reference experiment, in its order.

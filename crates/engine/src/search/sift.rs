@@ -1,6 +1,7 @@
 //! What the summaries let through of a shard: the chunks that are worth reading, as far as is known in
 //! memory. Worked out once for each lookup of a search, since several decisions hang on it.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,9 +42,11 @@ impl Sifts {
     ) -> Self {
         let mut sifts = Self::default();
         if let Some(texts) = texts {
-            let wanted = scope.wanted(target, program);
+            // Most shards are ruled out before it matters.
+            let wanted = LazyCell::new(|| scope.wanted(target, program));
+            let wanted = || wanted.as_deref();
             sifts.add(&target.work.plan, &|lookup| {
-                Sifted::of(lookup, target, wanted.as_deref(), program, texts)
+                Sifted::of(lookup, target, &wanted, program, texts)
             });
         }
         sifts
@@ -111,10 +114,10 @@ impl Sifts {
 
 impl Sifted {
     /// Only of the `wanted` chunks, if not all are.
-    fn of(
+    fn of<'a>(
         lookup: &Lookup,
         target: &Target,
-        wanted: Option<&[Range<i32>]>,
+        wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
         program: &Program,
         texts: &Texts,
     ) -> Option<Self> {
@@ -126,18 +129,14 @@ impl Sifted {
         for number in passing.blocks.iter() {
             let number = number as i32;
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
-            let wanted = wanted.map(|wanted| {
-                let from = wanted.partition_point(|range| range.end <= chunks.start);
-                let upto = wanted.partition_point(|range| range.start < chunks.end);
-                &wanted[from..upto]
-            });
-            if wanted.is_some_and(<[_]>::is_empty) {
-                continue;
-            }
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut parts = segment.may_hold(&probe);
-                if let Some(wanted) = wanted {
-                    parts.keep(wanted.iter().map(|numbers| segment.places(numbers)));
+                if !parts.is_empty()
+                    && let Some(wanted) = wanted()
+                {
+                    let from = wanted.partition_point(|range| range.end <= chunks.start);
+                    let here = wanted[from..].iter().take_while(|range| range.start < chunks.end);
+                    parts.keep(here.map(|numbers| segment.places(numbers)));
                 }
                 if !parts.is_empty() {
                     let without = grams.without(&passing, chunks);
