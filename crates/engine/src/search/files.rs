@@ -143,8 +143,8 @@ impl ShardFiles {
         program: &Program,
         repo_holds: impl Fn(RepoId, Atom) -> Option<bool>,
     ) -> Vec<Range<i32>> {
-        let (mut languages, mut paths): (Vec<(usize, Vec<bool>)>, Vec<(usize, Parts)>) =
-            (Vec::new(), Vec::new());
+        let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
+        let mut paths: Vec<(usize, Parts)> = Vec::new();
         condition.atoms(&mut |atom| match atom {
             Atom::Language(index) => {
                 let names = &program.languages[index];
@@ -396,20 +396,20 @@ mod tests {
                 let is_in = wanted.iter().any(|range| range.contains(&file.blob.0));
                 assert!(is_in || !holds, "{query}: {}", file.path);
             }
-            wanted
+            wanted.into_iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
         };
-        assert_eq!(wanted("foo"), [1..i32::MAX]);
-        assert_eq!(wanted("foo lang:rust"), [1..6, 10..i32::MAX]);
-        assert_eq!(wanted("foo lang:go"), [4..5, 6..7]);
-        assert_eq!(wanted("foo -lang:rust"), [4..5, 6..10]);
-        assert_eq!(wanted("foo lang:go or lang:rust r:r1"), [1..7]);
-        assert_eq!(wanted("foo -r:r3"), [1..10]);
+        assert_eq!(wanted("foo"), [(1, i32::MAX)]);
+        assert_eq!(wanted("foo lang:rust"), [(1, 6), (10, i32::MAX)]);
+        assert_eq!(wanted("foo lang:go"), [(4, 5), (6, 7)]);
+        assert_eq!(wanted("foo -lang:rust"), [(4, 5), (6, 10)]);
+        assert_eq!(wanted("foo lang:go or lang:rust r:r1"), [(1, 7)]);
+        assert_eq!(wanted("foo -r:r3"), [(1, 10)]);
         assert_eq!(wanted("foo lang:java"), []);
         // The 65th file has the number 68.
-        assert_eq!(wanted("foo f:README"), [1..68]);
-        assert_eq!(wanted("foo f:README lang:go"), [4..5, 6..7]);
-        assert_eq!(wanted("foo f:t199"), [196..i32::MAX]);
-        assert_eq!(wanted("foo -f:t199"), [1..i32::MAX]);
+        assert_eq!(wanted("foo f:README"), [(1, 68)]);
+        assert_eq!(wanted("foo f:README lang:go"), [(4, 5), (6, 7)]);
+        assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
+        assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
     }
 
     #[test]

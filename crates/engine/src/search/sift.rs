@@ -59,7 +59,9 @@ impl Sifts {
             }
             Plan::Lookup(_) | Plan::Scan => {}
             Plan::All(parts) | Plan::Any(parts) => {
-                parts.iter().for_each(|part| self.add(part, sift));
+                for part in parts {
+                    self.add(part, sift);
+                }
             }
         }
     }
