@@ -90,6 +90,28 @@ fn repositories_are_found_and_named() {
 }
 
 #[test]
+fn large_files_come_last_in_their_shard() {
+    let fixture = Fixture::new();
+    let text = |bytes: usize| "some text\n".repeat(bytes / 10);
+    fixture.write("r/a.txt", text(200_000));
+    fixture.write("r/b.txt", text(10_000));
+    fixture.write("r/c.txt", text(20_000));
+    fixture.write("r/d.txt", text(300_000));
+    fixture.write("r/e.txt", text(200_000));
+    fixture.write("s/f.txt", text(300));
+    fixture.write("s/g.txt", text(20_000));
+    fixture.ingest();
+    let order =
+        || fixture.sql::<String>("select string_agg(path, ' ' order by blob, path) from files");
+    // Those of about the same size as they are found, the same contents once.
+    assert_eq!(order(), "b.txt f.txt c.txt g.txt a.txt e.txt d.txt");
+    assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 5);
+    assert_eq!(fixture.search(&["-c", "some"]).len(), 7);
+    assert_eq!(fixture.search(&["-l", "--limit", "2", "some"]), ["r/b.txt", "s/f.txt"]);
+    fixture.check_invariants();
+}
+
+#[test]
 fn the_same_content_is_stored_once() {
     let fixture = Fixture::new();
     let shared = "shared text\n".repeat(1000);

@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use super::read::{Skipped, Text, read};
 use super::{Error, Event, Progress, cores};
 
-/// Bytes of files that are read at once. A few such batches are in memory at any time, and nothing
-/// else of size; together they stay far below 300 MB.
+/// Bytes of files that are read at once. A few such batches are in memory at any time, and what the lanes hold back,
+/// and nothing else of size; together they stay below 300 MB.
 const BATCH_BYTES: i64 = 6 << 20;
 
 /// Files that are read at once, for trees of tiny files.
