@@ -150,14 +150,14 @@ async fn dispatch_late(
 ) -> Result<(), Error> {
     let lane = &mut lanes.lanes[at];
     lane.late_bytes = 0;
-    let mut late = std::mem::take(&mut lane.late);
+    let mut held = std::mem::take(&mut lane.late);
     // Of about the same size, neighbours stay together.
-    late.sort_by_key(|outcome| text_bytes(outcome).ilog2());
-    let mut late = late.into_iter().peekable();
-    while late.peek().is_some() {
+    held.sort_by_key(|outcome| text_bytes(outcome).ilog2());
+    let mut held = held.into_iter().peekable();
+    while held.peek().is_some() {
         let mut bytes = 0;
         let mut batch = Vec::new();
-        while let Some(next) = late.next_if(|_| bytes < BATCH_BYTES) {
+        while let Some(next) = held.next_if(|_| bytes < BATCH_BYTES) {
             bytes += text_bytes(&next);
             batch.push(next);
         }

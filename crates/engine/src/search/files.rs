@@ -135,12 +135,14 @@ impl ShardFiles {
         Some(share)
     }
 
-    /// The chunks of blobs that have a file for which a condition may hold, as far as its language, its repository and
-    /// the summary of paths tell. What belongs to no file any longer counts as the blob's before it.
+    /// The chunks of blobs that have a file of one of some repositories, if not of all, for which a condition may hold,
+    /// as far as its language, its repository and the summary of paths tell. What belongs to no file any longer counts
+    /// as the blob's before it.
     pub(crate) fn wanted(
         &self,
         condition: &Expr,
         program: &Program,
+        repos: Option<&[RepoId]>,
         repo_holds: impl Fn(RepoId, Atom) -> Option<bool>,
     ) -> Vec<Range<i32>> {
         let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
@@ -169,7 +171,8 @@ impl ShardFiles {
                 Atom::Repo(_) => repo_holds(row.repo, atom),
                 Atom::Content(_) => None,
             };
-            condition.eval(&known) != Some(false)
+            repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
+                && condition.eval(&known) != Some(false)
         };
         // It is the same for neighbours in all that was looked at.
         let mut last: Option<(usize, &Row, bool)> = None;
@@ -381,7 +384,7 @@ mod tests {
                 }
                 _ => None,
             };
-            let wanted = files.wanted(&condition, &program, holds);
+            let wanted = files.wanted(&condition, &program, None, holds);
             // None is left out for which it holds.
             for file in &all {
                 let known =
@@ -410,6 +413,15 @@ mod tests {
         assert_eq!(wanted("foo f:README lang:go"), [(4, 5), (6, 7)]);
         assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
         assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
+        // What all chosen repositories agree on is not in the condition.
+        let (program, condition) = of_files("foo lang:rust");
+        let of_repos = |repos| files.wanted(&condition, &program, Some(repos), |_, _| None);
+        assert_eq!(of_repos(&[RepoId(2)]), []);
+        assert_eq!(of_repos(&[RepoId(1), RepoId(2)]), of_repos(&[RepoId(1)]));
+        assert_eq!(
+            of_repos(&[RepoId(1)]).first().map(|range| (range.start, range.end)),
+            Some((1, 6))
+        );
     }
 
     #[test]

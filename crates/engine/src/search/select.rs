@@ -142,9 +142,11 @@ impl Scope {
     /// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
     /// is known of its files.
     pub(crate) fn wanted(&self, target: &Target, program: &Program) -> Option<Vec<Range<i32>>> {
-        let of_files = &target.work.of_files;
-        let files = target.known.files.as_ref().filter(|_| *of_files != Expr::Const(true))?;
-        Some(files.wanted(of_files, program, |repo, atom| self.repo_holds(repo, atom)))
+        // What all repositories agree on that are chosen in the shard is not in the condition.
+        let (of_files, repos) = (&target.work.of_files, self.files.repos.as_deref());
+        let all = *of_files == Expr::Const(true) && repos.is_none();
+        let files = target.known.files.as_ref().filter(|_| !all)?;
+        Some(files.wanted(of_files, program, repos, |repo, atom| self.repo_holds(repo, atom)))
     }
 
     /// A hash of what is searched for, and of the shards in their order.
