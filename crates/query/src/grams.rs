@@ -372,13 +372,28 @@ impl Parts {
 
     /// Each of them, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(at, byte)| {
-            let mut rest = *byte;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
-                rest &= rest - 1;
-                Some(at * 8 + bit)
-            })
+        self.iter_from(0)
+    }
+
+    /// Each of them from a part on, ascending.
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = usize> {
+        // Eight bytes at a time, as far as there are so many.
+        let word = |at: usize| {
+            let bytes = self.0.get(at..self.0.len().min(at + 8))?;
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            Some(u64::from_le_bytes(eight))
+        };
+        let mut at = first / 8;
+        let mut rest = word(at).map_or(0, |word| word & u64::MAX << (first % 8));
+        std::iter::from_fn(move || {
+            while rest == 0 {
+                at += 8;
+                rest = word(at)?;
+            }
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            Some(at * 8 + bit)
         })
     }
 
@@ -413,14 +428,25 @@ impl Parts {
         }
     }
 
-    /// Only those in some ranges, which are in order.
+    /// Only those in some ranges.
     pub fn keep(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
-        let mut upto = 0;
+        let mut kept = vec![0_u8; self.0.len()];
         for range in ranges {
-            (upto..range.start).for_each(|part| self.remove(part));
-            upto = range.end;
+            let end = range.end.min(kept.len() * 8);
+            if range.start >= end {
+                continue;
+            }
+            let (first, last) = (range.start / 8, (end - 1) / 8);
+            let (head, tail) = (u8::MAX << (range.start % 8), u8::MAX >> (7 - (end - 1) % 8));
+            if first == last {
+                kept[first] |= head & tail;
+            } else {
+                kept[first] |= head;
+                kept[first + 1..last].fill(u8::MAX);
+                kept[last] |= tail;
+            }
         }
-        (upto..self.0.len() * 8).for_each(|part| self.remove(part));
+        self.and_row(&kept);
     }
 
     /// Those in some bytes.
@@ -871,7 +897,11 @@ mod tests {
         check(&texts, "number_(70|190)_", &[70, 190]);
         for kind in KINDS {
             assert_eq!(grams(kind, &texts).parts(&probe("text")).count(), 200);
-            assert_eq!(grams(kind, &texts).parts(&Probe::Anything).count(), 200);
+            let all = grams(kind, &texts).parts(&Probe::Anything);
+            assert_eq!(all.count(), 200);
+            for first in [0, 7, 64, 71, 198, 200, 999] {
+                assert_eq!(all.iter_from(first).collect::<Vec<_>>(), Vec::from_iter(first..200));
+            }
         }
     }
 

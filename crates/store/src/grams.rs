@@ -356,6 +356,11 @@ impl Look {
     pub fn is_of(&self, shard: &ShardGrams) -> bool {
         Arc::ptr_eq(&self.of, &shard.overview)
     }
+
+    /// How many blocks, and large chunks, of all shards that were looked at may hold it.
+    pub fn count(&self) -> usize {
+        self.parts.count()
+    }
 }
 
 /// What of a shard may hold something.

@@ -19,13 +19,13 @@ const FEW_BLOBS: usize = 16;
 pub(crate) struct Candidates {
     /// The blobs, ascending; none for all there are.
     pub(crate) blobs: Option<Vec<BlobId>>,
-    /// For some terms, all chunks in which they can match.
+    /// For some terms, all chunks of the blobs in which they can match.
     pub(crate) lists: Vec<List>,
     /// For some atoms, all blobs for whose files they can hold, ascending.
     within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
 
-/// All chunks of a shard in which one of some terms can match.
+/// All chunks of the candidates of a shard in which one of some terms can match, and perhaps of other blobs.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) terms: Vec<usize>,
@@ -71,7 +71,7 @@ impl Candidates {
         place: Place<'_>,
     ) -> Result<Self, store::Error> {
         let (lists, within) = (Vec::new(), Vec::new());
-        let mut asking = Asking { source, conn, place, lists, within };
+        let mut asking = Asking { source, conn, place, left: None, lists, within };
         let blobs = asking.follow(&place.target.work.plan).await?;
         Ok(Self { blobs, lists: asking.lists, within: asking.within })
     }
@@ -106,6 +106,8 @@ struct Asking<'a> {
     source: Source,
     conn: &'a mut Connection,
     place: Place<'a>,
+    /// The blobs, ascending, that can be candidates after what was found already, if not all can be.
+    left: Option<Vec<BlobId>>,
     lists: Vec<List>,
     within: Vec<(Vec<Atom>, Vec<BlobId>)>,
 }
@@ -118,6 +120,8 @@ impl Asking<'_> {
             Plan::Lookup(lookup) => self.look_up(&[lookup]).await,
             Plan::All(parts) => {
                 let source = self.source.clone();
+                // What is not left of a part of the plan may be found by another.
+                let is_all = std::ptr::eq(plan, &raw const self.place.target.work.plan);
                 let mut left: Option<Vec<BlobId>> = None;
                 for part in parts {
                     // The more the index would name, the more blobs are cheaper to read: a chunk in
@@ -129,6 +133,9 @@ impl Asking<'_> {
                     };
                     if left.as_ref().is_some_and(|left| left.len() <= few) {
                         break;
+                    }
+                    if is_all {
+                        self.left.clone_from(&left);
                     }
                     let found = Box::pin(self.follow(part)).await?;
                     left = both(left, found);
@@ -197,12 +204,14 @@ impl Asking<'_> {
                 }
                 Found::Stretches(_) => unreachable!("they are told as chunks"),
                 Found::Chunks(chunks) => {
-                    blobs.extend(chunks.iter().map(|(_, blob)| *blob));
+                    let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
+                    blobs.extend(same.map(|same| same[0].1));
                     self.lists.push(List { terms: lookup.terms.clone(), chunks });
                 }
             }
         }
-        blobs.sort_unstable();
+        // Of a few that are in order each, which a stable sort sees.
+        blobs.sort();
         blobs.dedup();
         Ok(Some(blobs))
     }
@@ -273,17 +282,18 @@ impl Asking<'_> {
     fn remembered(&self, lookup: &Lookup) -> Option<Found> {
         let Place { target, program, sifts, .. } = self.place;
         let files = target.known.files.as_ref()?;
+        let left = self.left.as_deref();
         match (lookup.index, &self.source) {
             (Index::Paths, source) => {
                 let terms: Vec<&CompiledTerm> =
                     lookup.terms.iter().map(|term| &program.terms[*term]).collect();
                 let all = 0..i32::MAX;
                 let blobs = if let Source::Summary(blobs) = source { blobs } else { &all };
-                Some(Found::Blobs(files.matching(&terms, blobs)))
+                Some(Found::Blobs(files.matching(&terms, blobs, left)))
             }
             (Index::Chunks, Source::Summary(numbers)) => {
                 let sifted = sifts.get(lookup)?;
-                Some(Found::Chunks(sifted.named(numbers, target.shard.chunks, files)))
+                Some(Found::Chunks(sifted.named(numbers, target.shard.chunks, left, files)))
             }
             (Index::Chunks | Index::Texts, _) => None,
         }

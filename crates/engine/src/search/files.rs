@@ -220,8 +220,14 @@ impl ShardFiles {
         files
     }
 
-    /// Of the blobs with these numbers, those of files whose path one of some terms matches, ascending.
-    pub(crate) fn matching(&self, terms: &[&CompiledTerm], blobs: &Range<i32>) -> Vec<BlobId> {
+    /// Of the blobs with these numbers, and that are `left`, if not all are, those of files whose path one of some terms
+    /// matches, ascending.
+    pub(crate) fn matching(
+        &self,
+        terms: &[&CompiledTerm],
+        blobs: &Range<i32>,
+        mut left: Option<&[BlobId]>,
+    ) -> Vec<BlobId> {
         let any = Probe::any(terms.iter().map(|term| term.probe.clone()).collect());
         let mut scratches: Vec<Scratch> = terms.iter().map(|term| term.matcher.scratch()).collect();
         let mut matching = Vec::new();
@@ -232,6 +238,14 @@ impl ShardFiles {
         for block in self.grams.parts(&any).iter() {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
+                if let Some(left) = &mut left {
+                    let blob = self.rows[at].blob;
+                    let gone = left.iter().take_while(|left| **left < blob).count();
+                    *left = &left[gone..];
+                    if left.first() != Some(&blob) {
+                        continue;
+                    }
+                }
                 let path = self.path(at);
                 let mut both = terms.iter().zip(&mut scratches);
                 if both.any(|(term, scratch)| term.matcher.is_match_with(scratch, path)) {
@@ -241,6 +255,25 @@ impl ShardFiles {
         }
         matching.dedup();
         matching
+    }
+
+    /// The chunks of some blobs, which are in order, as far as these have files; what belongs to no file any longer counts
+    /// as the blob's before it.
+    pub(crate) fn extents(&self, blobs: &[BlobId]) -> Vec<Range<i32>> {
+        let mut extents: Vec<Range<i32>> = Vec::new();
+        let mut at = 0;
+        for blob in blobs {
+            at = self.seek(at, *blob);
+            let same = self.rows[at..].iter().take_while(|row| row.blob == *blob).count();
+            at += same;
+            let end = self.rows.get(at).map_or(i32::MAX, |next| next.blob.0);
+            match extents.last_mut() {
+                _ if same == 0 => {}
+                Some(last) if last.end == blob.0 => last.end = end,
+                _ => extents.push(blob.0..end),
+            }
+        }
+        extents
     }
 
     /// All blobs from this number on, ascending.
@@ -476,14 +509,29 @@ mod tests {
         assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
             let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            files.matching(&program.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX))
+            files.matching(&program.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None)
         };
         assert_eq!(matching("(^a|b$)"), [BlobId(1)]);
         assert_eq!(matching("read or a.go"), [BlobId(5), BlobId(9)]);
         assert_eq!(matching("write"), []);
         let program = Program::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
         let terms: Vec<_> = program.terms.iter().collect();
-        assert_eq!(files.matching(&terms, &(2..9)), [BlobId(5)]);
+        assert_eq!(files.matching(&terms, &(2..9), None), [BlobId(5)]);
+        let left = |left: &[i32]| {
+            let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();
+            files.matching(&terms, &(0..i32::MAX), Some(&left))
+        };
+        assert_eq!(left(&[0, 2, 5, 7]), [BlobId(5)]);
+        assert_eq!(left(&[4, 9]), [BlobId(9)]);
+        assert_eq!(left(&[]), []);
         assert_eq!(files.blobs(2).collect::<Vec<_>>(), [BlobId(5), BlobId(9)]);
+        let extents = |blobs: &[i32]| {
+            let blobs: Vec<BlobId> = blobs.iter().copied().map(BlobId).collect();
+            let extents = files.extents(&blobs).into_iter();
+            extents.map(|extent| (extent.start, extent.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(extents(&[1, 5]), [(1, 9)]);
+        assert_eq!(extents(&[0, 1, 2, 9]), [(1, 5), (9, i32::MAX)]);
+        assert_eq!(extents(&[0, 6, 10]), []);
     }
 }

@@ -69,6 +69,8 @@ pub(crate) struct Memo {
     works: BTreeMap<Vec<Option<bool>>, Option<Arc<Work>>>,
     /// What the overviews tell of the terms, by their numbers.
     looks: Vec<(usize, Look)>,
+    /// In which order the atoms are worked out.
+    order: Vec<usize>,
 }
 
 impl Scope {
@@ -131,10 +133,17 @@ impl Scope {
 
     /// What there is to search in a shard; none if it is ruled out by what is known of it.
     pub(crate) fn target(&self, lead: &Lead, program: &Program, memo: &mut Memo) -> Option<Target> {
-        let mut passing = Vec::new();
-        let both = self.atoms.iter().zip(&lead.agreed);
-        let mut holds = |atom| lead.holds(atom, program, memo, &mut passing);
-        let values: Vec<_> = both.map(|(atom, agreed)| agreed.or_else(|| holds(*atom))).collect();
+        let (mut passing, mut values) = (Vec::new(), lead.agreed.clone());
+        for at in memo.order(self, lead, program) {
+            if values[at].is_none() {
+                values[at] = lead.holds(self.atoms[at], program, memo, &mut passing);
+            }
+            // Mostly, one is enough.
+            let value = |atom| values[self.atoms.iter().position(|a| *a == atom)?];
+            if values[at] == Some(false) && program.expr.eval(&value) == Some(false) {
+                return None;
+            }
+        }
         let work = memo.work(self, program, &values)?;
         Some(Target { shard: lead.shard.clone(), known: lead.known.clone(), work, passing })
     }
@@ -310,6 +319,26 @@ impl Target {
 }
 
 impl Memo {
+    /// In which order it is worked out what holds of the atoms of a search, by their places: first of the terms that the
+    /// fewest blocks may hold.
+    fn order(&mut self, scope: &Scope, lead: &Lead, program: &Program) -> Vec<usize> {
+        if self.order.is_empty() {
+            let mut blocks = |atom| match (atom, &lead.known.grams) {
+                (Atom::Content(term) | Atom::Path(term), Some(grams))
+                    if !program.terms[term].matcher.spans_lines() =>
+                {
+                    self.look(term, program, grams).count()
+                }
+                _ => usize::MAX,
+            };
+            let mut order: Vec<_> =
+                scope.atoms.iter().map(|atom| blocks(*atom)).enumerate().collect();
+            order.sort_by_key(|(_, blocks)| *blocks);
+            self.order = order.into_iter().map(|(at, _)| at).collect();
+        }
+        self.order.clone()
+    }
+
     fn work(
         &mut self,
         scope: &Scope,

@@ -1,12 +1,13 @@
 //! What the summaries let through of a shard: the chunks that are worth reading, as far as is known in
 //! memory. Worked out once for each lookup of a search, since several decisions hang on it.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use query::{Index, Lookup, Parts, Plan, Program};
-use store::{BLOCK_CHUNKS, BlobId, Shard};
+use store::{BLOCK_CHUNKS, BlobId, Passing, Shard};
 
 use super::files::ShardFiles;
 use super::select::{Scope, Target};
@@ -45,9 +46,33 @@ impl Sifts {
             // Most shards are ruled out before it matters.
             let wanted = LazyCell::new(|| scope.wanted(target, program));
             let wanted = || wanted.as_deref();
-            sifts.add(&target.work.plan, &|lookup| {
-                Sifted::of(lookup, target, &wanted, program, texts)
-            });
+            let passing = |lookup: &Lookup| target.passing(lookup, program);
+            let sift = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
+                let passing = passing(lookup)?;
+                Sifted::of(lookup, &passing, target, left, &wanted, program, texts)
+            };
+            match &target.work.plan {
+                Plan::All(parts) => {
+                    // What fewer blocks may hold is more likely to be in none, and then nothing else matters.
+                    let mut parts: Vec<&Plan> = parts.iter().collect();
+                    parts.sort_by_cached_key(|part| blocks(part, &passing));
+                    let mut left: Option<Vec<Range<i32>>> = None;
+                    for part in parts {
+                        sifts.add(part, &|lookup| sift(lookup, left.as_deref()));
+                        if sifts.rule_out(part) {
+                            break;
+                        }
+                        // Nor does what is in other blobs.
+                        if let (Plan::Lookup(lookup), Some(files)) = (part, &target.known.files) {
+                            left = sifts
+                                .get(lookup)
+                                .and_then(|last| last.blobs(&target.shard, files))
+                                .or(left);
+                        }
+                    }
+                }
+                plan => sifts.add(plan, &|lookup| sift(lookup, None)),
+            }
         }
         sifts
     }
@@ -114,16 +139,31 @@ impl Sifts {
     }
 }
 
+/// How many blocks may hold what a plan asks for of chunks, or more; the most if that is not known.
+fn blocks<'p>(plan: &Plan, passing: &impl Fn(&Lookup) -> Option<Cow<'p, Passing>>) -> usize {
+    match plan {
+        Plan::Scan => usize::MAX,
+        Plan::Lookup(lookup) if lookup.index != Index::Chunks => 0,
+        Plan::Lookup(lookup) => passing(lookup).map_or(usize::MAX, |found| found.blocks.count()),
+        Plan::All(parts) => parts.iter().map(|part| blocks(part, passing)).min().unwrap_or(0),
+        Plan::Any(parts) => {
+            let each = parts.iter().map(|part| blocks(part, passing));
+            each.fold(0, usize::saturating_add)
+        }
+    }
+}
+
 impl Sifted {
-    /// Only of the `wanted` chunks, if not all are.
+    /// Only of the chunks that are `left`, if not all are, or else of those that are `wanted`.
     fn of<'a>(
         lookup: &Lookup,
+        passing: &Passing,
         target: &Target,
+        left: Option<&[Range<i32>]>,
         wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
         program: &Program,
         texts: &Texts,
     ) -> Option<Self> {
-        let passing = target.passing(lookup, program)?;
         let grams = target.known.grams.as_ref()?;
         let probe = lookup.probe(program);
         let mut reader = texts.reader(&target.shard);
@@ -131,17 +171,18 @@ impl Sifted {
         for number in passing.blocks.iter() {
             let number = number as i32;
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
+            if left.is_some_and(|left| overlapping(left, &chunks).next().is_none()) {
+                continue;
+            }
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut parts = segment.may_hold(&probe);
-                if !parts.is_empty()
-                    && let Some(wanted) = wanted()
-                {
-                    let from = wanted.partition_point(|range| range.end <= chunks.start);
-                    let here = wanted[from..].iter().take_while(|range| range.start < chunks.end);
+                let some = if left.is_some() || parts.is_empty() { left } else { wanted() };
+                if let Some(some) = some {
+                    let here = overlapping(some, &chunks);
                     parts.keep(here.map(|numbers| segment.places(numbers)));
                 }
                 if !parts.is_empty() {
-                    let without = grams.without(&passing, chunks);
+                    let without = grams.without(passing, chunks.clone());
                     for at in without.filter_map(|n| segment.find(n)) {
                         parts.remove(at);
                     }
@@ -149,22 +190,34 @@ impl Sifted {
                 (Arc::clone(segment), parts)
             });
             let count = segment.as_ref().map_or(BLOCK_CHUNKS as usize, |(_, parts)| parts.count());
-            let whole = segment.as_ref().is_some_and(|(segment, _)| {
-                segment.upto() >= target.shard.chunks.min((number + 1) * BLOCK_CHUNKS)
-            });
-            if count > 0 || !whole {
-                sifted.blocks.push(Block { number, segment });
+            let block = Block { number, segment };
+            if count > 0 || !block.is_whole(&target.shard) {
+                sifted.blocks.push(block);
                 sifted.chunks += count.max(1);
             }
         }
         Some(sifted)
     }
 
-    /// Those with these numbers, all under `upto`, ascending, each with its blob.
+    /// All chunks of the blobs that they are of; none if not all of them are known.
+    fn blobs(&self, shard: &Shard, files: &ShardFiles) -> Option<Vec<Range<i32>>> {
+        if !self.blocks.iter().all(|block| block.is_whole(shard)) {
+            return None;
+        }
+        let known = self.blocks.iter().filter_map(|block| block.segment.as_ref());
+        let chunks = known.flat_map(|(segment, parts)| segment.entries(parts, 0));
+        let mut blobs: Vec<BlobId> = chunks.map(|(_, blob)| blob).collect();
+        blobs.dedup();
+        Some(files.extents(&blobs))
+    }
+
+    /// Those with these numbers, all under `upto`, ascending, each with its blob: of the blobs that are `left`, if not of
+    /// all.
     pub(crate) fn named(
         &self,
         numbers: &Range<i32>,
         upto: i32,
+        left: Option<&[BlobId]>,
         files: &ShardFiles,
     ) -> Vec<(i32, BlobId)> {
         // Found when there is something that is not in memory.
@@ -183,16 +236,28 @@ impl Sifted {
             let mut unknown = numbers.clone();
             if let Some((segment, parts)) = &block.segment {
                 unknown.start = segment.upto().clamp(numbers.start, numbers.end);
-                let here = segment.entries(parts);
                 let known = numbers.start..unknown.start;
-                chunks.extend(here.filter(|(n, _)| known.contains(n)));
+                let here = |from| segment.entries(parts, from).take_while(|(n, _)| *n < known.end);
+                match left {
+                    None => chunks.extend(here(known.start)),
+                    Some(left) => {
+                        // The first one may have begun in an earlier block.
+                        let first = left.partition_point(|blob| blob.0 <= known.start);
+                        let left = &left[first.saturating_sub(1)..];
+                        for blob in left.iter().take_while(|blob| blob.0 < known.end) {
+                            let named = here(blob.0.max(known.start));
+                            chunks.extend(named.take_while(|(_, of)| of == blob));
+                        }
+                    }
+                }
             }
             for n in unknown {
                 let blobs = blobs.get_or_insert_with(|| files.blobs(begin).peekable());
                 while let Some(next) = blobs.next_if(|next| next.0 <= n) {
                     blob = Some(next);
                 }
-                chunks.extend(blob.map(|blob| (n, blob)));
+                let of = blob.filter(|of| left.is_none_or(|left| left.binary_search(of).is_ok()));
+                chunks.extend(of.map(|blob| (n, blob)));
             }
         }
         chunks
@@ -208,7 +273,22 @@ impl Sifted {
     }
 }
 
+/// Those of some ranges, which are in order, that have something in common with this one.
+fn overlapping<'r>(
+    ranges: &'r [Range<i32>],
+    this: &Range<i32>,
+) -> impl Iterator<Item = &'r Range<i32>> {
+    let (from, end) = (ranges.partition_point(|range| range.end <= this.start), this.end);
+    ranges[from..].iter().take_while(move |range| range.start < end)
+}
+
 impl Block {
+    /// Whether all of its chunks are in memory.
+    fn is_whole(&self, shard: &Shard) -> bool {
+        let upto = shard.chunks.min((self.number + 1) * BLOCK_CHUNKS);
+        self.segment.as_ref().is_some_and(|(segment, _)| segment.upto() >= upto)
+    }
+
     /// The number of its last chunk, if it is full.
     fn last(&self) -> i32 {
         (self.number + 1) * BLOCK_CHUNKS - 1
@@ -275,13 +355,23 @@ mod tests {
             language: None,
         };
         let files = ShardFiles::new([3, 5, 9, 1025].map(file).into());
-        let named = |numbers, upto| {
-            let chunks = sifted().named(&numbers, upto, &files).into_iter();
+        let named = |numbers, upto, left: Option<&[BlobId]>| {
+            let chunks = sifted().named(&numbers, upto, left, &files).into_iter();
             chunks.map(|(n, blob)| (n, blob.0)).collect::<Vec<_>>()
         };
-        assert_eq!(named(0..11, 2000), [(3, 3), (8, 5), (9, 9), (10, 9)]);
-        assert_eq!(named(5..10, 10), [(8, 5), (9, 9)]);
-        assert_eq!(named(509..1026, 2000), [(1025, 1025)]);
-        assert_eq!(named(1025..i32::MAX, 1027), [(1025, 1025), (1026, 1025)]);
+        let all = |numbers, upto| named(numbers, upto, None);
+        assert_eq!(all(0..11, 2000), [(3, 3), (8, 5), (9, 9), (10, 9)]);
+        assert_eq!(all(5..10, 10), [(8, 5), (9, 9)]);
+        assert_eq!(all(509..1026, 2000), [(1025, 1025)]);
+        assert_eq!(all(1025..i32::MAX, 1027), [(1025, 1025), (1026, 1025)]);
+        // Of some of the blobs.
+        let of = |left: &[i32], numbers| {
+            let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();
+            named(numbers, 2000, Some(&left))
+        };
+        assert_eq!(of(&[3, 9], 0..11), [(3, 3), (9, 9), (10, 9)]);
+        assert_eq!(of(&[5], 4..11), [(8, 5)]);
+        assert_eq!(of(&[2, 4, 1025], 0..1026), [(1025, 1025)]);
+        assert_eq!(of(&[], 0..1026), []);
     }
 }

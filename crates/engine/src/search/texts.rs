@@ -49,6 +49,8 @@ pub(crate) struct Place {
 pub(crate) struct Segment {
     /// In order of their numbers.
     chunks: Vec<Entry>,
+    /// The blob of each: by itself, so that many are in a line of a processor's cache.
+    blobs: Vec<BlobId>,
     /// The dictionary, then all their texts, each compressed with it (LZ4). In pages of its own: an allocator would round
     /// that much up by up to a quarter.
     data: Mmap,
@@ -65,7 +67,6 @@ pub(crate) struct Segment {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     n: i32,
-    blob: BlobId,
     line: i32,
     start: i32,
     /// Bytes of its text.
@@ -195,6 +196,7 @@ impl Segment {
     /// memory for them.
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
         let mut entries = Vec::with_capacity(chunks.len());
+        let blobs = chunks.iter().map(|chunk| chunk.blob).collect();
         let mut sets = Vec::with_capacity(chunks.len());
         let texts: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.contents.as_bytes()).collect();
         let dictionary = dictionary(&texts);
@@ -205,7 +207,6 @@ impl Segment {
             end += packed.len();
             entries.push(Entry {
                 n: chunk.n,
-                blob: chunk.blob,
                 line: chunk.line,
                 start: chunk.start,
                 bytes: chunk.contents.len() as u32,
@@ -220,11 +221,11 @@ impl Segment {
             [] => (0, -1),
         };
         let gapless = last - first + 1 == entries.len() as i32;
-        Ok(Self { chunks: entries, data, dictionary, grams, first, gapless, upto })
+        Ok(Self { chunks: entries, blobs, data, dictionary, grams, first, gapless, upto })
     }
 
     fn memory(&self) -> u64 {
-        let entries = self.chunks.len() * size_of::<Entry>();
+        let entries = self.chunks.len() * (size_of::<Entry>() + size_of::<BlobId>());
         (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
     }
 
@@ -233,9 +234,12 @@ impl Segment {
         self.grams.parts(probe)
     }
 
-    /// Some of its chunks, ascending, each with its blob.
-    pub(crate) fn entries(&self, parts: &Parts) -> impl Iterator<Item = (i32, BlobId)> {
-        parts.iter().map(|at| (self.chunks[at].n, self.chunks[at].blob))
+    /// Some of its chunks, ascending, each with its blob: from a number on.
+    pub(crate) fn entries(&self, parts: &Parts, from: i32) -> impl Iterator<Item = (i32, BlobId)> {
+        let first = self.places(&(from..from)).start;
+        // What stands there for each is far apart in memory.
+        let n = |at: usize| if self.gapless { self.first + at as i32 } else { self.chunks[at].n };
+        parts.iter_from(first).map(move |at| (n(at), self.blobs[at]))
     }
 
     /// The places of the chunks with some numbers.
@@ -272,7 +276,7 @@ impl Packed {
 
     /// The blob it is part of.
     pub(crate) fn blob(&self) -> BlobId {
-        self.entry().blob
+        self.segment.blobs[self.at]
     }
 
     /// The number of its first line in the blob, from 1.
