@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cluster::{Cluster, Source};
+use postgres::{Postgres, Source};
 use store::{Store, Target};
 use tokio::runtime::Runtime;
 
@@ -16,23 +16,23 @@ const ROLE: &str = "codesearch";
 pub(crate) struct Database {
     pub(crate) runtime: Runtime,
     pub(crate) store: Store,
-    cluster: Option<Cluster>,
+    postgres: Option<Postgres>,
 }
 
 impl Database {
     /// Opens the database, with up to `connections` for searching.
     pub(crate) fn open(args: &DatabaseArgs, connections: u32) -> Result<Self> {
-        let cluster = match external(args) {
+        let postgres = match external(args) {
             Some(_) => None,
-            None => Some(Cluster::open(&cluster_options(args)?)?),
+            None => Some(Postgres::open(&postgres_options(args)?)?),
         };
         let runtime = Runtime::new().context("cannot start threads")?;
-        let target = target(args, cluster.as_ref());
+        let target = target(args, postgres.as_ref());
         match runtime.block_on(Store::connect(&target, connections)) {
-            Ok(store) => Ok(Self { runtime, store, cluster }),
+            Ok(store) => Ok(Self { runtime, store, postgres }),
             Err(error) => {
-                if let Some(cluster) = cluster {
-                    let _ = cluster.close();
+                if let Some(postgres) = postgres {
+                    let _ = postgres.close();
                 }
                 Err(error.into())
             }
@@ -56,29 +56,29 @@ impl Database {
     pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         let broken = error.downcast_ref::<store::Error>().is_some()
             || error.downcast_ref::<engine::ingest::Error>().is_some();
-        match self.cluster.as_ref().filter(|_| broken).and_then(Cluster::trouble) {
+        match self.postgres.as_ref().filter(|_| broken).and_then(Postgres::trouble) {
             Some(trouble) => trouble.into(),
             None => error,
         }
     }
 
     /// The private Postgres, if that is what this is.
-    pub(crate) fn take_cluster(&mut self) -> Option<Cluster> {
-        self.cluster.take()
+    pub(crate) fn take_postgres(&mut self) -> Option<Postgres> {
+        self.postgres.take()
     }
 
     pub(crate) fn close(self) {
         self.runtime.block_on(self.store.close());
         self.runtime.shutdown_background();
-        if let Some(cluster) = self.cluster {
-            close_cluster(cluster);
+        if let Some(postgres) = self.postgres {
+            close_postgres(postgres);
         }
     }
 }
 
 /// Leaves the private Postgres. What was asked for is done by then, so trouble is only told.
-pub(crate) fn close_cluster(cluster: Cluster) {
-    if let Err(error) = cluster.close() {
+pub(crate) fn close_postgres(postgres: Postgres) {
+    if let Err(error) = postgres.close() {
         eprintln!("codesearch: the private Postgres could not be stopped: {error}");
     }
 }
@@ -89,11 +89,11 @@ pub(crate) fn external(args: &DatabaseArgs) -> Option<&str> {
 }
 
 /// How to connect to the database.
-fn target(args: &DatabaseArgs, cluster: Option<&Cluster>) -> Target {
-    match cluster {
-        Some(cluster) => Target::Socket {
-            folder: cluster.socket_dir().to_owned(),
-            role: cluster.name().to_owned(),
+fn target(args: &DatabaseArgs, postgres: Option<&Postgres>) -> Target {
+    match postgres {
+        Some(postgres) => Target::Socket {
+            folder: postgres.socket_dir().to_owned(),
+            role: postgres.name().to_owned(),
             database: args.index.clone(),
         },
         None => Target::Url(external(args).unwrap_or_default().to_owned()),
@@ -101,7 +101,7 @@ fn target(args: &DatabaseArgs, cluster: Option<&Cluster>) -> Target {
 }
 
 /// The private Postgres that the arguments ask for.
-pub(crate) fn cluster_options(args: &DatabaseArgs) -> Result<cluster::Options> {
+pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options> {
     let source = match (&args.postgres_bin, &args.postgres_archive) {
         (Some(folder), _) => Source::Programs(folder.clone()),
         (None, Some(file)) => Source::Archive(file.clone()),
@@ -112,12 +112,12 @@ pub(crate) fn cluster_options(args: &DatabaseArgs) -> Result<cluster::Options> {
         Some(home) => home.clone(),
         None => default_home()?,
     };
-    Ok(cluster::Options { home, name: ROLE.to_owned(), source })
+    Ok(postgres::Options { home, name: ROLE.to_owned(), source })
 }
 
 /// Root's own home is closed to the user that Postgres would run as, so it has another place.
 fn default_home() -> Result<PathBuf> {
-    if cluster::is_root() {
+    if postgres::is_root() {
         return Ok(PathBuf::from("/var/lib/codesearch"));
     }
     let data = std::env::var_os("XDG_DATA_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);

@@ -1,7 +1,7 @@
 //! What is asked beside the query text (`--file`, `&lang=`), as parts of the query.
 
 use engine::prose::DocsRequest;
-use query::{Case, Matcher, Pattern, Place, Query, QueryError, Tree};
+use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 /// Restrictions beside the query text. Of each kind, one must hold.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ impl Narrow<'_> {
     /// The kind (`repo`, `file`, `lang`) that is wrong, and a sentence on what is wrong with it.
     pub(crate) fn apply(self, mut query: Query) -> Result<Query, (&'static str, String)> {
         for (kind, place, patterns) in
-            [("repo", Place::Repo, self.repos), ("file", Place::Path, self.files)]
+            [("repo", Field::Repo, self.repos), ("file", Field::Path, self.files)]
         {
             let terms: Result<Vec<Tree>, QueryError> =
                 patterns.iter().map(|pattern| term(place, pattern)).collect();
@@ -55,7 +55,7 @@ pub(crate) fn docs(
     Ok(request)
 }
 
-fn term(place: Place, pattern: &str) -> Result<Tree, QueryError> {
+fn term(place: Field, pattern: &str) -> Result<Tree, QueryError> {
     let pattern = Pattern::parse(pattern, Case::Smart, false)?;
     // An error of size is about this pattern, not about the query.
     Matcher::new(&pattern)?;

@@ -18,9 +18,9 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// how much is logged, in the syntax of tracing's `EnvFilter`.
 pub(crate) fn init(server: bool) {
     let default = if server {
-        "warn,codesearch=info,cluster=info,engine=info,store=info"
+        "warn,codesearch=info,postgres=info,engine=info,store=info"
     } else {
-        "warn,cluster=info"
+        "warn,postgres=info"
     };
     let filter =
         EnvFilter::try_from_env("CODESEARCH_LOG").unwrap_or_else(|_| EnvFilter::new(default));

@@ -4,12 +4,13 @@
 //! condition has three values: true, false, and not known yet.
 
 use crate::error::QueryError;
-use crate::grams::Probe;
 use crate::language;
+use crate::literals::LiteralQuery;
 use crate::matcher::Matcher;
-use crate::need::Need;
+use crate::ngrams::ngram_query;
 use crate::pattern::Pattern;
-use crate::tree::{Place, Query, Select, Tree};
+use crate::tree::{Field, Query, Select, Tree};
+use ngram::NgramQuery;
 
 /// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
 /// bound is lower.
@@ -21,7 +22,7 @@ pub enum Expr {
     /// Always so.
     Const(bool),
     /// One thing to look at.
-    Atom(Atom),
+    Predicate(Predicate),
     /// This does not hold.
     Not(Box<Expr>),
     /// All of these hold.
@@ -30,9 +31,9 @@ pub enum Expr {
     Any(Vec<Expr>),
 }
 
-/// One thing to look at. The numbers are those of [`Program::terms`] and [`Program::languages`].
+/// One thing to look at. The numbers are those of [`CompiledQuery::terms`] and [`CompiledQuery::languages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Atom {
+pub enum Predicate {
     /// The term matches in the file's text.
     Content(usize),
     /// The term matches in its path.
@@ -45,7 +46,7 @@ pub enum Atom {
 
 /// A query ready to run.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct CompiledQuery {
     /// The query as a tree, printed.
     pub tree: String,
     /// What a file must be like.
@@ -67,12 +68,12 @@ pub struct CompiledTerm {
     /// What decides.
     pub matcher: Matcher,
     /// What the index can be asked for.
-    pub need: Need,
+    pub literals: LiteralQuery,
     /// The same, for the summary of a shard.
-    pub probe: Probe,
+    pub ngrams: NgramQuery,
 }
 
-impl Program {
+impl CompiledQuery {
     /// Compiles a query.
     ///
     /// # Errors
@@ -100,7 +101,7 @@ impl Program {
             Tree::Not(inner) => !self.compile(inner, memory)?,
             Tree::Language(name) => {
                 self.languages.push(language::names(name));
-                Expr::Atom(Atom::Language(self.languages.len() - 1))
+                Expr::Predicate(Predicate::Language(self.languages.len() - 1))
             }
             Tree::Term(term) => {
                 let same = |known: &CompiledTerm| known.pattern.means(&term.pattern);
@@ -117,25 +118,25 @@ impl Program {
                             );
                             return Err((term.at, message));
                         }
-                        let need = Need::of(&term.pattern);
+                        let literals = LiteralQuery::of(&term.pattern);
                         self.terms.push(CompiledTerm {
                             name: term.pattern.to_string(),
                             pattern: term.pattern.clone(),
                             matcher,
-                            probe: Probe::of(&need, &term.pattern),
-                            need,
+                            ngrams: ngram_query(&literals, &term.pattern),
+                            literals,
                         });
                         self.terms.len() - 1
                     }
                 };
-                match term.place {
-                    Place::Anywhere => Expr::Any(vec![
-                        Expr::Atom(Atom::Content(index)),
-                        Expr::Atom(Atom::Path(index)),
+                match term.field {
+                    Field::Anywhere => Expr::Any(vec![
+                        Expr::Predicate(Predicate::Content(index)),
+                        Expr::Predicate(Predicate::Path(index)),
                     ]),
-                    Place::Content => Expr::Atom(Atom::Content(index)),
-                    Place::Path => Expr::Atom(Atom::Path(index)),
-                    Place::Repo => Expr::Atom(Atom::Repo(index)),
+                    Field::Content => Expr::Predicate(Predicate::Content(index)),
+                    Field::Path => Expr::Predicate(Predicate::Path(index)),
+                    Field::Repo => Expr::Predicate(Predicate::Repo(index)),
                 }
             }
         })
@@ -188,10 +189,10 @@ impl Expr {
     }
 
     /// Whether it holds, as far as that can be told.
-    pub fn eval(&self, known: &impl Fn(Atom) -> Option<bool>) -> Option<bool> {
+    pub fn eval(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Option<bool> {
         match self {
             Expr::Const(value) => Some(*value),
-            Expr::Atom(atom) => known(*atom),
+            Expr::Predicate(atom) => known(*atom),
             Expr::Not(inner) => inner.eval(known).map(|value| !value),
             Expr::All(parts) => decide(parts, known, false),
             Expr::Any(parts) => decide(parts, known, true),
@@ -200,10 +201,10 @@ impl Expr {
 
     /// What is left of it once some atoms are known.
     #[must_use]
-    pub fn resolve(&self, known: &impl Fn(Atom) -> Option<bool>) -> Expr {
+    pub fn resolve(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Expr {
         match self {
             Expr::Const(value) => Expr::Const(*value),
-            Expr::Atom(atom) => known(*atom).map_or(Expr::Atom(*atom), Expr::Const),
+            Expr::Predicate(atom) => known(*atom).map_or(Expr::Predicate(*atom), Expr::Const),
             Expr::Not(inner) => !inner.resolve(known),
             Expr::All(parts) => Expr::all(parts.iter().map(|part| part.resolve(known)).collect()),
             Expr::Any(parts) => Expr::any(parts.iter().map(|part| part.resolve(known)).collect()),
@@ -220,8 +221,8 @@ impl Expr {
     fn with_text(&self, value: bool) -> Expr {
         let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
         match self {
-            Expr::Atom(Atom::Content(_)) => Expr::Const(value),
-            Expr::Const(_) | Expr::Atom(_) => self.clone(),
+            Expr::Predicate(Predicate::Content(_)) => Expr::Const(value),
+            Expr::Const(_) | Expr::Predicate(_) => self.clone(),
             Expr::Not(inner) => !inner.with_text(!value),
             Expr::All(parts) => Expr::all(all(parts)),
             Expr::Any(parts) => Expr::any(all(parts)),
@@ -231,17 +232,17 @@ impl Expr {
     /// Whether it can only come to hold when more atoms do: there is no negation in it.
     pub fn is_monotone(&self) -> bool {
         match self {
-            Expr::Const(_) | Expr::Atom(_) => true,
+            Expr::Const(_) | Expr::Predicate(_) => true,
             Expr::Not(_) => false,
             Expr::All(parts) | Expr::Any(parts) => parts.iter().all(Expr::is_monotone),
         }
     }
 
     /// Every atom in it.
-    pub fn atoms(&self, seen: &mut impl FnMut(Atom)) {
+    pub fn atoms(&self, seen: &mut impl FnMut(Predicate)) {
         match self {
             Expr::Const(_) => {}
-            Expr::Atom(atom) => seen(*atom),
+            Expr::Predicate(atom) => seen(*atom),
             Expr::Not(inner) => inner.atoms(seen),
             Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.atoms(seen)),
         }
@@ -249,10 +250,14 @@ impl Expr {
 
     /// The atoms that must be known before it can be told what there is to [show](Expr::shown): those
     /// of every part that holds or may hold.
-    pub fn involved(&self, known: &impl Fn(Atom) -> Option<bool>, seen: &mut impl FnMut(Atom)) {
+    pub fn involved(
+        &self,
+        known: &impl Fn(Predicate) -> Option<bool>,
+        seen: &mut impl FnMut(Predicate),
+    ) {
         match (self, self.eval(known)) {
             (Expr::Const(_), _) | (_, Some(false)) | (Expr::Not(_), Some(true)) => {}
-            (Expr::Atom(atom), _) => seen(*atom),
+            (Expr::Predicate(atom), _) => seen(*atom),
             (Expr::Not(inner), None) => inner.atoms(seen),
             (Expr::All(parts) | Expr::Any(parts), _) => {
                 for part in parts {
@@ -264,13 +269,17 @@ impl Expr {
 
     /// The atoms to which a file for which it holds owes it: what there is to show. Nothing below a
     /// negation, and of alternatives those that hold.
-    pub fn shown(&self, known: &impl Fn(Atom) -> Option<bool>, show: &mut impl FnMut(Atom)) {
+    pub fn shown(
+        &self,
+        known: &impl Fn(Predicate) -> Option<bool>,
+        show: &mut impl FnMut(Predicate),
+    ) {
         if self.eval(known) != Some(true) {
             return;
         }
         match self {
             Expr::Const(_) | Expr::Not(_) => {}
-            Expr::Atom(atom) => show(*atom),
+            Expr::Predicate(atom) => show(*atom),
             Expr::All(parts) | Expr::Any(parts) => {
                 for part in parts {
                     part.shown(known, show);
@@ -294,7 +303,7 @@ impl std::ops::Not for Expr {
 
 /// Whether one of the parts is `value`, which then is the value of all; else the other value, if all
 /// are known.
-fn decide(parts: &[Expr], known: &impl Fn(Atom) -> Option<bool>, value: bool) -> Option<bool> {
+fn decide(parts: &[Expr], known: &impl Fn(Predicate) -> Option<bool>, value: bool) -> Option<bool> {
     let mut all_known = true;
     for part in parts {
         match part.eval(known) {
@@ -311,18 +320,18 @@ mod tests {
     use super::*;
     use crate::Case;
 
-    fn program(query: &str) -> Program {
-        Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
+    fn program(query: &str) -> CompiledQuery {
+        CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
     }
 
     /// The value of a query for a file of which some atoms are known.
-    fn eval(query: &str, known: &[(Atom, bool)]) -> Option<bool> {
+    fn eval(query: &str, known: &[(Predicate, bool)]) -> Option<bool> {
         program(query).expr.eval(&|atom| known.iter().find(|(a, _)| *a == atom).map(|(_, v)| *v))
     }
 
     #[test]
     fn what_is_known_decides_early() {
-        use Atom::{Content, Language, Path, Repo};
+        use Predicate::{Content, Language, Path, Repo};
         assert_eq!(eval("c:a c:b", &[(Content(0), false)]), Some(false));
         assert_eq!(eval("c:a c:b", &[(Content(0), true)]), None);
         assert_eq!(eval("c:a or c:b", &[(Content(0), true)]), Some(true));
@@ -346,11 +355,11 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_text_is_left_out() {
-        use Atom::{Language, Path};
+        use Predicate::{Language, Path};
         let check = |query: &str, expected: Expr| {
             assert_eq!(program(query).expr.without_text(), expected, "{query}");
         };
-        let (go, path) = (Expr::Atom(Language(0)), |term| Expr::Atom(Path(term)));
+        let (go, path) = (Expr::Predicate(Language(0)), |term| Expr::Predicate(Path(term)));
         check("a", Expr::Const(true));
         check("-a", !path(0));
         check("c:a lang:go", go.clone());
@@ -364,15 +373,15 @@ mod tests {
     #[test]
     fn what_is_to_be_shown_depends_on_parts_that_decide_nothing() {
         let mut involved = Vec::new();
-        let known = |atom| (atom == Atom::Content(0)).then_some(true);
+        let known = |atom| (atom == Predicate::Content(0)).then_some(true);
         program("c:a or (c:b -c:c)").expr.involved(&known, &mut |atom| involved.push(atom));
-        assert_eq!(involved, [Atom::Content(0), Atom::Content(1), Atom::Content(2)]);
+        assert_eq!(involved, [Predicate::Content(0), Predicate::Content(1), Predicate::Content(2)]);
     }
 
     #[test]
     fn only_what_a_file_owes_its_place_to_is_shown() {
-        use Atom::Content;
-        let check = |query: &str, known: &[(Atom, bool)], expected: &[Atom]| {
+        use Predicate::Content;
+        let check = |query: &str, known: &[(Predicate, bool)], expected: &[Predicate]| {
             let mut shown = Vec::new();
             let known = |atom| known.iter().find(|(a, _)| *a == atom).map(|(_, v)| *v);
             program(query).expr.shown(&known, &mut |atom| shown.push(atom));

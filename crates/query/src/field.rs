@@ -2,7 +2,7 @@
 
 /// What a word before a colon means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(crate) enum FieldName {
     Regex,
     Literal,
     Content,
@@ -16,26 +16,26 @@ pub(crate) enum Field {
     Timeout,
 }
 
-const NAMES: &[(&str, Field)] = &[
-    ("regex", Field::Regex),
-    ("lit", Field::Literal),
-    ("content", Field::Content),
-    ("c", Field::Content),
-    ("file", Field::Path),
-    ("f", Field::Path),
-    ("path", Field::Path),
-    ("repo", Field::Repo),
-    ("r", Field::Repo),
-    ("lang", Field::Language),
-    ("l", Field::Language),
-    ("language", Field::Language),
-    ("case", Field::Case),
-    ("multiline", Field::Multiline),
-    ("type", Field::Select),
-    ("t", Field::Select),
-    ("select", Field::Select),
-    ("count", Field::Count),
-    ("timeout", Field::Timeout),
+const NAMES: &[(&str, FieldName)] = &[
+    ("regex", FieldName::Regex),
+    ("lit", FieldName::Literal),
+    ("content", FieldName::Content),
+    ("c", FieldName::Content),
+    ("file", FieldName::Path),
+    ("f", FieldName::Path),
+    ("path", FieldName::Path),
+    ("repo", FieldName::Repo),
+    ("r", FieldName::Repo),
+    ("lang", FieldName::Language),
+    ("l", FieldName::Language),
+    ("language", FieldName::Language),
+    ("case", FieldName::Case),
+    ("multiline", FieldName::Multiline),
+    ("type", FieldName::Select),
+    ("t", FieldName::Select),
+    ("select", FieldName::Select),
+    ("count", FieldName::Count),
+    ("timeout", FieldName::Timeout),
 ];
 
 /// Fields of other engines that nothing here corresponds to, and what to do instead.
@@ -56,7 +56,7 @@ const FOREIGN: &[(&[&str], &str)] = &[
 ];
 
 /// The field called `name`, whatever its case.
-pub(crate) fn find(name: &str) -> Option<Field> {
+pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 

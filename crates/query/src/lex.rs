@@ -8,7 +8,7 @@
 //! are text.
 
 use crate::error::QueryError;
-use crate::field::{self, Field};
+use crate::field::{self, FieldName};
 
 /// A piece of a query.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum Token {
 /// A term: a field, if there is one, and a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
-    pub(crate) field: Option<Field>,
+    pub(crate) field: Option<FieldName>,
     /// What stands behind the field, without quotes.
     pub(crate) text: String,
     /// For each byte of `text`, and for its end, the byte of the query that it comes from.
@@ -104,7 +104,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += name.len() + 1;
             // Not in a path, where slashes stand for themselves more often.
-            if matches!(word.field, Some(Field::Content | Field::Regex))
+            if matches!(word.field, Some(FieldName::Content | FieldName::Regex))
                 && let Some(length) = delimited(self.rest())
             {
                 self.slashes(&mut word, length);
@@ -115,8 +115,8 @@ impl<'a> Lexer<'a> {
             match c {
                 '"' => self.quoted(&mut word)?,
                 // Of a literal, all characters are its own.
-                '\\' if word.field != Some(Field::Literal) => self.escape(&mut word)?,
-                '[' if word.field != Some(Field::Literal) => match class_length(self.rest()) {
+                '\\' if word.field != Some(FieldName::Literal) => self.escape(&mut word)?,
+                '[' if word.field != Some(FieldName::Literal) => match class_length(self.rest()) {
                     Some(length) => self.take(&mut word, length),
                     None => self.take(&mut word, 1),
                 },

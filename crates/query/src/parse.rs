@@ -12,11 +12,11 @@
 use std::time::Duration;
 
 use crate::error::QueryError;
-use crate::field::Field;
+use crate::field::FieldName;
 use crate::language::check_language;
 use crate::lex::{Lexer, Token, Word};
 use crate::pattern::{Case, Pattern};
-use crate::tree::{Count, Place, Query, Select, Term, Tree};
+use crate::tree::{Count, Field, Query, Select, Term, Tree};
 
 /// Longest query, in bytes. Nobody types more, and parsing and planning it takes milliseconds.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
@@ -278,17 +278,17 @@ impl Build<'_> {
     }
 
     fn word(&self, at: usize, word: &Word, scope: Defaults) -> Result<Tree, QueryError> {
-        let place = match word.field {
-            Some(Field::Content) => Place::Content,
-            Some(Field::Path) => Place::Path,
-            Some(Field::Repo) => Place::Repo,
-            Some(Field::Language) => {
+        let field = match word.field {
+            Some(FieldName::Content) => Field::Content,
+            Some(FieldName::Path) => Field::Path,
+            Some(FieldName::Repo) => Field::Repo,
+            Some(FieldName::Language) => {
                 check_language(&word.text).map_err(|why| self.error(word.origins[0], why))?;
                 return Ok(Tree::Language(word.text.clone()));
             }
-            _ => Place::Anywhere,
+            _ => Field::Anywhere,
         };
-        let pattern = if word.field == Some(Field::Literal) {
+        let pattern = if word.field == Some(FieldName::Literal) {
             Pattern::literal(&word.text, scope.case)
         } else {
             Pattern::parse(&word.text, scope.case, scope.multiline)
@@ -297,7 +297,7 @@ impl Build<'_> {
             let origin = word.origins.get(error.position).copied().unwrap_or(at);
             self.error(origin, error.message)
         })?;
-        Ok(Tree::Term(Term { place, pattern, at }))
+        Ok(Tree::Term(Term { field, pattern, at }))
     }
 
     fn set(
@@ -309,7 +309,7 @@ impl Build<'_> {
     ) -> Result<(), QueryError> {
         let value = word.text.as_str();
         let field = word.field.expect("a setting has a field");
-        if !whole && !matches!(field, Field::Case | Field::Multiline) {
+        if !whole && !matches!(field, FieldName::Case | FieldName::Multiline) {
             let message = "this holds for the whole query; put it outside of all parentheses";
             return Err(self.error(at, message));
         }
@@ -321,7 +321,7 @@ impl Build<'_> {
             )
         };
         match field {
-            Field::Case => {
+            FieldName::Case => {
                 scope.case = match value {
                     "yes" => Case::Sensitive,
                     "no" => Case::Insensitive,
@@ -329,14 +329,14 @@ impl Build<'_> {
                     _ => return Err(unknown("case:yes, case:no or case:auto")),
                 }
             }
-            Field::Multiline => {
+            FieldName::Multiline => {
                 scope.multiline = match value {
                     "yes" => true,
                     "no" => false,
                     _ => return Err(unknown("multiline:yes or multiline:no")),
                 }
             }
-            Field::Select => {
+            FieldName::Select => {
                 let select = match value {
                     "filematch" | "content" => Select::Lines,
                     "filename" | "file" | "path" => Select::Files,
@@ -345,7 +345,7 @@ impl Build<'_> {
                 };
                 self.select = Some(select);
             }
-            Field::Count => {
+            FieldName::Count => {
                 let count = match (value, value.parse()) {
                     ("all", _) | (_, Ok(0)) => Count::All,
                     (_, Ok(n)) => Count::Most(n),
@@ -353,7 +353,7 @@ impl Build<'_> {
                 };
                 self.count = Some(count);
             }
-            Field::Timeout => {
+            FieldName::Timeout => {
                 self.timeout =
                     Some(duration(value).map_err(|why| self.error(word.origins[0], why))?);
             }
@@ -367,7 +367,13 @@ impl Build<'_> {
 fn is_setting(word: &Word) -> bool {
     matches!(
         word.field,
-        Some(Field::Case | Field::Multiline | Field::Select | Field::Count | Field::Timeout)
+        Some(
+            FieldName::Case
+                | FieldName::Multiline
+                | FieldName::Select
+                | FieldName::Count
+                | FieldName::Timeout
+        )
     )
 }
 

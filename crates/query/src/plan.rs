@@ -1,15 +1,15 @@
 //! From a condition to what the index can answer: which files are worth looking at.
 //!
-//! Like [`Need`], a plan over-matches and never under-matches. It is over files: where a term and
+//! Like [`LiteralQuery`], a plan over-matches and never under-matches. It is over files: where a term and
 //! another must both match, their chunks need not be the same. What is negated and what has no
 //! trigram is not in it; that is decided on each file.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::expr::{Atom, Expr, Program};
-use crate::grams::Probe;
-use crate::need::Need;
+use crate::expr::{CompiledQuery, Expr, Predicate};
+use crate::literals::LiteralQuery;
+use ngram::NgramQuery;
 
 /// Most strings in one plan. More would take longer to plan than the trigrams save.
 const MAX_STRINGS: usize = 256;
@@ -34,51 +34,51 @@ pub enum Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
     /// Which index.
-    pub index: Index,
-    /// The terms that can only match in what is found, as numbers of [`Program::terms`].
+    pub scope: Scope,
+    /// The terms that can only match in what is found, as numbers of [`CompiledQuery::terms`].
     pub terms: Vec<usize>,
     /// What is asked for.
-    pub need: Need,
+    pub literals: LiteralQuery,
 }
 
 /// What all of a need lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Index {
+pub enum Scope {
     /// Chunks: all of the need lies in one.
-    Chunks,
+    Chunk,
     /// Whole texts, of which each string of the need lies in some chunk; for patterns that span lines.
-    Texts,
+    Blob,
     /// Paths of files.
-    Paths,
+    Path,
 }
 
 impl Lookup {
     /// What the parts of a summary are asked for instead.
-    pub fn probe<'p>(&self, program: &'p Program) -> Cow<'p, Probe> {
-        let probe = |term: &usize| &program.terms[*term].probe;
+    pub fn ngrams<'p>(&self, program: &'p CompiledQuery) -> Cow<'p, NgramQuery> {
+        let ngrams = |term: &usize| &program.terms[*term].ngrams;
         match &*self.terms {
-            [only] => Cow::Borrowed(probe(only)),
-            terms => Cow::Owned(Probe::Any(terms.iter().map(probe).cloned().collect())),
+            [only] => Cow::Borrowed(ngrams(only)),
+            terms => Cow::Owned(NgramQuery::Any(terms.iter().map(ngrams).cloned().collect())),
         }
     }
 }
 
 impl Plan {
     /// The plan for a condition of a program.
-    pub fn of(expr: &Expr, program: &Program) -> Self {
+    pub fn of(expr: &Expr, program: &CompiledQuery) -> Self {
         Self::of_expr(expr, program)
     }
 
-    fn of_expr(expr: &Expr, program: &Program) -> Self {
+    fn of_expr(expr: &Expr, program: &CompiledQuery) -> Self {
         match expr {
-            Expr::Const(_) | Expr::Not(_) | Expr::Atom(Atom::Repo(_) | Atom::Language(_)) => {
-                Plan::Scan
-            }
-            Expr::Atom(Atom::Content(term)) => {
+            Expr::Const(_)
+            | Expr::Not(_)
+            | Expr::Predicate(Predicate::Repo(_) | Predicate::Language(_)) => Plan::Scan,
+            Expr::Predicate(Predicate::Content(term)) => {
                 let spans = program.terms[*term].matcher.spans_lines();
-                Self::lookup(if spans { Index::Texts } else { Index::Chunks }, *term, program)
+                Self::lookup(if spans { Scope::Blob } else { Scope::Chunk }, *term, program)
             }
-            Expr::Atom(Atom::Path(term)) => Self::lookup(Index::Paths, *term, program),
+            Expr::Predicate(Predicate::Path(term)) => Self::lookup(Scope::Path, *term, program),
             Expr::All(parts) => {
                 let mut all: Vec<Plan> =
                     parts.iter().map(|part| Self::of_expr(part, program)).collect();
@@ -101,10 +101,12 @@ impl Plan {
         }
     }
 
-    fn lookup(index: Index, term: usize, program: &Program) -> Self {
-        match &program.terms[term].need {
-            Need::Anything => Plan::Scan,
-            need => Plan::Lookup(Lookup { index, terms: vec![term], need: need.clone() }),
+    fn lookup(scope: Scope, term: usize, program: &CompiledQuery) -> Self {
+        match &program.terms[term].literals {
+            LiteralQuery::Anything => Plan::Scan,
+            literals => {
+                Plan::Lookup(Lookup { scope, terms: vec![term], literals: literals.clone() })
+            }
         }
     }
 
@@ -114,14 +116,15 @@ impl Plan {
         for part in parts {
             match part {
                 Plan::Scan => return Plan::Scan,
-                Plan::Lookup(new) if new.index != Index::Texts => {
+                Plan::Lookup(new) if new.scope != Scope::Blob => {
                     let same = any.iter_mut().find_map(|plan| match plan {
-                        Plan::Lookup(known) if known.index == new.index => Some(known),
+                        Plan::Lookup(known) if known.scope == new.scope => Some(known),
                         _ => None,
                     });
                     match same {
                         Some(known) => {
-                            known.need = Need::any(vec![known.need.clone(), new.need]);
+                            known.literals =
+                                LiteralQuery::any(vec![known.literals.clone(), new.literals]);
                             known.terms.extend(new.terms);
                         }
                         None => any.push(Plan::Lookup(new)),
@@ -140,10 +143,10 @@ impl Plan {
     pub fn frequency(&self) -> u32 {
         match self {
             Plan::Scan => 1000,
-            Plan::Lookup(Lookup { index: Index::Paths, need, .. }) => {
-                need.frequency() / CHUNKS_PER_PATH
+            Plan::Lookup(Lookup { scope: Scope::Path, literals, .. }) => {
+                literals.frequency() / CHUNKS_PER_PATH
             }
-            Plan::Lookup(lookup) => lookup.need.frequency(),
+            Plan::Lookup(lookup) => lookup.literals.frequency(),
             Plan::All(parts) => parts.iter().map(Plan::frequency).min().unwrap_or(1000),
             Plan::Any(parts) => parts.iter().map(Plan::frequency).sum::<u32>().min(1000),
         }
@@ -152,7 +155,7 @@ impl Plan {
     /// Whether it is about chunks, or about chunks and paths: what the summaries can name.
     pub fn is_of_chunks(&self) -> bool {
         match self {
-            Plan::Lookup(lookup) => lookup.index == Index::Chunks,
+            Plan::Lookup(lookup) => lookup.scope == Scope::Chunk,
             Plan::All(parts) | Plan::Any(parts) => {
                 parts.iter().all(|part| part.is_of_chunks() || part.is_of_paths())
                     && !parts.iter().all(Plan::is_of_paths)
@@ -163,13 +166,13 @@ impl Plan {
 
     /// Whether it is a question about paths only.
     pub fn is_of_paths(&self) -> bool {
-        matches!(self, Plan::Lookup(Lookup { index: Index::Paths, .. }))
+        matches!(self, Plan::Lookup(Lookup { scope: Scope::Path, .. }))
     }
 
     fn strings(&self) -> usize {
         match self {
             Plan::Scan => 0,
-            Plan::Lookup(lookup) => lookup.need.strings(),
+            Plan::Lookup(lookup) => lookup.literals.strings(),
             Plan::All(parts) | Plan::Any(parts) => parts.iter().map(Plan::strings).sum(),
         }
     }
@@ -181,12 +184,12 @@ impl fmt::Display for Plan {
         let (word, parts) = match self {
             Plan::Scan => return f.write_str("scan"),
             Plan::Lookup(lookup) => {
-                let index = match lookup.index {
-                    Index::Chunks => "chunk",
-                    Index::Texts => "text",
-                    Index::Paths => "path",
+                let index = match lookup.scope {
+                    Scope::Chunk => "chunk",
+                    Scope::Blob => "text",
+                    Scope::Path => "path",
                 };
-                return write!(f, "{index}({})", lookup.need);
+                return write!(f, "{index}({})", lookup.literals);
             }
             Plan::All(parts) => ("and", parts),
             Plan::Any(parts) => ("or", parts),
@@ -205,7 +208,7 @@ mod tests {
     use crate::{Case, Query};
 
     fn check(query: &str, expected: &str) {
-        let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
         assert_eq!(Plan::of(&program.expr, &program).to_string(), expected, "{query}");
     }
 
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn summaries_name_what_lies_in_chunks_and_paths() {
         let of_chunks = |query: &str| {
-            let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
             Plan::of(&program.expr, &program).is_of_chunks()
         };
         for query in ["foo", "c:foo", "foo bar", "c:foo f:bar", "(foo or c:bar) baz -qux"] {
@@ -267,7 +270,7 @@ mod tests {
         let many =
             |n: usize| (0..n).map(|i| format!("c:word{i}x")).collect::<Vec<_>>().join(" or ");
         let program =
-            |query: &str| Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            |query: &str| CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
         let small = program(&many(50));
         assert_ne!(Plan::of(&small.expr, &small), Plan::Scan);
         let large = program(&many(199).replace('x', "[abc]x"));

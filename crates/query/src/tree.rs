@@ -39,7 +39,7 @@ pub enum Tree {
 #[derive(Clone, Debug)]
 pub struct Term {
     /// Where it is to match.
-    pub place: Place,
+    pub field: Field,
     /// What is to match.
     pub pattern: Pattern,
     /// The byte of the query at which it stands.
@@ -48,7 +48,7 @@ pub struct Term {
 
 /// Where a pattern is to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Field {
     /// In the file's text or in its path.
     Anywhere,
     /// In the file's text.
@@ -82,10 +82,10 @@ pub enum Count {
 
 impl Query {
     /// A query for one pattern.
-    pub fn of(place: Place, pattern: Pattern) -> Self {
+    pub fn of(field: Field, pattern: Pattern) -> Self {
         Self {
             source: pattern.source().to_owned(),
-            tree: Tree::term(place, pattern),
+            tree: Tree::term(field, pattern),
             select: Select::default(),
             count: None,
             timeout: None,
@@ -95,7 +95,7 @@ impl Query {
     /// The query for files that match this one, or in whose text one of these patterns matches.
     #[must_use]
     pub fn or(mut self, patterns: impl Iterator<Item = Pattern>) -> Self {
-        let more = patterns.map(|pattern| Tree::term(Place::Content, pattern));
+        let more = patterns.map(|pattern| Tree::term(Field::Content, pattern));
         self.tree = Tree::any(std::iter::once(self.tree).chain(more).collect());
         self
     }
@@ -133,9 +133,9 @@ impl Tree {
         if any.len() == 1 { any.remove(0) } else { Tree::Any(any) }
     }
 
-    /// A pattern in one place.
-    pub fn term(place: Place, pattern: Pattern) -> Self {
-        Tree::Term(Term { place, pattern, at: 0 })
+    /// A pattern in one field.
+    pub fn term(field: Field, pattern: Pattern) -> Self {
+        Tree::Term(Term { field, pattern, at: 0 })
     }
 }
 
@@ -192,11 +192,11 @@ impl fmt::Display for Tree {
 
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = match self.place {
-            Place::Anywhere => "",
-            Place::Content => "content:",
-            Place::Path => "file:",
-            Place::Repo => "repo:",
+        let field = match self.field {
+            Field::Anywhere => "",
+            Field::Content => "content:",
+            Field::Path => "file:",
+            Field::Repo => "repo:",
         };
         write!(f, "{field}{}", self.pattern)
     }

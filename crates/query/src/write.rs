@@ -29,7 +29,7 @@ pub fn written(field: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Case, Matcher, Place, Query, Tree};
+    use crate::{Case, Field, Matcher, Query, Tree};
 
     #[test]
     fn names_are_found_by_what_is_written() {
@@ -47,7 +47,7 @@ mod tests {
             let text = exactly("repo", name);
             let query = Query::parse(&text, Case::Sensitive).unwrap();
             let Tree::Term(term) = &query.tree else { panic!("{text}: {:?}", query.tree) };
-            assert_eq!(term.place, Place::Repo, "{text}");
+            assert_eq!(term.field, Field::Repo, "{text}");
             let matcher = Matcher::new(&term.pattern).unwrap();
             assert!(matcher.is_match(name), "{text}");
             assert!(!matcher.is_match(&format!("{name}x")), "{text}");

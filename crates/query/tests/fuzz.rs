@@ -2,9 +2,10 @@
 //!
 //! A longer run: `PROPTEST_CASES=100000 cargo test --release -p query --test fuzz`
 
+use ngram::{BloomFilter, FilterKind};
 use proptest::prelude::*;
 use query::{
-    Case, Expr, GramSet, Kind, Matcher, Need, Pattern, Plan, Probe, Program, Query, rarest,
+    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, ngram_query, rarest,
     trigrams,
 };
 
@@ -13,7 +14,7 @@ fn run(text: &str) {
     for case in [Case::Smart, Case::Sensitive, Case::Insensitive] {
         match Query::parse(text, case) {
             Ok(query) => {
-                if let Ok(program) = Program::new(&query) {
+                if let Ok(program) = CompiledQuery::new(&query) {
                     let plan = Plan::of(&program.expr, &program);
                     assert!(!format!("{} {plan}", program.tree).is_empty());
                     assert_eq!(program.expr.eval(&|_| None).is_some(), is_const(&program.expr));
@@ -32,16 +33,16 @@ fn is_const(expr: &Expr) -> bool {
 }
 
 /// Whether a text has what is needed, each string in some line of it.
-fn meets(need: &Need, text: &str) -> bool {
-    match need {
-        Need::Anything => true,
-        Need::Odd => text.contains(['\u{17f}', '\u{212a}']),
-        Need::Literal(literal) => text.split('\n').any(|line| {
+fn meets(literals: &LiteralQuery, text: &str) -> bool {
+    match literals {
+        LiteralQuery::Anything => true,
+        LiteralQuery::NonAsciiFold => text.contains(['\u{17f}', '\u{212a}']),
+        LiteralQuery::Literal(literal) => text.split('\n').any(|line| {
             let line = line.to_ascii_lowercase();
             line.contains(literal.as_str()) && looked_up(literal, &line)
         }),
-        Need::All(parts) => parts.iter().all(|part| meets(part, text)),
-        Need::Any(parts) => parts.iter().any(|part| meets(part, text)),
+        LiteralQuery::All(parts) => parts.iter().all(|part| meets(part, text)),
+        LiteralQuery::Any(parts) => parts.iter().any(|part| meets(part, text)),
     }
 }
 
@@ -174,7 +175,7 @@ proptest! {
         case in prop::sample::select(&[Case::Smart, Case::Sensitive, Case::Insensitive][..]),
     ) {
         let Ok(pattern) = Pattern::parse(&pattern, case, multiline) else { return Ok(()) };
-        let need = Need::of(&pattern);
+        let literals = LiteralQuery::of(&pattern);
         let mut lines = Vec::new();
         let matcher = Matcher::new(&pattern).unwrap();
         matcher.lines(&mut matcher.scratch(), text.as_bytes(), &|| true, &mut |found| {
@@ -183,16 +184,16 @@ proptest! {
         });
         if pattern.spans_lines() {
             // All of it somewhere in the text, each string within a line.
-            prop_assert!(lines.is_empty() || meets(&need, &text), "{pattern} needs {need}");
+            prop_assert!(lines.is_empty() || meets(&literals, &text), "{pattern} needs {literals}");
         } else {
-            let probe = Probe::of(&need, &pattern);
+            let ngrams = ngram_query(&literals, &pattern);
             for line in lines {
-                for kind in [Kind::Block, Kind::Chunk, Kind::Kept, Kind::Paths] {
-                    let mut set = GramSet::new(kind);
+                for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::Kept, FilterKind::Paths] {
+                    let mut set = BloomFilter::new(kind);
                     set.add(&line);
-                    prop_assert!(set.may_hold(&probe), "{pattern} is ruled out in {line:?}");
+                    prop_assert!(set.may_hold(&ngrams), "{pattern} is ruled out in {line:?}");
                 }
-                prop_assert!(meets(&need, &line), "{pattern} needs {need}, and matches {line:?}");
+                prop_assert!(meets(&literals, &line), "{pattern} needs {literals}, and matches {line:?}");
             }
         }
     }

@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use query::{Index, Lookup, Need, Probe, has_trigram, rarest, word_parts};
+use ngram::NgramQuery;
+use query::{LiteralQuery, Lookup, Scope, has_trigram, ngrams_of_literals, rarest, word_parts};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -22,7 +23,7 @@ const MAX_BITS: usize = 8;
 /// With more literals, the sets of chunks are not looked at: it would take longer to plan than it saves.
 const MAX_LITERALS: usize = 32;
 
-/// Words of a literal that are looked up, at most.
+/// Lexemes of a literal that are looked up, at most.
 const MAX_WORDS: usize = 4;
 
 /// Matches every text.
@@ -40,14 +41,14 @@ pub enum Found {
 }
 
 impl Lease {
-    /// Answers some lookups, each with its probe, in one shard and one statement. Those for chunks are answered
+    /// Answers some lookups, each with its ngrams, in one shard and one statement. Those for chunks are answered
     /// with stretches if `stretches` will do: finding out which of their chunks have the right n-grams, and
     /// which blobs they are of, takes longer than finding them.
     pub async fn lookups(
         &mut self,
         shard: ShardId,
         epoch: Epoch,
-        lookups: &[(&Lookup, Probe)],
+        lookups: &[(&Lookup, NgramQuery)],
         stretches: bool,
     ) -> Result<Vec<Found>> {
         let statement = Statement::of(shard, lookups, self.loose(), stretches);
@@ -71,15 +72,15 @@ fn found(lookup: &Lookup, stretches: bool, row: &PgRow, column: &mut usize) -> R
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
     };
-    Ok(match lookup.index {
-        Index::Chunks if stretches => {
+    Ok(match lookup.scope {
+        Scope::Chunk if stretches => {
             let (first, upto) = (next()?, next()?);
             let mut found: Vec<_> =
                 first.into_iter().zip(upto).map(|(first, upto)| first..upto).collect();
             found.sort_unstable_by_key(|stretch| stretch.start);
             Found::Stretches(found)
         }
-        Index::Chunks => {
+        Scope::Chunk => {
             let (numbers, blobs) = (next()?, next()?);
             let mut chunks: Vec<_> =
                 numbers.into_iter().zip(blobs.into_iter().map(BlobId)).collect();
@@ -87,7 +88,7 @@ fn found(lookup: &Lookup, stretches: bool, row: &PgRow, column: &mut usize) -> R
             chunks.sort_unstable();
             Found::Chunks(chunks)
         }
-        Index::Texts | Index::Paths => {
+        Scope::Blob | Scope::Path => {
             let mut blobs: Vec<BlobId> = next()?.into_iter().map(BlobId).collect();
             blobs.sort_unstable();
             blobs.dedup();
@@ -116,32 +117,32 @@ enum Parameter {
 }
 
 impl Statement {
-    fn of(shard: ShardId, lookups: &[(&Lookup, Probe)], loose: bool, stretches: bool) -> Self {
+    fn of(shard: ShardId, lookups: &[(&Lookup, NgramQuery)], loose: bool, stretches: bool) -> Self {
         let mut columns = Vec::new();
         let mut statement = Self { shard, loose, sql: String::new(), parameters: Vec::new() };
-        for (i, (lookup, probe)) in lookups.iter().enumerate() {
+        for (i, (lookup, ngrams)) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
-            match lookup.index {
-                Index::Chunks => {
+            match lookup.scope {
+                Scope::Chunk => {
                     columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
                     let (n, b) = if stretches { ("first", "upto") } else { ("n", "blob") };
                     let _ =
                         write!(statement.sql, "(select array_agg({n}) n, array_agg({b}) b from ");
-                    statement.rows((!stretches).then_some(probe), &lookup.need);
+                    statement.rows((!stretches).then_some(ngrams), &lookup.literals);
                 }
-                Index::Paths => {
+                Scope::Path => {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                     let _ = write!(
                         statement.sql,
                         "(select array_agg(blob) b from {} where born <= $1 and died > $1 and ",
                         shard.files()
                     );
-                    statement.condition("path", &lookup.need);
+                    statement.condition("path", &lookup.literals);
                 }
-                Index::Texts => {
+                Scope::Blob => {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                     statement.sql.push_str("(select array_agg(blob) b from (");
-                    statement.blobs(&lookup.need);
+                    statement.blobs(&lookup.literals);
                     statement.sql.push_str(") texts");
                 }
             }
@@ -151,31 +152,31 @@ impl Statement {
         statement
     }
 
-    /// The stretches that may hold a need, or, with a probe, the chunks.
-    fn rows(&mut self, probe: Option<&Probe>, need: &Need) {
+    /// The stretches that may hold a need, or, with a ngrams, the chunks.
+    fn rows(&mut self, ngrams: Option<&NgramQuery>, literals: &LiteralQuery) {
         self.sql.push_str(&self.shard.stretches());
-        if let Some(probe) = probe {
+        if let Some(ngrams) = ngrams {
             let (chunks, shard) = (self.shard.chunks(), self.shard.0);
             let _ = write!(
                 self.sql,
                 " cross join lateral (select n, blob from {chunks} where shard = {shard} and n >= first and n < upto"
             );
-            if (1..=MAX_LITERALS).contains(&probe.literals()) {
+            if (1..=MAX_LITERALS).contains(&ngrams.literals()) {
                 self.sql.push_str(" and ");
-                self.may_hold(probe);
+                self.may_hold(ngrams);
             }
             // The stretches first, whatever the planner thinks.
             self.sql.push_str(" offset 0) c");
         }
         self.sql.push_str(" where ");
-        self.condition("words", need);
+        self.condition("words", literals);
     }
 
     /// A condition on the set of one chunk.
-    fn may_hold(&mut self, probe: &Probe) {
-        match probe {
-            Probe::Anything => self.sql.push_str("true"),
-            Probe::Hashes(hashes) => {
+    fn may_hold(&mut self, ngrams: &NgramQuery) {
+        match ngrams {
+            NgramQuery::Anything => self.sql.push_str("true"),
+            NgramQuery::Hashes(hashes) => {
                 // Of many some that are far apart. How many they are is rounded up to a power of two: each
                 // other number of them is another statement to be prepared.
                 let all: Vec<usize> = hashes.chunk_bits().collect();
@@ -190,15 +191,15 @@ impl Statement {
                 }
                 self.sql.push(')');
             }
-            Probe::All(parts) => self.join(parts, " and ", Self::may_hold),
-            Probe::Any(parts) => self.join(parts, " or ", Self::may_hold),
+            NgramQuery::All(parts) => self.join(parts, " and ", Self::may_hold),
+            NgramQuery::Any(parts) => self.join(parts, " or ", Self::may_hold),
         }
     }
 
     /// A condition on one row.
-    fn condition(&mut self, column: &str, need: &Need) {
-        match need {
-            Need::Literal(text) => {
+    fn condition(&mut self, column: &str, literals: &LiteralQuery) {
+        match literals {
+            LiteralQuery::Literal(text) => {
                 let patterns = match (self.loose, column) {
                     (true, _) => vec![loose_pattern(text)],
                     (false, "words") => word_patterns(text),
@@ -211,26 +212,33 @@ impl Statement {
                     let _ = write!(self.sql, "{column} {operator} ${}", self.parameters.len() + 1);
                 }
             }
-            Need::Anything => self.sql.push_str("true"),
-            Need::Odd => self.sql.push_str("odd"),
-            Need::All(parts) => {
+            LiteralQuery::Anything => self.sql.push_str("true"),
+            LiteralQuery::NonAsciiFold => self.sql.push_str("odd"),
+            LiteralQuery::All(parts) => {
                 self.join(parts, " and ", |this, part| this.condition(column, part));
             }
-            Need::Any(parts) => self.join(parts, " or ", |this, part| this.condition(column, part)),
+            LiteralQuery::Any(parts) => {
+                self.join(parts, " or ", |this, part| this.condition(column, part))
+            }
         }
     }
 
     /// The blobs of which each string of the need lies in some chunk.
-    fn blobs(&mut self, need: &Need) {
-        match need {
-            Need::All(parts) => self.join(parts, " intersect ", Self::blobs),
+    fn blobs(&mut self, literals: &LiteralQuery) {
+        match literals {
+            LiteralQuery::All(parts) => self.join(parts, " intersect ", Self::blobs),
             // What lies in one chunk needs one look at each.
-            Need::Any(parts) if parts.iter().any(|part| matches!(part, Need::All(_))) => {
+            LiteralQuery::Any(parts)
+                if parts.iter().any(|part| matches!(part, LiteralQuery::All(_))) =>
+            {
                 self.join(parts, " union ", Self::blobs);
             }
-            Need::Anything | Need::Odd | Need::Literal(_) | Need::Any(_) => {
+            LiteralQuery::Anything
+            | LiteralQuery::NonAsciiFold
+            | LiteralQuery::Literal(_)
+            | LiteralQuery::Any(_) => {
                 self.sql.push_str("select blob from ");
-                self.rows(Some(&Probe::of_need(need)), need);
+                self.rows(Some(&ngrams_of_literals(literals)), literals);
             }
         }
     }
@@ -302,10 +310,10 @@ fn escape(text: &str, pattern: &mut String) {
 mod tests {
     use super::*;
 
-    fn check(index: Index, need: Need, loose: bool, sql: &str, parameters: &[&str]) {
-        let lookup = Lookup { index, terms: vec![0], need };
-        let probe = Probe::of_need(&lookup.need);
-        let statement = Statement::of(ShardId(7), &[(&lookup, probe)], loose, loose);
+    fn check(scope: Scope, literals: LiteralQuery, loose: bool, sql: &str, parameters: &[&str]) {
+        let lookup = Lookup { scope, terms: vec![0], literals };
+        let ngrams = ngrams_of_literals(&lookup.literals);
+        let statement = Statement::of(ShardId(7), &[(&lookup, ngrams)], loose, loose);
         assert_eq!(statement.sql, sql);
         let text = |parameter: Parameter| match parameter {
             Parameter::Pattern(text) => text,
@@ -315,22 +323,25 @@ mod tests {
         assert_eq!(asked, parameters);
     }
 
-    fn literal(text: &str) -> Need {
-        Need::Literal(text.to_owned())
+    fn literal(text: &str) -> LiteralQuery {
+        LiteralQuery::Literal(text.to_owned())
     }
 
     #[test]
     fn a_need_becomes_a_condition() {
         check(
-            Index::Chunks,
-            Need::Any(vec![Need::All(vec![literal("foo"), literal("b_r")]), Need::Odd]),
+            Scope::Chunk,
+            LiteralQuery::Any(vec![
+                LiteralQuery::All(vec![literal("foo"), literal("b_r")]),
+                LiteralQuery::NonAsciiFold,
+            ]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
              from stretches_007 where ((words @~~ $2 and words @~~ $3) or odd)) t0",
             &["%foo%", "%\\_r%"],
         );
         check(
-            Index::Paths,
+            Scope::Path,
             literal("fmt.println"),
             true,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
@@ -339,7 +350,7 @@ mod tests {
         );
         // Five n-grams.
         check(
-            Index::Chunks,
+            Scope::Chunk,
             literal("foo.b_r"),
             false,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
@@ -351,8 +362,8 @@ mod tests {
             &[&["a bit: true"; 8][..], &["%foo %", "% b %", "% r%", "%foo %"]].concat(),
         );
         check(
-            Index::Texts,
-            Need::All(vec![literal("foo"), literal("bar")]),
+            Scope::Blob,
+            LiteralQuery::All(vec![literal("foo"), literal("bar")]),
             false,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
              (select blob from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \

@@ -1,7 +1,7 @@
 //! Rows in the binary format of `COPY`
 //! (<https://www.postgresql.org/docs/current/sql-copy.html#id-1.9.3.55.9.4>).
 
-use query::GramSet;
+use ngram::BloomFilter;
 use sqlx::PgConnection;
 
 use crate::error::Result;
@@ -52,7 +52,7 @@ pub(crate) async fn chunks(
         for (n, chunk) in (contents.id.0..).zip(&contents.chunks) {
             let text = &contents.text[chunk.start..chunk.end];
             rows.row(7).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
-            rows.i32(chunk.start as i32).bytes(&GramSet::of_chunk(text).to_bytes());
+            rows.i32(chunk.start as i32).bytes(&BloomFilter::of_chunk(text).to_bytes());
             rows.bytes(text.as_bytes());
             if rows.buffer.len() >= SEND_BYTES {
                 copy.send(rows.take()).await?;

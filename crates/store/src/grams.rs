@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
-use query::{GramSet, Grams, Kind, Parts, Probe, Words};
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use query::Lexemes;
 use sqlx::{AssertSqlSafe, Connection};
 
 use crate::ShardId;
@@ -84,14 +85,14 @@ impl Store {
             .bind(from / BLOCK_CHUNKS)
             .execute(&mut *tx)
             .await?;
-        let (mut words, mut hashes) = (Words::default(), Vec::new());
+        let (mut words, mut hashes) = (Lexemes::default(), Vec::new());
         for block in from / BLOCK_CHUNKS..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
-            let mut sets = vec![(ALL_OTHERS, GramSet::new(Kind::Block))];
+            let mut sets = vec![(ALL_OTHERS, BloomFilter::new(FilterKind::Block))];
             let mut stretches = Rows::new();
             let mut first = None;
             while let Some((n, text)) = next.take_if(|(n, _)| *n / BLOCK_CHUNKS == block) {
                 if text.len() > LARGE_CHUNK_BYTES {
-                    let mut set = GramSet::for_text(text.len());
+                    let mut set = BloomFilter::for_text(text.len());
                     set.add(&text);
                     sets.push((n, set));
                 } else if let Some(own) = sets[0].1.add_chunk(&text, &mut hashes) {
@@ -142,19 +143,19 @@ impl Store {
 /// The summaries of several shards side by side, so that one look tells what all of them may hold: a row of bits
 /// then stands together in memory, which takes nearly as long to reach as a row of one shard.
 #[derive(Debug)]
-pub struct Overview {
+pub struct SignatureFile {
     /// The sets of blocks, and of large chunks, as if they were blocks.
-    blocks: Grams,
+    blocks: BitSlices,
     /// The sets of dense chunks.
-    dense: Grams,
+    dense: BitSlices,
     /// How many shards there are.
     shards: usize,
 }
 
 /// The summary of a shard: its part of an overview.
 #[derive(Clone, Debug)]
-pub struct ShardGrams {
-    overview: Arc<Overview>,
+pub struct ShardFilter {
+    overview: Arc<SignatureFile>,
     /// Which bytes of a row are of its blocks, and which of its large chunks.
     blocks: Range<usize>,
     large: Range<usize>,
@@ -177,17 +178,17 @@ struct Large {
     n: i32,
     /// Its set, if that is not much smaller than a block's: brought to the size of one, it lets more through, and the
     /// chunk takes long to read.
-    whole: Option<GramSet>,
+    whole: Option<BloomFilter>,
 }
 
 /// What the blocks of an overview may hold of what was asked for.
 #[derive(Clone, Debug)]
-pub struct Look {
-    of: Arc<Overview>,
-    parts: Parts,
+pub struct HitBitmap {
+    of: Arc<SignatureFile>,
+    parts: Columns,
 }
 
-impl Overview {
+impl SignatureFile {
     /// An overview takes in no more shards when a row has so many bytes: those of four lines of a processor's cache.
     pub const WIDTH: usize = 256;
 
@@ -207,35 +208,36 @@ impl Overview {
     }
 }
 
-impl ShardGrams {
+impl ShardFilter {
     /// In an overview of its own.
     fn new(rows: Vec<(i32, Vec<u8>)>) -> Self {
         let (mut blocks, mut large, mut dense) = (Vec::new(), Vec::new(), Vec::new());
         let mut chunks = OwnSets::default();
         for (chunk, bits) in rows {
-            let set = GramSet::from_bytes(&bits);
+            let set = BloomFilter::from_bytes(&bits);
             if chunk == ALL_OTHERS {
                 blocks.push(set);
-            } else if set.kind() == Kind::Dense {
+            } else if set.kind() == FilterKind::Dense {
                 chunks.dense.push(chunk);
                 dense.push(set);
             } else {
                 large.push(set);
-                let whole = large.last().filter(|set| set.is_coarse_as(Kind::Block)).cloned();
+                let whole = large.last().filter(|set| set.is_coarse_as(FilterKind::Block)).cloned();
                 chunks.large.push(Large { n: chunk, whole });
             }
         }
-        let (blocks, large) = (Grams::new(Kind::Block, &blocks), Grams::new(Kind::Block, &large));
+        let (blocks, large) =
+            (BitSlices::new(FilterKind::Block, &blocks), BitSlices::new(FilterKind::Block, &large));
         let (ends, width) = (blocks.width(), blocks.width() + large.width());
-        let dense = Grams::new(Kind::Dense, &dense);
+        let dense = BitSlices::new(FilterKind::Dense, &dense);
         let (blocks, large) = ((&blocks, 0..ends), (&large, 0..width - ends));
         Self {
             blocks: 0..ends,
             large: ends..width,
             dense: 0..dense.width(),
             chunks: Arc::new(chunks),
-            overview: Arc::new(Overview {
-                blocks: Grams::beside(Kind::Block, &[blocks, large]),
+            overview: Arc::new(SignatureFile {
+                blocks: BitSlices::beside(FilterKind::Block, &[blocks, large]),
                 dense,
                 shards: 1,
             }),
@@ -246,9 +248,9 @@ impl ShardGrams {
     pub fn together(some: &[Arc<Self>]) -> Vec<Arc<Self>> {
         let blocks = some.iter().map(|one| (&one.overview.blocks, one.bytes()));
         let dense = some.iter().map(|one| (&one.overview.dense, one.dense.clone()));
-        let overview = Arc::new(Overview {
-            blocks: Grams::beside(Kind::Block, &blocks.collect::<Vec<_>>()),
-            dense: Grams::beside(Kind::Dense, &dense.collect::<Vec<_>>()),
+        let overview = Arc::new(SignatureFile {
+            blocks: BitSlices::beside(FilterKind::Block, &blocks.collect::<Vec<_>>()),
+            dense: BitSlices::beside(FilterKind::Dense, &dense.collect::<Vec<_>>()),
             shards: some.len(),
         });
         let (mut at, mut dense_at) = (0, 0);
@@ -269,7 +271,7 @@ impl ShardGrams {
     }
 
     /// The overview that it is part of.
-    pub fn overview(&self) -> &Arc<Overview> {
+    pub fn overview(&self) -> &Arc<SignatureFile> {
         &self.overview
     }
 
@@ -283,15 +285,15 @@ impl ShardGrams {
     }
 
     /// Looks at the blocks of this shard and of all that it shares its overview with.
-    pub fn look(&self, probe: &Probe) -> Look {
-        Look { of: Arc::clone(&self.overview), parts: self.overview.blocks.parts(probe) }
+    pub fn look(&self, ngrams: &NgramQuery) -> HitBitmap {
+        HitBitmap { of: Arc::clone(&self.overview), parts: self.overview.blocks.parts(ngrams) }
     }
 
     /// The blocks that may hold what was looked for, but for the chunks with sets of their own.
     ///
     /// # Panics
-    /// The look is not [of](Look::is_of) this shard.
-    pub fn blocks(&self, look: &Look) -> Parts {
+    /// The look is not [of](HitBitmap::is_of) this shard.
+    pub fn blocks(&self, look: &HitBitmap) -> Columns {
         assert!(look.is_of(self), "it is a look at other shards");
         look.parts.within(&self.blocks)
     }
@@ -299,32 +301,32 @@ impl ShardGrams {
     /// What may hold what was looked for, all of it in one.
     ///
     /// # Panics
-    /// The look is not [of](Look::is_of) this shard.
-    pub fn passing(&self, probe: &Probe, look: &Look) -> Passing {
+    /// The look is not [of](HitBitmap::is_of) this shard.
+    pub fn passing(&self, ngrams: &NgramQuery, look: &HitBitmap) -> SurvivingBlocks {
         assert!(look.is_of(self), "it is a look at other shards");
-        self.let_through(probe, &look.parts.within(&self.bytes()))
+        self.let_through(ngrams, &look.parts.within(&self.bytes()))
     }
 
     /// What may hold what is asked for, if of the blocks and the large chunks these may.
-    fn let_through(&self, probe: &Probe, near: &Parts) -> Passing {
+    fn let_through(&self, ngrams: &NgramQuery, near: &Columns) -> SurvivingBlocks {
         let mut large = near.within(&(self.blocks.len()..self.width()));
         large.retain(|at| {
             let whole = self.chunks.large[at].whole.as_ref();
-            whole.is_none_or(|set| set.may_hold(probe))
+            whole.is_none_or(|set| set.may_hold(ngrams))
         });
         let mut blocks = near.within(&(0..self.blocks.len()));
-        let dense = self.overview.dense.parts_within(&self.dense, probe);
+        let dense = self.overview.dense.parts_within(&self.dense, ngrams);
         let own = large.iter().map(|at| self.chunks.large[at].n);
         for n in own.chain(dense.iter().map(|at| self.chunks.dense[at])) {
             blocks.add((n / BLOCK_CHUNKS) as usize);
         }
-        Passing { blocks, large, dense }
+        SurvivingBlocks { blocks, large, dense }
     }
 
     /// The chunks with sets of their own and with these numbers that do not hold what was asked for.
     pub fn without<'a>(
         &'a self,
-        passing: &'a Passing,
+        passing: &'a SurvivingBlocks,
         chunks: Range<i32>,
     ) -> impl Iterator<Item = i32> + 'a {
         let (dense, large) = (&self.chunks.dense, &self.chunks.large);
@@ -338,22 +340,22 @@ impl ShardGrams {
     }
 
     /// Whether the shard may hold what is asked for, each literal of it in some block.
-    pub fn may_hold(&self, probe: &Probe) -> bool {
-        match probe {
-            Probe::Anything => true,
-            Probe::Hashes(_) => {
-                let near = self.overview.blocks.parts_within(&self.bytes(), probe);
-                !self.let_through(probe, &near).blocks.is_empty()
+    pub fn may_hold(&self, ngrams: &NgramQuery) -> bool {
+        match ngrams {
+            NgramQuery::Anything => true,
+            NgramQuery::Hashes(_) => {
+                let near = self.overview.blocks.parts_within(&self.bytes(), ngrams);
+                !self.let_through(ngrams, &near).blocks.is_empty()
             }
-            Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
-            Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
+            NgramQuery::All(all) => all.iter().all(|one| self.may_hold(one)),
+            NgramQuery::Any(any) => any.iter().any(|one| self.may_hold(one)),
         }
     }
 }
 
-impl Look {
+impl HitBitmap {
     /// Whether a shard was among those that were looked at.
-    pub fn is_of(&self, shard: &ShardGrams) -> bool {
+    pub fn is_of(&self, shard: &ShardFilter) -> bool {
         Arc::ptr_eq(&self.of, &shard.overview)
     }
 
@@ -365,17 +367,17 @@ impl Look {
 
 /// What of a shard may hold something.
 #[derive(Clone, Debug)]
-pub struct Passing {
+pub struct SurvivingBlocks {
     /// The blocks.
-    pub blocks: Parts,
+    pub blocks: Columns,
     /// The large and the dense chunks, by their places.
-    large: Parts,
-    dense: Parts,
+    large: Columns,
+    dense: Columns,
 }
 
-impl Passing {
+impl SurvivingBlocks {
     /// What may hold this or that.
-    pub fn or(&mut self, other: &Passing) {
+    pub fn or(&mut self, other: &SurvivingBlocks) {
         self.blocks.or(&other.blocks);
         self.large.or(&other.large);
         self.dense.or(&other.dense);
@@ -384,45 +386,45 @@ impl Passing {
 
 impl Lease {
     /// The summary of a shard, if it is as far as the shard is said to be.
-    pub async fn grams(&mut self, shard: &Shard) -> Result<Option<ShardGrams>> {
+    pub async fn grams(&mut self, shard: &Shard) -> Result<Option<ShardFilter>> {
         let sql = "select chunk, bits from grams where shard = $1 order by block, chunk".to_owned();
         let rows: Vec<(i32, Vec<u8>)> = self.fetch(Ask::new(sql).bind(shard.id.0)).await?;
         let blocks = rows.iter().filter(|(chunk, _)| *chunk == ALL_OTHERS).count() as i32;
         let whole = blocks * BLOCK_CHUNKS >= shard.summarised && shard.summarised > 0;
-        Ok(whole.then(|| ShardGrams::new(rows)))
+        Ok(whole.then(|| ShardFilter::new(rows)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, Need, Pattern};
+    use query::{Case, LiteralQuery, Pattern, ngram_query};
 
     use super::*;
 
-    fn probe(pattern: &str) -> Probe {
+    fn ngrams(pattern: &str) -> NgramQuery {
         let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
-        Probe::of(&Need::of(&pattern), &pattern)
+        ngram_query(&LiteralQuery::of(&pattern), &pattern)
     }
 
     /// A shard with a block for each text, and of the last one a large and a dense chunk besides.
-    fn shard(texts: &[&str]) -> Arc<ShardGrams> {
-        let row = |chunk, set: GramSet| (chunk, set.to_bytes());
-        let set = |mut set: GramSet, text: &str| {
+    fn shard(texts: &[&str]) -> Arc<ShardFilter> {
+        let row = |chunk, set: BloomFilter| (chunk, set.to_bytes());
+        let set = |mut set: BloomFilter, text: &str| {
             set.add(text);
             set
         };
         let mut rows: Vec<_> = texts
             .iter()
-            .map(|text| row(ALL_OTHERS, set(GramSet::new(Kind::Block), text)))
+            .map(|text| row(ALL_OTHERS, set(BloomFilter::new(FilterKind::Block), text)))
             .collect();
         let last = (texts.len() as i32 - 1) * BLOCK_CHUNKS;
         let filling = format!("{} ", texts.join(" ")).repeat(80_000);
         for (n, name) in [(1, "large_one"), (5, "large_other")] {
             let text = format!("{name} {}", &filling[..n as usize * 30_000]);
-            rows.push(row(last + n, set(GramSet::for_text(text.len()), &text)));
+            rows.push(row(last + n, set(BloomFilter::for_text(text.len()), &text)));
         }
-        rows.push(row(last + 7, set(GramSet::new(Kind::Dense), "dense_one")));
-        Arc::new(ShardGrams::new(rows))
+        rows.push(row(last + 7, set(BloomFilter::new(FilterKind::Dense), "dense_one")));
+        Arc::new(ShardFilter::new(rows))
     }
 
     #[test]
@@ -443,9 +445,9 @@ mod tests {
                 "last words",
             ]),
         ];
-        let together = ShardGrams::together(&alone);
+        let together = ShardFilter::together(&alone);
         let other_way: Vec<_> = [&together[2], &alone[0]].map(Arc::clone).into();
-        let other_way = ShardGrams::together(&other_way);
+        let other_way = ShardFilter::together(&other_way);
         let all = [(0, &together[0]), (1, &together[1]), (2, &together[2])];
         for (of, shard) in all.into_iter().chain([(2, &other_way[0]), (0, &other_way[1])]) {
             let alone = &alone[of];
@@ -462,20 +464,20 @@ mod tests {
                 "of",
                 ".",
             ] {
-                let probe = probe(pattern);
-                let (a, b) = (alone.passing(&probe, &alone.look(&probe)), shard.look(&probe));
-                assert_eq!(shard.blocks(&b), alone.blocks(&alone.look(&probe)), "{pattern}");
-                let b = shard.passing(&probe, &b);
+                let ngrams = ngrams(pattern);
+                let (a, b) = (alone.passing(&ngrams, &alone.look(&ngrams)), shard.look(&ngrams));
+                assert_eq!(shard.blocks(&b), alone.blocks(&alone.look(&ngrams)), "{pattern}");
+                let b = shard.passing(&ngrams, &b);
                 assert_eq!(a.blocks, b.blocks, "{pattern}");
                 let without =
-                    |of: &ShardGrams, what| of.without(what, 0..i32::MAX).collect::<Vec<_>>();
+                    |of: &ShardFilter, what| of.without(what, 0..i32::MAX).collect::<Vec<_>>();
                 assert_eq!(without(alone, &a), without(shard, &b), "{pattern}");
-                assert_eq!(shard.may_hold(&probe), !a.blocks.is_empty(), "{pattern}");
+                assert_eq!(shard.may_hold(&ngrams), !a.blocks.is_empty(), "{pattern}");
             }
         }
-        let found = |shard: &ShardGrams, pattern: &str| {
-            let probe = probe(pattern);
-            let passing = shard.passing(&probe, &shard.look(&probe));
+        let found = |shard: &ShardFilter, pattern: &str| {
+            let ngrams = ngrams(pattern);
+            let passing = shard.passing(&ngrams, &shard.look(&ngrams));
             let without: Vec<i32> = shard.without(&passing, 0..i32::MAX).collect();
             (passing.blocks.iter().collect::<Vec<_>>(), without)
         };

@@ -24,7 +24,9 @@ pub use connect::{Store, Target};
 pub use copy::{ChunkRow, Contents};
 pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
-pub use grams::{BLOCK_CHUNKS, Look, MAX_SUMMARISERS, Overview, Passing, ShardGrams};
+pub use grams::{
+    BLOCK_CHUNKS, HitBitmap, MAX_SUMMARISERS, ShardFilter, SignatureFile, SurvivingBlocks,
+};
 pub use lease::Lease;
 pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;

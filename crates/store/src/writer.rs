@@ -748,7 +748,7 @@ impl Writer {
                 .bind(shard)
                 .execute(&mut *tx)
                 .await?;
-                // Words stay as long as there is any of the chunks that they may be of.
+                // Lexemes stay as long as there is any of the chunks that they may be of.
                 sqlx::query(
                     "delete from stretches s where shard = $1 and not exists (
                          select from chunks c where c.shard = $1 and c.n >= s.first and c.n < s.upto)",

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 
 use anyhow::Result;
-use cluster::Cluster;
 use indicatif::HumanBytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use postgres::Postgres;
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
-use crate::database::{close_cluster, cluster_options, external};
+use crate::database::{close_postgres, external, postgres_options};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {
@@ -21,11 +21,11 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             ),
         };
     }
-    let options = cluster_options(database)?;
-    let socket = |cluster: &Cluster| cluster.socket_dir().display().to_string();
+    let options = postgres_options(database)?;
+    let socket = |postgres: &Postgres| postgres.socket_dir().display().to_string();
     match args.what {
         DbCommand::Status => {
-            let status = cluster::status(&options)?;
+            let status = postgres::status(&options)?;
             say!("home:    {}", status.home.display());
             match status.build {
                 Some(build) => {
@@ -46,35 +46,35 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             Ok(if status.pid.is_some() { crate::FOUND } else { crate::NOTHING })
         }
         DbCommand::Start => {
-            let cluster = Cluster::open(&options)?;
-            cluster.keep()?;
+            let postgres = Postgres::open(&options)?;
+            postgres.keep()?;
             say!("running, until: codesearch db stop");
-            close_cluster(cluster);
+            close_postgres(postgres);
             Ok(crate::FOUND)
         }
         DbCommand::Stop { force } => {
-            said(if cluster::stop(&options, force)? { "stopped" } else { "it was not running" })
+            said(if postgres::stop(&options, force)? { "stopped" } else { "it was not running" })
         }
-        DbCommand::Url => with_cluster(&options, |cluster| {
-            let socket = utf8_percent_encode(&socket(cluster), NON_ALPHANUMERIC).to_string();
+        DbCommand::Url => with_postgres(&options, |postgres| {
+            let socket = utf8_percent_encode(&socket(postgres), NON_ALPHANUMERIC).to_string();
             let index = utf8_percent_encode(&database.index, NON_ALPHANUMERIC);
-            format!("postgresql://{}@localhost/{index}?host={socket}", cluster.name())
+            format!("postgresql://{}@localhost/{index}?host={socket}", postgres.name())
         }),
-        DbCommand::PsqlHint => with_cluster(&options, |cluster| {
+        DbCommand::PsqlHint => with_postgres(&options, |postgres| {
             let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
             format!(
                 "psql -h {} -U {} {}",
-                quoted(&socket(cluster)),
-                cluster.name(),
+                quoted(&socket(postgres)),
+                postgres.name(),
                 quoted(&database.index)
             )
         }),
         DbCommand::Hold => {
-            let cluster = Cluster::open(&options)?;
-            say!("{}", socket(&cluster));
+            let postgres = Postgres::open(&options)?;
+            say!("{}", socket(&postgres));
             std::io::stdout().flush()?;
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
-            close_cluster(cluster);
+            close_postgres(postgres);
             Ok(crate::FOUND)
         }
     }
@@ -85,11 +85,11 @@ fn said(text: &str) -> Result<u8> {
     Ok(crate::FOUND)
 }
 
-fn with_cluster(options: &cluster::Options, text: impl Fn(&Cluster) -> String) -> Result<u8> {
-    let cluster = Cluster::open(options)?;
-    let text = text(&cluster);
-    close_cluster(cluster);
-    if cluster::status(options)?.pid.is_none() {
+fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String) -> Result<u8> {
+    let postgres = Postgres::open(options)?;
+    let text = text(&postgres);
+    close_postgres(postgres);
+    if postgres::status(options)?.pid.is_none() {
         eprintln!(
             "codesearch: the private Postgres is not running now; start it with: codesearch db start"
         );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{Request, Searcher, Stats, Stopped};
-use query::{Case, Count, Defaults, Pattern, Place, Query, Select, Tree};
+use query::{Case, Count, Defaults, Field, Pattern, Query, Select, Tree};
 use tokio::sync::mpsc;
 
 use crate::cli::{DatabaseArgs, SearchArgs};
@@ -102,10 +102,10 @@ fn query(args: &SearchArgs) -> Result<Query> {
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {
         (Some(typed), None) => return Ok(typed?),
-        (None, Some(first)) => Query::of(Place::Content, first).or(patterns),
+        (None, Some(first)) => Query::of(Field::Content, first).or(patterns),
         (Some(typed), Some(first)) => {
-            let more = patterns.map(|pattern| Tree::term(Place::Content, pattern));
-            let any = std::iter::once(Tree::term(Place::Content, first)).chain(more);
+            let more = patterns.map(|pattern| Tree::term(Field::Content, pattern));
+            let any = std::iter::once(Tree::term(Field::Content, first)).chain(more);
             typed?.and(Tree::any(any.collect()))
         }
         (None, None) => unreachable!("clap asks for one"),

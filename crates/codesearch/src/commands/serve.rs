@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use cluster::Cluster;
 use engine::search::Searcher;
+use postgres::Postgres;
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::cli::{DatabaseArgs, OperatorArgs, ServeArgs};
-use crate::database::{Database, close_cluster};
+use crate::database::{Database, close_postgres};
 use crate::http::{self, Bounds, Limits, Settings};
 use crate::statistics::Book;
 
@@ -91,13 +91,13 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
-    let cache = args.cache.map_or(cluster::machine_memory() / 4, |mib| mib << 20);
+    let cache = args.cache.map_or(postgres::machine_memory() / 4, |mib| mib << 20);
     let searcher = Searcher::new(database.store.clone(), cores())
         .keeping(cache)
         .sharing_out(database.runtime.handle().clone());
     let searcher = Arc::new(searcher);
-    let cluster = database.take_cluster().map(Arc::new);
-    let watched = cluster.clone();
+    let postgres = database.take_postgres().map(Arc::new);
+    let watched = postgres.clone();
     // Until the last statement is done: some connections to the database live on them.
     let threads = http::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
@@ -145,8 +145,8 @@ pub(crate) fn serve(
     });
     drop(searcher);
     database.close();
-    if let Some(cluster) = cluster.and_then(Arc::into_inner) {
-        close_cluster(cluster);
+    if let Some(postgres) = postgres.and_then(Arc::into_inner) {
+        close_postgres(postgres);
     }
     done.context("the server ended")?;
     Ok(crate::FOUND)
@@ -177,11 +177,14 @@ async fn keep(store: &Store, book: &Book) -> Infallible {
 }
 
 /// Looks now and then for a newer state of the index, and for the private Postgres.
-pub(crate) async fn look_after(searcher: &Searcher, cluster: Option<&Arc<Cluster>>) -> Infallible {
+pub(crate) async fn look_after(
+    searcher: &Searcher,
+    postgres: Option<&Arc<Postgres>>,
+) -> Infallible {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        if let Some(cluster) = cluster.cloned() {
-            let looked = tokio::task::spawn_blocking(move || cluster.ensure_running()).await;
+        if let Some(postgres) = postgres.cloned() {
+            let looked = tokio::task::spawn_blocking(move || postgres.ensure_running()).await;
             if let Ok(Err(error)) = looked {
                 tracing::error!("the private Postgres does not come back: {error}");
             }

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::extract::rejection::FormRejection;
 use axum::http::StatusCode;
 use engine::search::{FileMatch, Line, Stats, Stopped};
-use query::{Matcher, Place, QueryError};
+use query::{Field, Matcher, QueryError};
 use serde::Serialize;
 
 use super::Server;
@@ -90,7 +90,7 @@ pub(crate) async fn search(
         most.is_some_and(|most| count >= most) || bytes > MAX_ANSWER_BYTES
     };
     if !asked.paths_only {
-        let mut request = asked.request(Place::Content, &pattern, most).await?;
+        let mut request = asked.request(Field::Content, &pattern, most).await?;
         request.context = (CONTEXT, CONTEXT);
         stats = gather(&server, request, |file| {
             bytes += file.size();
@@ -100,7 +100,7 @@ pub(crate) async fn search(
         .await?;
     }
     let mut file_results = Vec::new();
-    let request = asked.request(Place::Path, &pattern, most).await?;
+    let request = asked.request(Field::Path, &pattern, most).await?;
     // The term that comes first.
     let matcher = request.program().terms[0].matcher.clone();
     let of_paths = gather(&server, request, |file| {

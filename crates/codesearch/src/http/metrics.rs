@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use engine::search::{Request, Stats, Stopped};
-use query::{Atom, Expr, Plan};
+use query::{Expr, Plan, Predicate};
 
 use super::Server;
 use super::ask::Ended;
@@ -104,7 +104,7 @@ pub(crate) fn of_request(
 fn reads_texts(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) => false,
-        Expr::Atom(atom) => matches!(atom, Atom::Content(_)),
+        Expr::Predicate(atom) => matches!(atom, Predicate::Content(_)),
         Expr::Not(part) => reads_texts(part),
         Expr::All(parts) | Expr::Any(parts) => parts.iter().any(reads_texts),
     }

@@ -19,7 +19,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::search::Request;
-use query::{Case, Defaults, Pattern, Place, Query, Tree};
+use query::{Case, Defaults, Field, Pattern, Query, Tree};
 use serde_json::{Value, json};
 
 use super::Server;
@@ -101,7 +101,7 @@ fn internal(message: String) -> Failure {
 /// A query as Zoekt would understand it: what can match a line feed does, and nothing is everything.
 fn parse(text: &str) -> Result<Query, Failure> {
     if text.trim().is_empty() {
-        let mut query = Query::of(Place::Path, Pattern::literal("", Case::Smart)?);
+        let mut query = Query::of(Field::Path, Pattern::literal("", Case::Smart)?);
         query.tree = Tree::All(Vec::new());
         return Ok(query);
     }

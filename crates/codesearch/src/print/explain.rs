@@ -51,11 +51,11 @@ impl Explain {
                 out,
                 "term        {}: needs {}{}",
                 term.name,
-                term.need,
+                term.literals,
                 looked_up(term, self.loose)
             )?;
         }
-        if program.terms.iter().any(|term| term.need.names_odd()) {
+        if program.terms.iter().any(|term| term.literals.names_odd()) {
             writeln!(
                 out,
                 "            (odd: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
@@ -125,7 +125,7 @@ pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stat
 /// What of a term's literals is looked up, where that is not all of them.
 fn looked_up(term: &CompiledTerm, loose: bool) -> String {
     let mut parts = Vec::new();
-    term.need.literals(&mut |literal| {
+    term.literals.literals(&mut |literal| {
         let rarest = rarest(literal);
         if loose && rarest != [literal] {
             parts.push(format!(
@@ -145,11 +145,11 @@ pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
         .iter()
         .map(|term| {
             let mut lookups = Vec::new();
-            term.need.literals(&mut |literal| {
+            term.literals.literals(&mut |literal| {
                 let by = if loose { rarest(literal) } else { vec![literal] };
                 lookups.push(json!({ "literal": literal, "by": by }));
             });
-            json!({ "pattern": term.name, "needs": term.need.to_string(), "lookups": lookups })
+            json!({ "pattern": term.name, "needs": term.literals.to_string(), "lookups": lookups })
         })
         .collect();
     json!({ "query": program.tree, "plan": request.plan().to_string(), "terms": terms })

@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Home;
 use crate::harness::{Fixture, Server, eventually};
+use crate::private_postgres::Home;
 
 const TOKEN: &str = "0123456789abcdef0123";
 const OTHER: &str = "fedcba98765432100123";

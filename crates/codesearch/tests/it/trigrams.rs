@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use query::{Words, trigrams};
+use query::{Lexemes, trigrams};
 
 use crate::harness::Fixture;
 
@@ -88,7 +88,7 @@ fn words_have_the_trigrams_of_their_texts() {
         })
         .collect();
     let words = halves.iter().map(|(one, other)| {
-        let mut words = Words::default();
+        let mut words = Lexemes::default();
         words.add(one);
         words.add(other);
         words.text().to_owned()

@@ -1,6 +1,6 @@
 //! Batches: the candidates of a shard, cut into what is read at a time.
 
-use query::Atom;
+use query::Predicate;
 use store::{BlobId, File};
 
 use super::candidates::{Candidates, List};
@@ -139,7 +139,7 @@ impl<'a> Batches<'a> {
     ) -> Self {
         let mut whole = false;
         search.request.program.expr.atoms(&mut |atom| {
-            let read = matches!(atom, Atom::Content(term) if !candidates.lists_term(term));
+            let read = matches!(atom, Predicate::Content(term) if !candidates.lists_term(term));
             whole |= read && !search.rules_out(atom);
         });
         let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {

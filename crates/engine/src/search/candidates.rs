@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use query::{Atom, CompiledTerm, Index, Lookup, Need, Plan, Probe, Program};
+use ngram::NgramQuery;
+use query::{
+    CompiledQuery, CompiledTerm, LiteralQuery, Lookup, Plan, Predicate, Scope, ngrams_of_literals,
+};
 use store::{BlobId, Epoch, Found};
 
 use super::connection::Connection;
@@ -22,7 +25,7 @@ pub(crate) struct Candidates {
     /// For some terms, all chunks of the blobs in which they can match.
     pub(crate) lists: Vec<List>,
     /// For some atoms, all blobs for whose files they can hold, ascending.
-    within: Vec<(Vec<Atom>, Vec<BlobId>)>,
+    within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
 
 /// All chunks of the candidates of a shard in which one of some terms can match, and perhaps of other blobs.
@@ -37,7 +40,7 @@ pub(crate) struct List {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The indexes in Postgres.
-    Index,
+    Scope,
     /// The summaries in memory: more candidates, and no question to Postgres. Of the blobs with these
     /// numbers only, no blob cut in two.
     Summary(Range<i32>),
@@ -50,7 +53,7 @@ pub(crate) struct Place<'a> {
     /// What the summaries let through.
     pub(crate) sifts: &'a Sifts,
     pub(crate) epoch: Epoch,
-    pub(crate) program: &'a Program,
+    pub(crate) program: &'a CompiledQuery,
     /// The texts in memory.
     pub(crate) texts: Option<&'a Texts>,
 }
@@ -84,8 +87,8 @@ impl Candidates {
     }
 
     /// Whether an atom is known not to hold for any file with a blob.
-    pub(crate) fn rules_out(&self, blob: BlobId, atom: Atom) -> bool {
-        let without = |(atoms, blobs): &(Vec<Atom>, Vec<BlobId>)| {
+    pub(crate) fn rules_out(&self, blob: BlobId, atom: Predicate) -> bool {
+        let without = |(atoms, blobs): &(Vec<Predicate>, Vec<BlobId>)| {
             atoms.contains(&atom) && blobs.binary_search(&blob).is_err()
         };
         self.within.iter().any(without)
@@ -109,7 +112,7 @@ struct Asking<'a> {
     /// The blobs, ascending, that can be candidates after what was found already, if not all can be.
     left: Option<Vec<BlobId>>,
     lists: Vec<List>,
-    within: Vec<(Vec<Atom>, Vec<BlobId>)>,
+    within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
 
 impl Asking<'_> {
@@ -128,7 +131,7 @@ impl Asking<'_> {
                     // 1000 takes it about as long as half a blob takes to read. What is in memory costs next to
                     // nothing.
                     let few = match self.source {
-                        Source::Index => FEW_BLOBS.max(part.frequency() as usize / 2),
+                        Source::Scope => FEW_BLOBS.max(part.frequency() as usize / 2),
                         Source::Summary(_) => 0,
                     };
                     if left.as_ref().is_some_and(|left| left.len() <= few) {
@@ -140,7 +143,7 @@ impl Asking<'_> {
                     let found = Box::pin(self.follow(part)).await?;
                     left = both(left, found);
                     // What the index names of the rarest, the summaries hardly let through for the others by mistake.
-                    let asked = self.source == Source::Index && part.is_of_chunks();
+                    let asked = self.source == Source::Scope && part.is_of_chunks();
                     if asked && self.place.knows_texts() {
                         self.source = Source::Summary(0..i32::MAX);
                     }
@@ -181,11 +184,11 @@ impl Asking<'_> {
         for lookup in lookups {
             match self.remembered(lookup) {
                 Some(found) => here.push((*lookup, found)),
-                None if lookup.index == Index::Texts && self.place.knows_texts() => {
-                    let Some(blobs) = self.texts(&lookup.need).await? else { return Ok(None) };
+                None if lookup.scope == Scope::Blob && self.place.knows_texts() => {
+                    let Some(blobs) = self.texts(&lookup.literals).await? else { return Ok(None) };
                     here.push((*lookup, Found::Blobs(blobs)));
                 }
-                None => there.push((*lookup, lookup.probe(self.place.program).into_owned())),
+                None => there.push((*lookup, lookup.ngrams(self.place.program).into_owned())),
             }
         }
         if !there.is_empty() {
@@ -198,8 +201,11 @@ impl Asking<'_> {
             match found {
                 Found::Blobs(found) => {
                     blobs.extend(&found);
-                    let atom =
-                        if lookup.index == Index::Paths { Atom::Path } else { Atom::Content };
+                    let atom = if lookup.scope == Scope::Path {
+                        Predicate::Path
+                    } else {
+                        Predicate::Content
+                    };
                     self.within.push((lookup.terms.iter().copied().map(atom).collect(), found));
                 }
                 Found::Stretches(_) => unreachable!("they are told as chunks"),
@@ -219,7 +225,7 @@ impl Asking<'_> {
 
 impl Asking<'_> {
     /// What the index answers to some lookups.
-    async fn ask(&mut self, lookups: &[(&Lookup, Probe)]) -> Result<Vec<Found>, store::Error> {
+    async fn ask(&mut self, lookups: &[(&Lookup, NgramQuery)]) -> Result<Vec<Found>, store::Error> {
         let Place { target, epoch, .. } = self.place;
         let stretches = self.place.knows_texts();
         let lease = self.conn.lease().await?;
@@ -233,12 +239,15 @@ impl Asking<'_> {
 
     /// The blobs of which each string of a need may lie in some chunk, ascending; none for all. What is in memory
     /// tells which chunks of the stretches that the index names.
-    async fn texts(&mut self, need: &Need) -> Result<Option<Vec<BlobId>>, store::Error> {
-        match need {
-            Need::Anything => Ok(None),
-            Need::All(parts) => {
-                let mut parts: Vec<&Need> = parts.iter().collect();
-                parts.sort_by_key(|need| need.frequency());
+    async fn texts(
+        &mut self,
+        literals: &LiteralQuery,
+    ) -> Result<Option<Vec<BlobId>>, store::Error> {
+        match literals {
+            LiteralQuery::Anything => Ok(None),
+            LiteralQuery::All(parts) => {
+                let mut parts: Vec<&LiteralQuery> = parts.iter().collect();
+                parts.sort_by_key(|literals| literals.frequency());
                 let mut left: Option<Vec<BlobId>> = None;
                 for part in parts {
                     if left.as_ref().is_some_and(|left| left.len() <= FEW_BLOBS) {
@@ -249,7 +258,9 @@ impl Asking<'_> {
                 }
                 Ok(left)
             }
-            Need::Any(parts) if parts.iter().any(|part| matches!(part, Need::All(_))) => {
+            LiteralQuery::Any(parts)
+                if parts.iter().any(|part| matches!(part, LiteralQuery::All(_))) =>
+            {
                 let mut union = Vec::new();
                 for part in parts {
                     let Some(found) = Box::pin(self.texts(part)).await? else { return Ok(None) };
@@ -260,15 +271,16 @@ impl Asking<'_> {
                 Ok(Some(union))
             }
             // What lies in one chunk.
-            Need::Any(_) | Need::Literal(_) | Need::Odd => {
-                let lookup = Lookup { index: Index::Chunks, terms: Vec::new(), need: need.clone() };
-                let probe = Probe::of_need(need);
-                let found = self.ask(&[(&lookup, probe.clone())]).await?;
+            LiteralQuery::Any(_) | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {
+                let lookup =
+                    Lookup { scope: Scope::Chunk, terms: Vec::new(), literals: literals.clone() };
+                let ngrams = ngrams_of_literals(literals);
+                let found = self.ask(&[(&lookup, ngrams.clone())]).await?;
                 let Some(Found::Chunks(mut chunks)) = found.into_iter().next() else {
                     return Ok(None);
                 };
                 if let Some(texts) = self.place.texts {
-                    texts.reader(&self.place.target.shard).retain(&probe, &mut chunks);
+                    texts.reader(&self.place.target.shard).retain(&ngrams, &mut chunks);
                 }
                 let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
                 blobs.dedup();
@@ -283,19 +295,19 @@ impl Asking<'_> {
         let Place { target, program, sifts, .. } = self.place;
         let files = target.known.files.as_ref()?;
         let left = self.left.as_deref();
-        match (lookup.index, &self.source) {
-            (Index::Paths, source) => {
+        match (lookup.scope, &self.source) {
+            (Scope::Path, source) => {
                 let terms: Vec<&CompiledTerm> =
                     lookup.terms.iter().map(|term| &program.terms[*term]).collect();
                 let all = 0..i32::MAX;
                 let blobs = if let Source::Summary(blobs) = source { blobs } else { &all };
                 Some(Found::Blobs(files.matching(&terms, blobs, left)))
             }
-            (Index::Chunks, Source::Summary(numbers)) => {
+            (Scope::Chunk, Source::Summary(numbers)) => {
                 let sifted = sifts.get(lookup)?;
                 Some(Found::Chunks(sifted.named(numbers, target.shard.chunks, left, files)))
             }
-            (Index::Chunks | Index::Texts, _) => None,
+            (Scope::Chunk | Scope::Blob, _) => None,
         }
     }
 
@@ -303,7 +315,7 @@ impl Asking<'_> {
     fn rule_out(&self, lookup: &Lookup, found: &mut Found) {
         let sifts = self.place.sifts;
         let Found::Chunks(chunks) = found else { return };
-        if self.source != Source::Index {
+        if self.source != Source::Scope {
             return;
         }
         if let Some(sifted) = sifts.get(lookup) {

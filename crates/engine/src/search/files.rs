@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use query::{Atom, CompiledTerm, Expr, GramSet, Grams, Kind, Parts, Probe, Program, Scratch};
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
 use store::{BLOCK_CHUNKS, BlobId, File, FileFilter, RepoId};
 
 use crate::browse::Entry;
@@ -16,7 +17,7 @@ pub(crate) struct ShardFiles {
     paths: String,
     languages: Vec<Language>,
     /// Which n-grams the paths hold, in blocks of [`BLOCK_FILES`].
-    pub(crate) grams: Grams,
+    pub(crate) grams: BitSlices,
 }
 
 /// Bytes of a chunk, about.
@@ -54,9 +55,9 @@ impl ShardFiles {
             rows: Vec::with_capacity(files.len() + 1),
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
-            grams: Grams::new(Kind::Paths, &[]),
+            grams: BitSlices::new(FilterKind::Paths, &[]),
         };
-        let mut sets: Vec<GramSet> = Vec::new();
+        let mut sets: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
         for File { blob, bytes, repo, path, language } in files {
             let language = language.map_or(0, |name| {
@@ -67,7 +68,7 @@ impl ShardFiles {
                 })
             });
             if all.rows.len().is_multiple_of(BLOCK_FILES) {
-                sets.push(GramSet::new(Kind::Paths));
+                sets.push(BloomFilter::new(FilterKind::Paths));
             }
             if let Some(set) = sets.last_mut() {
                 set.add(&path);
@@ -76,7 +77,7 @@ impl ShardFiles {
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.grams = Grams::new(Kind::Paths, &sets);
+        all.grams = BitSlices::new(FilterKind::Paths, &sets);
         let mut by_language = vec![Vec::new(); all.languages.len()];
         for (at, row) in all.rows.iter().enumerate() {
             let same = at > 0 && all.rows[at - 1].blob == row.blob;
@@ -107,18 +108,18 @@ impl ShardFiles {
 
     /// How many chunks of each block of the shard may be of files as a condition wants them, which is about files; none
     /// if nothing is known of that. For comparison only.
-    pub(crate) fn share(&self, condition: &Expr, program: &Program) -> Option<Vec<u32>> {
+    pub(crate) fn share(&self, condition: &Expr, program: &CompiledQuery) -> Option<Vec<u32>> {
         let mut share = Vec::new();
         match condition {
-            Expr::Atom(Atom::Language(index)) => {
+            Expr::Predicate(Predicate::Language(index)) => {
                 let names = &program.languages[*index];
                 for language in self.languages.iter().filter(|l| names.contains(&l.small)) {
                     share.resize(share.len().max(language.by_block.len()), 0);
                     share.iter_mut().zip(&language.by_block).for_each(|(all, one)| *all += one);
                 }
             }
-            Expr::Atom(Atom::Path(term)) => {
-                for block in self.grams.parts(&program.terms[*term].probe).iter() {
+            Expr::Predicate(Predicate::Path(term)) => {
+                for block in self.grams.parts(&program.terms[*term].ngrams).iter() {
                     let rows = block * BLOCK_FILES..self.rows.len().min((block + 1) * BLOCK_FILES);
                     self.add_chunks(rows, &mut share);
                 }
@@ -130,7 +131,7 @@ impl ShardFiles {
                 };
                 return shares.reduce(least);
             }
-            Expr::Const(_) | Expr::Atom(_) | Expr::Not(_) | Expr::Any(_) => return None,
+            Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => return None,
         }
         Some(share)
     }
@@ -141,35 +142,35 @@ impl ShardFiles {
     pub(crate) fn wanted(
         &self,
         condition: &Expr,
-        program: &Program,
+        program: &CompiledQuery,
         repos: Option<&[RepoId]>,
-        repo_holds: impl Fn(RepoId, Atom) -> Option<bool>,
+        repo_holds: impl Fn(RepoId, Predicate) -> Option<bool>,
     ) -> Vec<Range<i32>> {
         let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
-        let mut paths: Vec<(usize, Parts)> = Vec::new();
+        let mut paths: Vec<(usize, Columns)> = Vec::new();
         condition.atoms(&mut |atom| match atom {
-            Atom::Language(index) => {
+            Predicate::Language(index) => {
                 let names = &program.languages[index];
                 let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
                 languages.push((index, is_one));
             }
-            Atom::Path(term) => {
-                paths.push((term, self.grams.parts(&program.terms[term].probe)));
+            Predicate::Path(term) => {
+                paths.push((term, self.grams.parts(&program.terms[term].ngrams)));
             }
-            Atom::Content(_) | Atom::Repo(_) => {}
+            Predicate::Content(_) | Predicate::Repo(_) => {}
         });
         let may_hold = |at: usize, row: &Row| {
             let known = |atom| match atom {
-                Atom::Language(index) => {
+                Predicate::Language(index) => {
                     let (_, is_one) = languages.iter().find(|(of, _)| *of == index)?;
                     Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
                 }
-                Atom::Path(term) => {
+                Predicate::Path(term) => {
                     let (_, parts) = paths.iter().find(|(of, _)| *of == term)?;
                     (!parts.contains(at / BLOCK_FILES)).then_some(false)
                 }
-                Atom::Repo(_) => repo_holds(row.repo, atom),
-                Atom::Content(_) => None,
+                Predicate::Repo(_) => repo_holds(row.repo, atom),
+                Predicate::Content(_) => None,
             };
             repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
                 && condition.eval(&known) != Some(false)
@@ -228,7 +229,7 @@ impl ShardFiles {
         blobs: &Range<i32>,
         mut left: Option<&[BlobId]>,
     ) -> Vec<BlobId> {
-        let any = Probe::any(terms.iter().map(|term| term.probe.clone()).collect());
+        let any = NgramQuery::any(terms.iter().map(|term| term.ngrams.clone()).collect());
         let mut scratches: Vec<Scratch> = terms.iter().map(|term| term.matcher.scratch()).collect();
         let mut matching = Vec::new();
         let rows = self.from(blobs.start)..self.from(blobs.end);
@@ -372,7 +373,7 @@ impl ShardFiles {
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, Program, Query};
+    use query::{Case, CompiledQuery, Query};
     use store::Epoch;
 
     use super::*;
@@ -388,8 +389,8 @@ mod tests {
     }
 
     /// A program, and what it says of files.
-    fn of_files(query: &str) -> (Program, Expr) {
-        let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+    fn of_files(query: &str) -> (CompiledQuery, Expr) {
+        let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
         let condition = program.expr.without_text();
         (program, condition)
     }
@@ -412,7 +413,7 @@ mod tests {
         let wanted = |query: &str| {
             let (program, condition) = of_files(query);
             let holds = |repo: RepoId, atom| match atom {
-                Atom::Repo(term) => {
+                Predicate::Repo(term) => {
                     Some(program.terms[term].matcher.is_match(&format!("r{}", repo.0)))
                 }
                 _ => None,
@@ -420,14 +421,15 @@ mod tests {
             let wanted = files.wanted(&condition, &program, None, holds);
             // None is left out for which it holds.
             for file in &all {
-                let known =
-                    |atom| match atom {
-                        Atom::Language(at) => Some(file.language.as_ref().is_some_and(|name| {
+                let known = |atom| match atom {
+                    Predicate::Language(at) => {
+                        Some(file.language.as_ref().is_some_and(|name| {
                             program.languages[at].contains(&name.to_lowercase())
-                        })),
-                        Atom::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
-                        atom => holds(file.repo, atom),
-                    };
+                        }))
+                    }
+                    Predicate::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
+                    atom => holds(file.repo, atom),
+                };
                 let holds = condition.eval(&known) != Some(false);
                 let is_in = wanted.iter().any(|range| range.contains(&file.blob.0));
                 assert!(is_in || !holds, "{query}: {}", file.path);
@@ -508,13 +510,13 @@ mod tests {
         assert_eq!(paths(None, &filter(None, Some("go"))), ["c/a.go"]);
         assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
-            let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
             files.matching(&program.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None)
         };
         assert_eq!(matching("(^a|b$)"), [BlobId(1)]);
         assert_eq!(matching("read or a.go"), [BlobId(5), BlobId(9)]);
         assert_eq!(matching("write"), []);
-        let program = Program::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
+        let program = CompiledQuery::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
         let terms: Vec<_> = program.terms.iter().collect();
         assert_eq!(files.matching(&terms, &(2..9), None), [BlobId(5)]);
         let left = |left: &[i32]| {

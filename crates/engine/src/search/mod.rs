@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use query::{Atom, Count, Plan, Program, Query, QueryError, Select};
+use query::{CompiledQuery, Count, Plan, Predicate, Query, QueryError, Select};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{RwLock, mpsc};
@@ -40,7 +40,7 @@ pub(crate) use files::ShardFiles;
 pub use rank::score;
 use reading::Queue;
 use resident::Resident;
-use select::{Memo, Scope};
+use select::{Memo, Selection};
 use shard::{AHEAD, ShardSearch, Told};
 use sift::Sifts;
 use stats::Counters;
@@ -69,7 +69,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What to search for, and how much of it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    program: Program,
+    program: CompiledQuery,
     /// Most results; none for all.
     pub limit: Option<usize>,
     /// How long the search may take; none for as long as it takes.
@@ -175,7 +175,7 @@ impl Request {
             Some(Count::All) => None,
         };
         Ok(Self {
-            program: Program::new(query)?,
+            program: CompiledQuery::new(query)?,
             limit,
             timeout: query.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
             context: (0, 0),
@@ -186,7 +186,7 @@ impl Request {
     }
 
     /// The query, compiled.
-    pub fn program(&self) -> &Program {
+    pub fn program(&self) -> &CompiledQuery {
         &self.program
     }
 
@@ -218,7 +218,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(program: &Program, clock: Clock) -> Self {
+    fn of(program: &CompiledQuery, clock: Clock) -> Self {
         Self {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
@@ -590,7 +590,7 @@ impl Searcher {
         shared: &Arc<Shared>,
         stats: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
-    ) -> Result<Option<(Arc<Catalog>, Arc<Scope>)>, Error> {
+    ) -> Result<Option<(Arc<Catalog>, Arc<Selection>)>, Error> {
         let clock = &shared.clock;
         let timeout = Stopped::Timeout(request.timeout.unwrap_or_default());
         let Some(catalog) = clock.wait(self.catalog()).await else {
@@ -605,7 +605,7 @@ impl Searcher {
         }
         let resident = self.resident.as_deref();
         let mut memo = Memo::default();
-        let mut scope = Scope::of(&catalog, &request.program, resident, request.brute);
+        let mut scope = Selection::of(&catalog, &request.program, resident, request.brute);
         if request.limit.is_some() {
             scope.most_promising_first(&request.program, &mut memo);
         }
@@ -828,12 +828,12 @@ impl Clock {
 /// How many files that are not in the index might match, by the reason why they are not.
 async fn skipped(
     catalog: Arc<Catalog>,
-    scope: Arc<Scope>,
+    scope: Arc<Selection>,
     request: Arc<Request>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
     catalog.skipped().await?;
     // A pattern may be anywhere in what nobody has read.
-    let unread = |atom| matches!(atom, Atom::Path(_) | Atom::Repo(_)).then_some(false);
+    let unread = |atom| matches!(atom, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &request.program.expr;
     if expr.is_monotone() && expr.eval(&unread) != Some(false) {
         return Ok(catalog.skipped_by_reason().clone());
@@ -844,10 +844,10 @@ async fn skipped(
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         for file in catalog.skipped_now() {
             let known = |atom| match atom {
-                Atom::Repo(_) => scope.repo_holds(file.repo, atom),
-                Atom::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
+                Predicate::Repo(_) => scope.repo_holds(file.repo, atom),
+                Predicate::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
                 // Nobody knows what is in it.
-                Atom::Content(_) | Atom::Language(_) => None,
+                Predicate::Content(_) | Predicate::Language(_) => None,
             };
             if program.expr.eval(&known) != Some(false) {
                 *reasons.entry(file.reason.clone()).or_default() += 1;

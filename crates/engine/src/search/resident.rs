@@ -9,7 +9,7 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use store::{Catalog, Epoch, FileFilter, Overview, Shard, ShardGrams, ShardId, Store};
+use store::{Catalog, Epoch, FileFilter, Shard, ShardFilter, ShardId, SignatureFile, Store};
 use tokio::sync::Semaphore;
 
 use super::files::ShardFiles;
@@ -40,7 +40,7 @@ struct Kept {
     files: Arc<ShardFiles>,
     /// Chunks with smaller numbers are in the summary.
     summarised: i32,
-    grams: Option<Arc<ShardGrams>>,
+    grams: Option<Arc<ShardFilter>>,
     /// Its texts were read up to here.
     read: i32,
 }
@@ -49,7 +49,7 @@ struct Kept {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) files: Option<Arc<ShardFiles>>,
-    pub(crate) grams: Option<Arc<ShardGrams>>,
+    pub(crate) grams: Option<Arc<ShardFilter>>,
     /// Its texts are in memory, all or nearly.
     pub(crate) texts: bool,
 }
@@ -136,19 +136,19 @@ impl Resident {
     /// have left, or that has room for many more.
     fn put_together(&self) {
         let shards = self.knowledge().0.clone();
-        let mut some: Vec<(ShardId, Arc<ShardGrams>)> = Vec::new();
+        let mut some: Vec<(ShardId, Arc<ShardFilter>)> = Vec::new();
         let overviews = overviews(&shards);
-        let good = |overview: &Arc<Overview>| {
+        let good = |overview: &Arc<SignatureFile>| {
             let here = overviews.iter().find(|(one, _)| Arc::ptr_eq(one, overview));
             let all = here.is_some_and(|(_, shards)| *shards == overview.shards());
-            all && overview.width() > Overview::WIDTH / 2
+            all && overview.width() > SignatureFile::WIDTH / 2
         };
         for (id, kept) in &shards {
             let Some(grams) = kept.grams.as_ref().filter(|grams| !good(grams.overview())) else {
                 continue;
             };
             let width: usize = some.iter().map(|(_, grams)| grams.width()).sum();
-            if width + grams.width() > Overview::WIDTH {
+            if width + grams.width() > SignatureFile::WIDTH {
                 self.put(std::mem::take(&mut some));
             }
             some.push((*id, Arc::clone(grams)));
@@ -157,14 +157,14 @@ impl Resident {
     }
 
     /// Puts the summaries of some shards into one overview, unless they are already.
-    fn put(&self, some: Vec<(ShardId, Arc<ShardGrams>)>) {
+    fn put(&self, some: Vec<(ShardId, Arc<ShardFilter>)>) {
         let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
         let Some(first) = old.first().map(|grams| grams.overview()) else { return };
         let are_in_one = old.iter().all(|grams| Arc::ptr_eq(grams.overview(), first));
         if are_in_one && first.shards() == old.len() {
             return;
         }
-        let new = ShardGrams::together(&old);
+        let new = ShardFilter::together(&old);
         self.change(|shards| {
             for ((id, old), new) in ids.iter().zip(&old).zip(new) {
                 let kept = shards.get_mut(id).and_then(|kept| kept.grams.as_mut());
@@ -302,8 +302,8 @@ impl Resident {
 }
 
 /// The overviews that the summaries of some shards are in, and how many of these are in each.
-fn overviews(shards: &Shards) -> Vec<(Arc<Overview>, usize)> {
-    let mut all: Vec<(Arc<Overview>, usize)> = Vec::new();
+fn overviews(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
+    let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
     for overview in shards.values().filter_map(|kept| Some(kept.grams.as_ref()?.overview())) {
         match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, overview)) {
             Some((_, shards)) => *shards += 1,

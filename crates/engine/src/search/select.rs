@@ -6,8 +6,9 @@ use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::{Atom, Expr, Index, Lookup, Parts, Plan, Program};
-use store::{Catalog, FileFilter, Look, Passing, RepoId, Shard, ShardGrams, ShardId};
+use ngram::Columns;
+use query::{CompiledQuery, Expr, Lookup, Plan, Predicate, Scope};
+use store::{Catalog, FileFilter, HitBitmap, RepoId, Shard, ShardFilter, ShardId, SurvivingBlocks};
 
 use super::resident::{Known, Resident};
 
@@ -17,7 +18,7 @@ const MANY_CHUNKS: u32 = 128;
 
 /// Where a search looks.
 #[derive(Debug)]
-pub(crate) struct Scope {
+pub(crate) struct Selection {
     /// The shards with files that are wanted, in the order in which they are searched.
     pub(crate) shards: Vec<Lead>,
     /// Which files of them.
@@ -25,7 +26,7 @@ pub(crate) struct Scope {
     /// For each repository, the terms that match its name.
     repos: HashMap<RepoId, Vec<usize>>,
     /// What the program asks of a file, each once.
-    atoms: Vec<Atom>,
+    atoms: Vec<Predicate>,
     /// Every plan is a scan.
     brute: bool,
 }
@@ -46,7 +47,7 @@ pub(crate) struct Target {
     pub(crate) known: Known,
     pub(crate) work: Arc<Work>,
     /// What of the shard may hold each term that is matched line by line, by their numbers.
-    passing: Vec<(usize, Passing)>,
+    passing: Vec<(usize, SurvivingBlocks)>,
 }
 
 /// What there is to do in a shard. Many shards share one.
@@ -59,7 +60,7 @@ pub(crate) struct Work {
     /// The terms that are matched with paths.
     pub(crate) path_terms: Vec<usize>,
     /// What is known to hold for no file.
-    pub(crate) ruled_out: Vec<Atom>,
+    pub(crate) ruled_out: Vec<Predicate>,
 }
 
 /// What is worked out once in a search, for many shards.
@@ -68,17 +69,17 @@ pub(crate) struct Memo {
     /// The work where the atoms have some values, for all values that were met; none if that leaves nothing to do.
     works: BTreeMap<Vec<Option<bool>>, Option<Arc<Work>>>,
     /// What the overviews tell of the terms, by their numbers.
-    looks: Vec<(usize, Look)>,
+    looks: Vec<(usize, HitBitmap)>,
     /// In which order the atoms are worked out.
     order: Vec<usize>,
 }
 
-impl Scope {
+impl Selection {
     /// Finds the repositories that the program does not rule out by their names, and the shards that
     /// hold them. With `brute`, every plan is a scan.
     pub(crate) fn of(
         catalog: &Catalog,
-        program: &Program,
+        program: &CompiledQuery,
         resident: Option<&Resident>,
         brute: bool,
     ) -> Self {
@@ -114,7 +115,7 @@ impl Scope {
 
     /// Puts those shards first that hold the most blocks in which something may be found, but for chunks with sets of
     /// their own, if that is known of all: with a limit, the others are then hardly looked at.
-    pub(crate) fn most_promising_first(&mut self, program: &Program, memo: &mut Memo) {
+    pub(crate) fn most_promising_first(&mut self, program: &CompiledQuery, memo: &mut Memo) {
         let leads = std::mem::take(&mut self.shards);
         let promise = |lead: &Lead| {
             let work = memo.work(self, program, &lead.agreed);
@@ -132,7 +133,12 @@ impl Scope {
     }
 
     /// What there is to search in a shard; none if it is ruled out by what is known of it.
-    pub(crate) fn target(&self, lead: &Lead, program: &Program, memo: &mut Memo) -> Option<Target> {
+    pub(crate) fn target(
+        &self,
+        lead: &Lead,
+        program: &CompiledQuery,
+        memo: &mut Memo,
+    ) -> Option<Target> {
         let (mut passing, mut values) = (Vec::new(), lead.agreed.clone());
         for at in memo.order(self, lead, program) {
             if values[at].is_none() {
@@ -150,7 +156,11 @@ impl Scope {
 
     /// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
     /// is known of its files.
-    pub(crate) fn wanted(&self, target: &Target, program: &Program) -> Option<Vec<Range<i32>>> {
+    pub(crate) fn wanted(
+        &self,
+        target: &Target,
+        program: &CompiledQuery,
+    ) -> Option<Vec<Range<i32>>> {
         // What all repositories agree on that are chosen in the shard is not in the condition.
         let (of_files, repos) = (&target.work.of_files, self.files.repos.as_deref());
         let all = *of_files == Expr::Const(true) && repos.is_none();
@@ -159,7 +169,7 @@ impl Scope {
     }
 
     /// A hash of what is searched for, and of the shards in their order.
-    pub(crate) fn order(&self, program: &Program) -> u64 {
+    pub(crate) fn order(&self, program: &CompiledQuery) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new();
         hasher.write(format!("{:?} {:?}", program.expr, program.select).as_bytes());
         for term in &program.terms {
@@ -176,17 +186,17 @@ impl Scope {
     fn choose_repos(
         &mut self,
         catalog: &Catalog,
-        program: &Program,
+        program: &CompiledQuery,
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
         let atoms = &self.atoms;
-        if !atoms.iter().any(|atom| matches!(atom, Atom::Repo(_))) {
+        if !atoms.iter().any(|atom| matches!(atom, Predicate::Repo(_))) {
             return None;
         }
         let mut chosen = Vec::new();
         let mut left: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
         for (id, repo) in &catalog.repos {
-            let holds = |atom: Atom| match atom {
-                Atom::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
+            let holds = |atom: Predicate| match atom {
+                Predicate::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
                 _ => None,
             };
             let values: Vec<Option<bool>> = atoms.iter().map(|atom| holds(*atom)).collect();
@@ -201,7 +211,7 @@ impl Scope {
                 }
             }
             let matching = atoms.iter().zip(&values).filter_map(|(atom, value)| match atom {
-                Atom::Repo(term) if *value == Some(true) => Some(*term),
+                Predicate::Repo(term) if *value == Some(true) => Some(*term),
                 _ => None,
             });
             self.repos.insert(*id, matching.collect());
@@ -212,8 +222,8 @@ impl Scope {
     }
 
     /// Whether an atom holds for a repository, if it is about its name.
-    pub(crate) fn repo_holds(&self, repo: RepoId, atom: Atom) -> Option<bool> {
-        let Atom::Repo(term) = atom else { return None };
+    pub(crate) fn repo_holds(&self, repo: RepoId, atom: Predicate) -> Option<bool> {
+        let Predicate::Repo(term) = atom else { return None };
         // A repository that is not in the catalog is not part of its epoch.
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
     }
@@ -222,7 +232,7 @@ impl Scope {
 impl Lead {
     /// How many blocks of the shard may hold what there is to search, as so many chunks, those less in which few chunks
     /// are of files as they are wanted; for comparison only, and none if that is not known.
-    fn promise(&self, work: &Work, program: &Program, memo: &mut Memo) -> Option<u32> {
+    fn promise(&self, work: &Work, program: &CompiledQuery, memo: &mut Memo) -> Option<u32> {
         let blocks = self.blocks(&work.plan, program, memo);
         let files = self.known.files.as_ref();
         let share = files.and_then(|files| files.share(&work.of_files, program));
@@ -237,16 +247,16 @@ impl Lead {
     }
 
     /// The blocks of the shard that may hold what a plan asks for of texts; none if that is not known.
-    fn blocks(&self, plan: &Plan, program: &Program, memo: &mut Memo) -> Option<Parts> {
-        let mut of = |parts: &[Plan]| -> Vec<Parts> {
+    fn blocks(&self, plan: &Plan, program: &CompiledQuery, memo: &mut Memo) -> Option<Columns> {
+        let mut of = |parts: &[Plan]| -> Vec<Columns> {
             parts.iter().filter_map(|part| self.blocks(part, program, memo)).collect()
         };
         match plan {
             Plan::Scan => None,
-            Plan::Lookup(lookup) if lookup.index == Index::Paths => None,
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => None,
             Plan::Lookup(lookup) => {
                 let grams = self.known.grams.as_ref()?;
-                let mut all: Option<Parts> = None;
+                let mut all: Option<Columns> = None;
                 for term in &lookup.terms {
                     let blocks = grams.blocks(memo.look(*term, program, grams));
                     match &mut all {
@@ -271,28 +281,28 @@ impl Lead {
     /// matched line by line.
     fn holds(
         &self,
-        atom: Atom,
-        program: &Program,
+        atom: Predicate,
+        program: &CompiledQuery,
         memo: &mut Memo,
-        passing: &mut Vec<(usize, Passing)>,
+        passing: &mut Vec<(usize, SurvivingBlocks)>,
     ) -> Option<bool> {
         let may = match atom {
-            Atom::Content(number) => {
+            Predicate::Content(number) => {
                 let (grams, term) = (self.known.grams.as_ref()?, &program.terms[number]);
                 if term.matcher.spans_lines() {
-                    grams.may_hold(&term.probe)
+                    grams.may_hold(&term.ngrams)
                 } else {
-                    let found = grams.passing(&term.probe, memo.look(number, program, grams));
+                    let found = grams.passing(&term.ngrams, memo.look(number, program, grams));
                     let any = !found.blocks.is_empty();
                     passing.push((number, found));
                     any
                 }
             }
-            Atom::Path(term) => {
+            Predicate::Path(term) => {
                 let files = self.known.files.as_ref()?;
-                !files.grams.parts(&program.terms[term].probe).is_empty()
+                !files.grams.parts(&program.terms[term].ngrams).is_empty()
             }
-            Atom::Repo(_) | Atom::Language(_) => return None,
+            Predicate::Repo(_) | Predicate::Language(_) => return None,
         };
         (!may).then_some(false)
     }
@@ -300,13 +310,17 @@ impl Lead {
 
 impl Target {
     /// What of the shard may hold what a lookup in its chunks asks for, if that is known.
-    pub(crate) fn passing(&self, lookup: &Lookup, program: &Program) -> Option<Cow<'_, Passing>> {
+    pub(crate) fn passing(
+        &self,
+        lookup: &Lookup,
+        program: &CompiledQuery,
+    ) -> Option<Cow<'_, SurvivingBlocks>> {
         let of = |term: &usize| {
             let kept = self.passing.iter().find(|(kept, _)| kept == term);
             kept.map(|(_, passing)| Cow::Borrowed(passing)).or_else(|| {
                 let grams = self.known.grams.as_ref()?;
-                let probe = &program.terms[*term].probe;
-                Some(Cow::Owned(grams.passing(probe, &grams.look(probe))))
+                let ngrams = &program.terms[*term].ngrams;
+                Some(Cow::Owned(grams.passing(ngrams, &grams.look(ngrams))))
             })
         };
         let (first, rest) = lookup.terms.split_first()?;
@@ -321,10 +335,10 @@ impl Target {
 impl Memo {
     /// In which order it is worked out what holds of the atoms of a search, by their places: first of the terms that the
     /// fewest blocks may hold.
-    fn order(&mut self, scope: &Scope, lead: &Lead, program: &Program) -> Vec<usize> {
+    fn order(&mut self, scope: &Selection, lead: &Lead, program: &CompiledQuery) -> Vec<usize> {
         if self.order.is_empty() {
             let mut blocks = |atom| match (atom, &lead.known.grams) {
-                (Atom::Content(term) | Atom::Path(term), Some(grams))
+                (Predicate::Content(term) | Predicate::Path(term), Some(grams))
                     if !program.terms[term].matcher.spans_lines() =>
                 {
                     self.look(term, program, grams).count()
@@ -341,8 +355,8 @@ impl Memo {
 
     fn work(
         &mut self,
-        scope: &Scope,
-        program: &Program,
+        scope: &Selection,
+        program: &CompiledQuery,
         values: &[Option<bool>],
     ) -> Option<Arc<Work>> {
         if let Some(work) = self.works.get(values) {
@@ -354,10 +368,10 @@ impl Memo {
     }
 
     /// What the overview of a shard tells of a term.
-    fn look(&mut self, term: usize, program: &Program, grams: &ShardGrams) -> &Look {
+    fn look(&mut self, term: usize, program: &CompiledQuery, grams: &ShardFilter) -> &HitBitmap {
         let known = self.looks.iter().position(|(of, look)| *of == term && look.is_of(grams));
         let at = known.unwrap_or_else(|| {
-            self.looks.push((term, grams.look(&program.terms[term].probe)));
+            self.looks.push((term, grams.look(&program.terms[term].ngrams)));
             self.looks.len() - 1
         });
         &self.looks[at].1
@@ -367,7 +381,12 @@ impl Memo {
 impl Work {
     /// What there is to do where some atoms have the same value for all files; none if that leaves
     /// nothing.
-    fn of(program: &Program, atoms: &[Atom], values: &[Option<bool>], brute: bool) -> Option<Self> {
+    fn of(
+        program: &CompiledQuery,
+        atoms: &[Predicate],
+        values: &[Option<bool>],
+        brute: bool,
+    ) -> Option<Self> {
         let value = |atom| values[atoms.iter().position(|a| *a == atom)?];
         let left = program.expr.resolve(&value);
         if left == Expr::Const(false) {
@@ -375,11 +394,11 @@ impl Work {
         }
         let plan = if brute { Plan::Scan } else { Plan::of(&left, program) };
         let of_files = left.without_text();
-        let not_at_all = |atom: &Atom| value(*atom) == Some(false);
-        let ruled_out: Vec<Atom> = atoms.iter().copied().filter(not_at_all).collect();
+        let not_at_all = |atom: &Predicate| value(*atom) == Some(false);
+        let ruled_out: Vec<Predicate> = atoms.iter().copied().filter(not_at_all).collect();
         let path_terms = atoms.iter().filter(|atom| !ruled_out.contains(atom));
         let path_terms = path_terms.filter_map(|atom| match atom {
-            Atom::Path(term) => Some(*term),
+            Predicate::Path(term) => Some(*term),
             _ => None,
         });
         Some(Self { plan, of_files, path_terms: path_terms.collect(), ruled_out })
@@ -387,9 +406,9 @@ impl Work {
 }
 
 /// The languages that a file must be in one of, if the program says so on its top level.
-fn languages(program: &Program) -> Option<Vec<String>> {
+fn languages(program: &CompiledQuery) -> Option<Vec<String>> {
     let of = |expr: &Expr| match expr {
-        Expr::Atom(Atom::Language(index)) => Some(program.languages[*index].clone()),
+        Expr::Predicate(Predicate::Language(index)) => Some(program.languages[*index].clone()),
         _ => None,
     };
     match &program.expr {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use query::{Atom, Expr, Plan, Select};
+use query::{Expr, Plan, Predicate, Select};
 use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Shard, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -13,7 +13,7 @@ use super::candidates::{Candidates, Place, Source};
 use super::connection::Connection;
 use super::reading::{Reading, split};
 use super::resident::Resident;
-use super::select::{Scope, Target};
+use super::select::{Selection, Target};
 use super::sift::Sifts;
 use super::stats::Phase;
 use super::verify::{Hit, Sought, Terms, Text, Unit, apart, join, merge};
@@ -71,7 +71,7 @@ pub(crate) enum Told {
 pub(crate) struct ShardSearch {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) scope: Arc<Scope>,
+    pub(crate) scope: Arc<Selection>,
     pub(crate) request: Arc<Request>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) resident: Option<Arc<Resident>>,
@@ -254,7 +254,7 @@ impl ShardSearch {
         let mut pace = Pace::of(self);
         let Ended::Before(from) = self.skim(&mut pace, &mut teller).await? else { return Ok(()) };
         let mut conn = Connection::new(&self.store);
-        let finding = Candidates::find(Source::Index, &mut conn, self.place());
+        let finding = Candidates::find(Source::Scope, &mut conn, self.place());
         let mut candidates = counters.time(Phase::Lookup, finding).await?;
         counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         candidates.drop_before(BlobId(from));
@@ -424,9 +424,9 @@ impl ShardSearch {
             }
         }
         found.named = true;
-        let known = |blob: BlobId, atom: Atom| match atom {
+        let known = |blob: BlobId, atom: Predicate| match atom {
             _ if self.rules_out(atom) || candidates.rules_out(blob, atom) => Some(false),
-            Atom::Content(term) if candidates.lists_term(term) => {
+            Predicate::Content(term) if candidates.lists_term(term) => {
                 Some(found.hits.contains_key(&(blob, term)))
             }
             _ => None,
@@ -650,17 +650,17 @@ impl ShardSearch {
     }
 
     /// Whether an atom is known to hold for no file of the shard.
-    pub(crate) fn rules_out(&self, atom: Atom) -> bool {
+    pub(crate) fn rules_out(&self, atom: Predicate) -> bool {
         self.target.work.ruled_out.contains(&atom)
     }
 
     /// What is known of a file without its text.
-    fn known(&self, open: &Open, atom: Atom) -> Option<bool> {
+    fn known(&self, open: &Open, atom: Predicate) -> Option<bool> {
         match atom {
-            Atom::Content(_) => self.rules_out(atom).then_some(false),
-            Atom::Path(term) => Some(open.path.contains(&term)),
-            Atom::Repo(_) => self.scope.repo_holds(open.file.repo, atom),
-            Atom::Language(index) => {
+            Predicate::Content(_) => self.rules_out(atom).then_some(false),
+            Predicate::Path(term) => Some(open.path.contains(&term)),
+            Predicate::Repo(_) => self.scope.repo_holds(open.file.repo, atom),
+            Predicate::Language(index) => {
                 let names = &self.request.program.languages[index];
                 let language = open.file.language.as_ref();
                 Some(language.is_some_and(|language| names.contains(&language.to_lowercase())))
@@ -674,9 +674,9 @@ impl ShardSearch {
         open: &Open,
         found: &Found,
         candidates: &Candidates,
-        atom: Atom,
+        atom: Predicate,
     ) -> Option<bool> {
-        let Atom::Content(term) = atom else { return self.known(open, atom) };
+        let Predicate::Content(term) = atom else { return self.known(open, atom) };
         if self.rules_out(atom) {
             return Some(false);
         }
@@ -703,7 +703,7 @@ impl ShardSearch {
         for open in open {
             let known = |atom| self.known_with(open, found, candidates, atom);
             let mut want = |atom| {
-                if let Atom::Content(term) = atom
+                if let Predicate::Content(term) = atom
                     && known(atom).is_none()
                 {
                     let terms = wanted.entry(open.file.blob).or_default();
@@ -756,7 +756,7 @@ impl ShardSearch {
         let (mut parts, mut path_ranges) = (Vec::new(), Vec::new());
         for atom in shown {
             match atom {
-                Atom::Content(term) if program.select == Select::Lines => {
+                Predicate::Content(term) if program.select == Select::Lines => {
                     let hit = (open.file.blob, term);
                     parts.extend(if last {
                         found.hits.remove(&hit)
@@ -764,7 +764,7 @@ impl ShardSearch {
                         found.hits.get(&hit).cloned()
                     });
                 }
-                Atom::Path(term) => {
+                Predicate::Path(term) => {
                     path_ranges.extend(program.terms[term].matcher.ranges(&open.file.path));
                 }
                 _ => {}
@@ -861,7 +861,7 @@ struct Conditions<'a> {
     search: &'a ShardSearch,
     candidates: &'a Candidates,
     /// For blobs of which the same is ruled out.
-    known: Vec<(Vec<Atom>, Arc<Expr>)>,
+    known: Vec<(Vec<Predicate>, Arc<Expr>)>,
 }
 
 impl<'a> Conditions<'a> {

@@ -6,11 +6,12 @@ use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::{Index, Lookup, Parts, Plan, Program};
-use store::{BLOCK_CHUNKS, BlobId, Passing, Shard};
+use ngram::Columns;
+use query::{CompiledQuery, Lookup, Plan, Scope};
+use store::{BLOCK_CHUNKS, BlobId, Shard, SurvivingBlocks};
 
 use super::files::ShardFiles;
-use super::select::{Scope, Target};
+use super::select::{Selection, Target};
 use super::texts::{Segment, Texts};
 
 /// What is let through of a shard, for each of the lookups in its chunks.
@@ -30,15 +31,15 @@ pub(crate) struct Sifted {
 struct Block {
     number: i32,
     /// Which chunks of its segment they are, if that is in memory.
-    segment: Option<(Arc<Segment>, Parts)>,
+    segment: Option<(Arc<Segment>, Columns)>,
 }
 
 impl Sifts {
     /// What the summaries tell of a shard; nothing, if there are none.
     pub(crate) fn of(
         target: &Target,
-        scope: &Scope,
-        program: &Program,
+        scope: &Selection,
+        program: &CompiledQuery,
         texts: Option<&Texts>,
     ) -> Self {
         let mut sifts = Self::default();
@@ -79,7 +80,7 @@ impl Sifts {
 
     fn add(&mut self, plan: &Plan, sift: &impl Fn(&Lookup) -> Option<Sifted>) {
         match plan {
-            Plan::Lookup(lookup) if lookup.index == Index::Chunks => {
+            Plan::Lookup(lookup) if lookup.scope == Scope::Chunk => {
                 self.0.extend(sift(lookup).map(|sifted| (lookup.terms.clone(), sifted)));
             }
             Plan::Lookup(_) | Plan::Scan => {}
@@ -95,7 +96,7 @@ impl Sifts {
     pub(crate) fn get(&self, lookup: &Lookup) -> Option<&Sifted> {
         let of = |(terms, _): &&(Vec<usize>, Sifted)| *terms == lookup.terms;
         let found = self.0.iter().find(of).map(|(_, sifted)| sifted);
-        found.filter(|_| lookup.index == Index::Chunks)
+        found.filter(|_| lookup.scope == Scope::Chunk)
     }
 
     /// Whether nothing that a plan asks for is let through.
@@ -126,7 +127,7 @@ impl Sifts {
     /// must hold, those for the rarest: without that one, a blob is not read for the others.
     pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
         match plan {
-            Plan::Lookup(lookup) if lookup.index == Index::Paths => Some(0),
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => Some(0),
             Plan::Lookup(lookup) => self.get(lookup).map(|sifted| sifted.chunks),
             Plan::Any(parts) => parts.iter().map(|part| self.count(part)).sum(),
             Plan::All(parts) => {
@@ -140,10 +141,13 @@ impl Sifts {
 }
 
 /// How many blocks may hold what a plan asks for of chunks, or more; the most if that is not known.
-fn blocks<'p>(plan: &Plan, passing: &impl Fn(&Lookup) -> Option<Cow<'p, Passing>>) -> usize {
+fn blocks<'p>(
+    plan: &Plan,
+    passing: &impl Fn(&Lookup) -> Option<Cow<'p, SurvivingBlocks>>,
+) -> usize {
     match plan {
         Plan::Scan => usize::MAX,
-        Plan::Lookup(lookup) if lookup.index != Index::Chunks => 0,
+        Plan::Lookup(lookup) if lookup.scope != Scope::Chunk => 0,
         Plan::Lookup(lookup) => passing(lookup).map_or(usize::MAX, |found| found.blocks.count()),
         Plan::All(parts) => parts.iter().map(|part| blocks(part, passing)).min().unwrap_or(0),
         Plan::Any(parts) => {
@@ -157,15 +161,15 @@ impl Sifted {
     /// Only of the chunks that are `left`, if not all are, or else of those that are `wanted`.
     fn of<'a>(
         lookup: &Lookup,
-        passing: &Passing,
+        passing: &SurvivingBlocks,
         target: &Target,
         left: Option<&[Range<i32>]>,
         wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
-        program: &Program,
+        program: &CompiledQuery,
         texts: &Texts,
     ) -> Option<Self> {
         let grams = target.known.grams.as_ref()?;
-        let probe = lookup.probe(program);
+        let ngrams = lookup.ngrams(program);
         let mut reader = texts.reader(&target.shard);
         let mut sifted = Self { blocks: Vec::with_capacity(passing.blocks.count()), chunks: 0 };
         for number in passing.blocks.iter() {
@@ -175,7 +179,7 @@ impl Sifted {
                 continue;
             }
             let segment = reader.segment(chunks.start).map(|segment| {
-                let mut parts = segment.may_hold(&probe);
+                let mut parts = segment.may_hold(&ngrams);
                 let some = if left.is_some() || parts.is_empty() { left } else { wanted() };
                 if let Some(some) = some {
                     let here = overlapping(some, &chunks);
@@ -310,7 +314,7 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, Need, Pattern, Probe};
+    use query::{Case, LiteralQuery, Pattern, ngram_query};
     use store::{Chunk, File, RepoId};
 
     use super::*;
@@ -326,7 +330,7 @@ mod tests {
         let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
         let segment = Arc::new(Segment::new(&chunks, 8).unwrap());
         let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
-        let parts = segment.may_hold(&Probe::of(&Need::of(&pattern), &pattern));
+        let parts = segment.may_hold(&ngram_query(&LiteralQuery::of(&pattern), &pattern));
         let blocks = vec![
             Block { number: 0, segment: Some((segment, parts)) },
             Block { number: 2, segment: None },

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
 use memmap2::{Mmap, MmapMut};
-use query::{GramSet, Grams, Kind, Parts, Probe};
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardId};
@@ -56,7 +56,7 @@ pub(crate) struct Segment {
     data: Mmap,
     /// Bytes of the dictionary.
     dictionary: usize,
-    grams: Grams,
+    grams: BitSlices,
     /// The number of its first chunk, and whether all numbers up to the last one's are there.
     first: i32,
     gapless: bool,
@@ -151,8 +151,8 @@ impl Reader<'_> {
     }
 
     /// Drops those of some chunks, which are in order, that cannot hold what is asked for, as far as they are here.
-    pub(crate) fn retain(&mut self, probe: &Probe, chunks: &mut Vec<(i32, BlobId)>) {
-        let mut last: Option<(i32, Parts)> = None;
+    pub(crate) fn retain(&mut self, ngrams: &NgramQuery, chunks: &mut Vec<(i32, BlobId)>) {
+        let mut last: Option<(i32, Columns)> = None;
         chunks.retain(|(n, _)| {
             let Some(segment) = self.segment(*n).filter(|segment| *n < segment.upto()) else {
                 return true;
@@ -160,7 +160,7 @@ impl Reader<'_> {
             let number = n / SEGMENT_CHUNKS;
             let (_, parts) = match last.take().filter(|(last, _)| *last == number) {
                 Some(known) => last.insert(known),
-                None => last.insert((number, segment.may_hold(probe))),
+                None => last.insert((number, segment.may_hold(ngrams))),
             };
             segment.find(*n).is_some_and(|at| parts.contains(at))
         });
@@ -203,7 +203,7 @@ impl Segment {
         let packed = pack(&texts, &dictionary);
         let mut end = dictionary.len();
         for (chunk, packed) in chunks.iter().zip(&packed) {
-            sets.push(GramSet::of_kept(&chunk.contents));
+            sets.push(BloomFilter::of_kept(&chunk.contents));
             end += packed.len();
             entries.push(Entry {
                 n: chunk.n,
@@ -214,7 +214,7 @@ impl Segment {
             });
         }
         let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
-        let (dictionary, grams) = (dictionary.len(), Grams::new(Kind::Kept, &sets));
+        let (dictionary, grams) = (dictionary.len(), BitSlices::new(FilterKind::Kept, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),
@@ -230,12 +230,16 @@ impl Segment {
     }
 
     /// Which of its chunks may hold what is asked for, by their places.
-    pub(crate) fn may_hold(&self, probe: &Probe) -> Parts {
-        self.grams.parts(probe)
+    pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
+        self.grams.parts(ngrams)
     }
 
     /// Some of its chunks, ascending, each with its blob: from a number on.
-    pub(crate) fn entries(&self, parts: &Parts, from: i32) -> impl Iterator<Item = (i32, BlobId)> {
+    pub(crate) fn entries(
+        &self,
+        parts: &Columns,
+        from: i32,
+    ) -> impl Iterator<Item = (i32, BlobId)> {
         let first = self.places(&(from..from)).start;
         // What stands there for each is far apart in memory.
         let n = |at: usize| if self.gapless { self.first + at as i32 } else { self.chunks[at].n };
@@ -381,7 +385,7 @@ fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use query::Need;
+    use query::{LiteralQuery, ngrams_of_literals};
 
     use super::*;
 
@@ -414,7 +418,7 @@ mod tests {
         assert!(texts.reader(&other).chunk(10).is_none());
         // Of what is here it is known which can hold something.
         let mut named = [9, 10, 11, 14, 20, 600].map(|n| (n, BlobId(10))).to_vec();
-        reader.retain(&Probe::of_need(&Need::Literal("line".to_owned())), &mut named);
+        reader.retain(&ngrams_of_literals(&LiteralQuery::Literal("line".to_owned())), &mut named);
         assert_eq!(named.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [10, 11, 20, 600]);
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::{Atom, Expr, Program, Scratch};
+use query::{CompiledQuery, Expr, Predicate, Scratch};
 use store::{BlobId, Chunk};
 
 use super::Line;
@@ -126,7 +126,7 @@ impl Verified {
 /// Looks for terms in texts, as long as it is to go on. The units are in order. With `first_only`, one
 /// line of each term and blob will do.
 pub(crate) fn verify(
-    program: &Program,
+    program: &CompiledQuery,
     units: &[Unit],
     first_only: bool,
     scratches: &mut Scratches,
@@ -156,7 +156,7 @@ impl Verifier<'_> {
     /// others need not be looked for if those are not found.
     fn look(
         &mut self,
-        program: &Program,
+        program: &CompiledQuery,
         units: &[Unit],
         first_only: bool,
         scratches: &mut Scratches,
@@ -213,7 +213,9 @@ impl Verifier<'_> {
             let looked = &self.terms[..=i];
             if looked.len() < self.terms.len() {
                 let known = |atom| match atom {
-                    Atom::Content(term) if looked.iter().any(|(_, looked)| *looked == term) => {
+                    Predicate::Content(term)
+                        if looked.iter().any(|(_, looked)| *looked == term) =>
+                    {
                         Some(hits[first..].iter().any(|hit| hit.term == term))
                     }
                     _ => None,
@@ -314,7 +316,7 @@ mod tests {
             (2, "beta\n", &[1]),
         ];
         let found = |query: &str, first_only| {
-            let program = Program::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
             let condition = Arc::new(program.expr.clone());
             let unit = |(blob, text, terms): (i32, &str, &[usize])| Unit {
                 blob: BlobId(blob),

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
-use cluster::{Cluster, Source};
+use postgres::{Postgres, Source};
 use serde::{Deserialize, Serialize};
 use store::bench::loading::{Item, Loading, Pages};
 
@@ -110,10 +110,10 @@ async fn on(bench: &Bench<'_>, source: Source) -> Result<Vec<Measured>> {
     // Postgres may run as another user, who has to reach it.
     let home = std::env::temp_dir().join(format!("codesearch-bench-{}", std::process::id()));
     let cleanup = Cleanup(home.clone());
-    let options = cluster::Options { home, name: "codesearch".to_owned(), source };
-    let cluster = tokio::task::spawn_blocking(move || Cluster::open(&options)).await??;
-    let measured = measure(bench, &cluster, &items).await;
-    tokio::task::spawn_blocking(move || cluster.close()).await??;
+    let options = postgres::Options { home, name: "codesearch".to_owned(), source };
+    let postgres = tokio::task::spawn_blocking(move || Postgres::open(&options)).await??;
+    let measured = measure(bench, &postgres, &items).await;
+    tokio::task::spawn_blocking(move || postgres.close()).await??;
     drop(cleanup);
     measured
 }
@@ -127,10 +127,10 @@ impl Drop for Cleanup {
     }
 }
 
-async fn measure(bench: &Bench<'_>, cluster: &Cluster, items: &[Item]) -> Result<Vec<Measured>> {
+async fn measure(bench: &Bench<'_>, postgres: &Postgres, items: &[Item]) -> Result<Vec<Measured>> {
     let target = store::Target::Socket {
-        folder: cluster.socket_dir().to_owned(),
-        role: cluster.name().to_owned(),
+        folder: postgres.socket_dir().to_owned(),
+        role: postgres.name().to_owned(),
         database: "pages".to_owned(),
     };
     let pages = Pages::fill(&target, items, CLIENTS as u32).await?;

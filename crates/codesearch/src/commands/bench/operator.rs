@@ -280,7 +280,7 @@ struct Spans {
 
 async fn spans(bench: &Bench<'_>) -> Result<Spans> {
     let mut all: Vec<(Summary, u64)> = Vec::new();
-    for cache in [cluster::machine_memory() / 4, 0] {
+    for cache in [postgres::machine_memory() / 4, 0] {
         let searcher = Searcher::new(bench.store.clone(), serve::cores()).keeping(cache);
         searcher.read_ahead().await?;
         let server = http::Server::new(Arc::new(searcher), Settings::default());
@@ -316,7 +316,7 @@ struct Cost {
 
 async fn cost(bench: &Bench<'_>) -> Result<Cost> {
     let searcher =
-        Searcher::new(bench.store.clone(), serve::cores()).keeping(cluster::machine_memory() / 4);
+        Searcher::new(bench.store.clone(), serve::cores()).keeping(postgres::machine_memory() / 4);
     let searcher = Arc::new(searcher);
     searcher.read_ahead().await?;
     // So much that nobody has it all.

@@ -116,7 +116,7 @@ pub(crate) fn machine() -> String {
     format!(
         "{} cores, {} GB of memory, {}",
         super::serve::cores(),
-        cluster::machine_memory() >> 30,
+        postgres::machine_memory() >> 30,
         std::env::consts::OS
     )
 }

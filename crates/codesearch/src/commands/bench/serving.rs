@@ -30,7 +30,7 @@ impl Serving {
     /// Serves everything that `codesearch serve` does.
     pub(crate) async fn start(bench: &Bench<'_>) -> Result<Self> {
         let searcher = engine::search::Searcher::new(bench.store.clone(), serve::cores())
-            .keeping(cluster::machine_memory() / 4)
+            .keeping(postgres::machine_memory() / 4)
             .sharing_out(tokio::runtime::Handle::current());
         let searcher = Arc::new(searcher);
         searcher.read_ahead().await?;

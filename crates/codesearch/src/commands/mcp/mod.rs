@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use super::serve;
 use crate::cli::DatabaseArgs;
-use crate::database::{Database, close_cluster};
+use crate::database::{Database, close_postgres};
 
 /// What an agent is told before it calls a tool.
 const INSTRUCTIONS: &str = "\
@@ -40,19 +40,19 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open(database, serve::connections())?;
     // Nothing is kept in memory but the names of files: each agent has a process of its own.
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
-    let cluster = database.take_cluster().map(Arc::new);
+    let postgres = database.take_postgres().map(Arc::new);
     let done = database.runtime.block_on(async {
         let stop = serve::told_to_stop()?;
         tokio::select! {
             done = answer(Tools { searcher: Arc::clone(&searcher) }) => done,
-            never = serve::look_after(&searcher, cluster.as_ref()) => match never {},
+            never = serve::look_after(&searcher, postgres.as_ref()) => match never {},
             () = stop => Ok(()),
         }
     });
     drop(searcher);
     database.close();
-    if let Some(cluster) = cluster.and_then(Arc::into_inner) {
-        close_cluster(cluster);
+    if let Some(postgres) = postgres.and_then(Arc::into_inner) {
+        close_postgres(postgres);
     }
     done.map(|()| crate::FOUND)
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use engine::browse::Document;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use query::{Atom, Case, Query as Parsed};
+use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::{Answered, Crumb, Wanted, answered, crumbs, repo};
@@ -114,7 +114,7 @@ fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
         program.expr.atoms(&mut |atom| {
-            if let Atom::Content(term) = atom {
+            if let Predicate::Content(term) = atom {
                 let matcher = &program.terms[term].matcher;
                 let begun = std::time::Instant::now();
                 // A line may have very many matches.

@@ -1,7 +1,7 @@
 //! What clients of livegrep ask, from parameters to searches.
 
 use engine::search::{DEFAULT_TIMEOUT, Request};
-use query::{Case, MAX_TERMS, Pattern, Place, Query, QueryError, Tree};
+use query::{Case, Field, MAX_TERMS, Pattern, Query, QueryError, Tree};
 
 use super::parse::{escape, has_capital, parse};
 use super::wrong;
@@ -31,7 +31,7 @@ impl Asked {
     /// The search for the pattern in one place, beside everything else that is asked for.
     pub(super) async fn request(
         &self,
-        place: Place,
+        place: Field,
         pattern: &Pattern,
         most: Option<usize>,
     ) -> Result<Request, Failure> {
@@ -43,10 +43,10 @@ impl Asked {
         };
         let mut query = Query::of(place, pattern.clone());
         let kinds = [
-            (Place::Path, &*self.files, false),
-            (Place::Path, &*self.not_files, true),
-            (Place::Repo, std::slice::from_ref(&self.repo), false),
-            (Place::Repo, std::slice::from_ref(&self.not_repo), true),
+            (Field::Path, &*self.files, false),
+            (Field::Path, &*self.not_files, true),
+            (Field::Repo, std::slice::from_ref(&self.repo), false),
+            (Field::Repo, std::slice::from_ref(&self.not_repo), true),
         ];
         for (place, all, negated) in kinds {
             for text in all.iter().filter(|text| !text.is_empty()) {

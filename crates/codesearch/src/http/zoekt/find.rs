@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use engine::search::{FileMatch, Request, Stopped, score};
-use query::{Atom, Count, Query, Select};
+use query::{Count, Predicate, Query, Select};
 use store::Repo;
 
 use super::answer::{Counts, File, SearchResult, nanos};
@@ -121,7 +121,7 @@ pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let program = request.program();
     let may_match = |repo: &&Repo| {
         let known = |atom| match atom {
-            Atom::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
+            Predicate::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
             _ => None,
         };
         program.expr.eval(&known) != Some(false)

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::Query as Parameters;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use query::{Place, Select, Tree};
+use query::{Field, Select, Tree};
 use serde_json::{Value, json};
 
 use super::answer::{File, SearchResult};
@@ -115,7 +115,7 @@ fn names_repos_only(tree: &Tree) -> bool {
             !parts.is_empty() && parts.iter().all(names_repos_only)
         }
         Tree::Not(inner) => names_repos_only(inner),
-        Tree::Term(term) => term.place == Place::Repo,
+        Tree::Term(term) => term.field == Field::Repo,
         Tree::Language(_) => false,
     }
 }

@@ -258,7 +258,7 @@ fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
         .map_err(io("cannot open up", folder))
 }
 
-/// Runs a future to its end on a runtime of its own; opening a cluster is not async.
+/// Runs a future to its end on a runtime of its own; opening a postgres is not async.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -41,10 +41,10 @@ pub struct Options {
     pub source: Source,
 }
 
-/// A running server that this program uses. Call [`Cluster::close`] when done; a program that is
+/// A running server that this program uses. Call [`Postgres::close`] when done; a program that is
 /// killed instead leaves a server behind that the next one attaches to.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct Postgres {
     home: Home,
     owner: Owner,
     build: Build,
@@ -61,7 +61,7 @@ pub struct Status {
     pub build: Option<Build>,
     /// The process id of the server, when it runs.
     pub pid: Option<u32>,
-    /// Whether the server goes on when its last user leaves ([`Cluster::keep`]).
+    /// Whether the server goes on when its last user leaves ([`Postgres::keep`]).
     pub kept: bool,
     /// Size of the data directory in bytes.
     pub bytes: u64,
@@ -107,7 +107,7 @@ pub enum Error {
     },
     /// A program of Postgres failed.
     #[error("{program} failed: {reason}")]
-    Program {
+    CompiledQuery {
         /// Which one.
         program: &'static str,
         /// Its last words.
@@ -124,7 +124,7 @@ pub enum Error {
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-impl Cluster {
+impl Postgres {
     /// Makes the server run, and returns once it accepts connections: attaches to a running one,
     /// else starts it, else makes the data directory, else finds or downloads Postgres.
     ///

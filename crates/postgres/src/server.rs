@@ -235,12 +235,13 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// Runs a program of Postgres; what it prints is its answer or its complaint.
 fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<String> {
-    let out = command.output().map_err(|e| Error::Program { program, reason: e.to_string() })?;
+    let out =
+        command.output().map_err(|e| Error::CompiledQuery { program, reason: e.to_string() })?;
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
-    Err(explain(home, Error::Program { program, reason: last_words(&words) }, &words))
+    Err(explain(home, Error::CompiledQuery { program, reason: last_words(&words) }, &words))
 }
 
 /// Replaces an error by a plainer one where the server's words allow it.
@@ -249,12 +250,12 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
         return Error::DiskFull(home.base().to_owned());
     }
     match error {
-        Error::Program { program, reason } => {
+        Error::CompiledQuery { program, reason } => {
             let fatal =
                 words.lines().find(|line| line.contains("FATAL:") || line.contains("PANIC:"));
             let reason = fatal
                 .map_or(reason, |line| format!("{} (see {})", line.trim(), home.log().display()));
-            Error::Program { program, reason }
+            Error::CompiledQuery { program, reason }
         }
         other => other,
     }

@@ -11,7 +11,7 @@
 //! there each spelling stays a string of its own. Two characters fold to ASCII letters and are not
 //! ASCII: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would double every string with
 //! an s or a k in it; as hardly any text holds one, those that do are candidates of all such patterns
-//! instead ([`Need::Odd`]).
+//! instead ([`LiteralQuery::NonAsciiFold`]).
 
 use std::fmt;
 
@@ -33,52 +33,56 @@ const MAX_STRING_BYTES: usize = 256;
 
 /// What a text must contain to match. A superset: a text that has all of it may still not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum LiteralQuery {
     /// Nothing that an index of trigrams could look up: every text is a candidate.
     Anything,
     /// This string, whatever the case of its ASCII letters.
     Literal(String),
     /// A long s or a Kelvin sign.
-    Odd,
+    NonAsciiFold,
     /// All of these; at least two.
-    All(Vec<Need>),
+    All(Vec<LiteralQuery>),
     /// One of these; at least two.
-    Any(Vec<Need>),
+    Any(Vec<LiteralQuery>),
 }
 
-impl Need {
+impl LiteralQuery {
     /// What every line that matches the pattern must contain; if the pattern spans lines, what every
     /// text must that it matches in, each string within a line.
     pub fn of(pattern: &Pattern) -> Self {
         let need = of_tree(pattern.hir(), 0);
-        let odd = need != Need::Anything && names_odd(pattern.hir());
-        if odd { Need::any(vec![need, Need::Odd]) } else { need }
+        let odd = need != LiteralQuery::Anything && names_odd(pattern.hir());
+        if odd { LiteralQuery::any(vec![need, LiteralQuery::NonAsciiFold]) } else { need }
     }
 
     /// How many strings it names.
     pub fn strings(&self) -> usize {
         match self {
-            Need::Anything | Need::Odd => 0,
-            Need::Literal(_) => 1,
-            Need::All(parts) | Need::Any(parts) => parts.iter().map(Need::strings).sum(),
+            LiteralQuery::Anything | LiteralQuery::NonAsciiFold => 0,
+            LiteralQuery::Literal(_) => 1,
+            LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
+                parts.iter().map(LiteralQuery::strings).sum()
+            }
         }
     }
 
     /// Whether odd texts meet it.
     pub fn names_odd(&self) -> bool {
         match self {
-            Need::Odd => true,
-            Need::Anything | Need::Literal(_) => false,
-            Need::All(parts) | Need::Any(parts) => parts.iter().any(Need::names_odd),
+            LiteralQuery::NonAsciiFold => true,
+            LiteralQuery::Anything | LiteralQuery::Literal(_) => false,
+            LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
+                parts.iter().any(LiteralQuery::names_odd)
+            }
         }
     }
 
     /// Calls `seen` with each string.
     pub fn literals<'a>(&'a self, seen: &mut impl FnMut(&'a str)) {
         match self {
-            Need::Anything | Need::Odd => {}
-            Need::Literal(text) => seen(text),
-            Need::All(parts) | Need::Any(parts) => {
+            LiteralQuery::Anything | LiteralQuery::NonAsciiFold => {}
+            LiteralQuery::Literal(text) => seen(text),
+            LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
                 for part in parts {
                     part.literals(seen);
                 }
@@ -89,57 +93,61 @@ impl Need {
     /// How many of 1000 chunks of ordinary code are likely to meet it, at most.
     pub fn frequency(&self) -> u32 {
         match self {
-            Need::Anything => 1000,
-            Need::Odd => 0,
-            Need::Literal(text) => frequency(text),
-            Need::All(parts) => parts.iter().map(Need::frequency).min().unwrap_or(1000),
-            Need::Any(parts) => parts.iter().map(Need::frequency).sum::<u32>().min(1000),
+            LiteralQuery::Anything => 1000,
+            LiteralQuery::NonAsciiFold => 0,
+            LiteralQuery::Literal(text) => frequency(text),
+            LiteralQuery::All(parts) => {
+                parts.iter().map(LiteralQuery::frequency).min().unwrap_or(1000)
+            }
+            LiteralQuery::Any(parts) => {
+                parts.iter().map(LiteralQuery::frequency).sum::<u32>().min(1000)
+            }
         }
     }
 
-    fn all(mut needs: Vec<Need>) -> Need {
-        needs.retain(|n| *n != Need::Anything);
-        dedup(&mut needs);
-        match needs.len() {
-            0 => Need::Anything,
-            1 => needs.remove(0),
-            _ => Need::All(needs),
+    fn all(mut parts: Vec<LiteralQuery>) -> LiteralQuery {
+        parts.retain(|n| *n != LiteralQuery::Anything);
+        dedup(&mut parts);
+        match parts.len() {
+            0 => LiteralQuery::Anything,
+            1 => parts.remove(0),
+            _ => LiteralQuery::All(parts),
         }
     }
 
-    /// One of some needs.
-    pub(crate) fn any(needs: Vec<Need>) -> Need {
-        if needs.is_empty() || needs.contains(&Need::Anything) {
-            return Need::Anything;
+    /// One of some parts.
+    pub(crate) fn any(parts: Vec<LiteralQuery>) -> LiteralQuery {
+        if parts.is_empty() || parts.contains(&LiteralQuery::Anything) {
+            return LiteralQuery::Anything;
         }
-        let mut any = Vec::with_capacity(needs.len());
-        for need in needs {
+        let mut any = Vec::with_capacity(parts.len());
+        for need in parts {
             match need {
-                Need::Any(inner) => any.extend(inner),
+                LiteralQuery::Any(inner) => any.extend(inner),
                 other => any.push(other),
             }
         }
         dedup(&mut any);
-        if any.len() == 1 { any.remove(0) } else { Need::Any(any) }
+        if any.len() == 1 { any.remove(0) } else { LiteralQuery::Any(any) }
     }
 }
 
 /// Prints as a Boolean expression over quoted strings: `"foo" AND ("bar" OR "baz")`.
-impl fmt::Display for Need {
+impl fmt::Display for LiteralQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, parts) = match self {
-            Need::Anything => return f.write_str("anything"),
-            Need::Literal(text) => return write!(f, "{text:?}"),
-            Need::Odd => return f.write_str("odd"),
-            Need::All(parts) => (" AND ", parts),
-            Need::Any(parts) => (" OR ", parts),
+            LiteralQuery::Anything => return f.write_str("anything"),
+            LiteralQuery::Literal(text) => return write!(f, "{text:?}"),
+            LiteralQuery::NonAsciiFold => return f.write_str("odd"),
+            LiteralQuery::All(parts) => (" AND ", parts),
+            LiteralQuery::Any(parts) => (" OR ", parts),
         };
         for (i, part) in parts.iter().enumerate() {
             if i > 0 {
                 f.write_str(word)?;
             }
             match part {
-                Need::All(_) | Need::Any(_) => write!(f, "({part})")?,
+                LiteralQuery::All(_) | LiteralQuery::Any(_) => write!(f, "({part})")?,
                 _ => write!(f, "{part}")?,
             }
         }
@@ -172,11 +180,11 @@ fn names_odd(hir: &Hir) -> bool {
     }
 }
 
-fn of_tree(hir: &Hir, depth: usize) -> Need {
-    let mut walk = Walk { run: empty_run(), needs: Vec::new(), depth };
+fn of_tree(hir: &Hir, depth: usize) -> LiteralQuery {
+    let mut walk = Walk { run: empty_run(), parts: Vec::new(), depth };
     walk.visit(hir);
     walk.end_run();
-    Need::all(walk.needs)
+    LiteralQuery::all(walk.parts)
 }
 
 /// The strings a stretch of pattern can match; never empty of strings.
@@ -188,7 +196,7 @@ fn empty_run() -> Run {
 
 struct Walk {
     run: Run,
-    needs: Vec<Need>,
+    parts: Vec<LiteralQuery>,
     /// How many alternations this is in.
     depth: usize,
 }
@@ -219,8 +227,8 @@ impl Walk {
                 self.end_run();
                 if self.depth < MAX_DEPTH {
                     let depth = self.depth + 1;
-                    let needs = parts.iter().map(|part| of_tree(part, depth)).collect();
-                    self.needs.push(Need::any(needs));
+                    let parts = parts.iter().map(|part| of_tree(part, depth)).collect();
+                    self.parts.push(LiteralQuery::any(parts));
                 }
             }
             HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => self.end_run(),
@@ -228,7 +236,7 @@ impl Walk {
     }
 
     /// A repetition that cannot be enumerated: its first copies continue the run, and its last copy
-    /// begins a new one (`abc+d` needs `abc` and `cd`).
+    /// begins a new one (`abc+d` parts `abc` and `cd`).
     fn visit_repetition(&mut self, repetition: &Repetition) {
         const MAX_COPIES: u32 = 8;
         for _ in 0..repetition.min.min(MAX_COPIES) {
@@ -256,7 +264,8 @@ impl Walk {
     fn end_run(&mut self) {
         let run = std::mem::replace(&mut self.run, empty_run());
         if run.iter().all(|s| has_trigram(s)) {
-            self.needs.push(Need::any(run.into_iter().map(Need::Literal).collect()));
+            self.parts
+                .push(LiteralQuery::any(run.into_iter().map(LiteralQuery::Literal).collect()));
         }
     }
 }
@@ -395,7 +404,7 @@ mod tests {
 
     fn check(pattern: &str, expected: &str) {
         let parsed = Pattern::parse(pattern, Case::Smart, false).unwrap();
-        assert_eq!(Need::of(&parsed).to_string(), expected, "{pattern}");
+        assert_eq!(LiteralQuery::of(&parsed).to_string(), expected, "{pattern}");
     }
 
     #[test]
@@ -455,7 +464,9 @@ mod tests {
     fn bounds_cut_a_run_in_two() {
         let long = "abcdefghij".repeat(60);
         let parsed = Pattern::parse(&long, Case::Sensitive, false).unwrap();
-        let Need::All(parts) = Need::of(&parsed) else { panic!("expected several literals") };
+        let LiteralQuery::All(parts) = LiteralQuery::of(&parsed) else {
+            panic!("expected several literals")
+        };
         assert_eq!(parts.len(), 3);
         check("[a-z]{3}Xyzzy", r#""xyzzy""#);
         check("[abcd][abcd][abcd]Xyz", r#""axyz" OR "bxyz" OR "cxyz" OR "dxyz""#);
@@ -475,7 +486,7 @@ mod tests {
     fn alternations_in_alternations_are_bounded() {
         let nested =
             (0..20).fold("Xyz".to_owned(), |inner, n| format!("(Aa{n}.*{inner}.*b|Cc{n}.*)"));
-        let need = Need::of(&Pattern::parse(&nested, Case::Smart, false).unwrap());
+        let need = LiteralQuery::of(&Pattern::parse(&nested, Case::Smart, false).unwrap());
         assert!(need.strings() <= 10, "{need}");
     }
 }

@@ -9,18 +9,13 @@
 //! says of all parts whether they may hold an n-gram (bit-sliced signatures: Faloutsos and
 //! Christodoulakis, *Signature files*, 1984).
 //!
-//! There are several [kinds](Kind): of blocks of many chunks, and of the chunks that would fill those, to
+//! There are several [kinds](FilterKind): of blocks of many chunks, and of the chunks that would fill those, to
 //! say where to look at all; of chunks, to spare reading them; and of paths. All but the last are stored, so that
 //! how many bits they have and how n-grams become bits can be changed with a migration only.
 
 use std::ops::Range;
 
-use regex_syntax::hir::{Hir, HirKind};
-
-use crate::need::Need;
-use crate::pattern::Pattern;
-
-/// Hashes that stand for the characters that fold to ASCII letters: see [`Need::Odd`]. Every pattern with
+/// Hashes that stand for the characters that fold to ASCII letters: see [`NgramQuery::non_ascii_fold`]. Every pattern with
 /// an s or a k in any case asks for them, and hardly any text has them, so they are many: one would be
 /// set by chance in half of all parts.
 const ODD: [u64; 16] = odd_hashes();
@@ -36,7 +31,7 @@ const fn odd_hashes() -> [u64; 16] {
 }
 
 /// Whether a text holds one of the two characters that fold to ASCII letters without being one.
-pub(crate) fn is_odd(text: &str) -> bool {
+pub fn has_non_ascii_fold(text: &str) -> bool {
     let holds = |odd: &str| memchr::memmem::find(text.as_bytes(), odd.as_bytes()).is_some();
     !text.is_ascii() && (holds("\u{17f}") || holds("\u{212a}"))
 }
@@ -49,7 +44,7 @@ const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// What the parts of a summary are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FilterKind {
     /// Blocks of chunks. Code sets nearly half of the bits of a block of 512 chunks.
     Block,
     /// Chunks. Code sets a third of the bits of one of 4 KB.
@@ -64,14 +59,14 @@ pub enum Kind {
     Paths,
 }
 
-impl Kind {
+impl FilterKind {
     /// Bits in the filter of a part.
     const fn bits(self) -> usize {
         match self {
-            Kind::Block => 1 << 18,
-            Kind::Chunk => 2048,
-            Kind::Kept => 4096,
-            Kind::Dense | Kind::Paths => 1 << 13,
+            FilterKind::Block => 1 << 18,
+            FilterKind::Chunk => 2048,
+            FilterKind::Kept => 4096,
+            FilterKind::Dense | FilterKind::Paths => 1 << 13,
         }
     }
 
@@ -80,16 +75,16 @@ impl Kind {
     /// those of 4 in as many bits.
     const fn long(self) -> usize {
         match self {
-            Kind::Chunk | Kind::Kept => 3,
-            Kind::Block | Kind::Dense | Kind::Paths => 5,
+            FilterKind::Chunk | FilterKind::Kept => 3,
+            FilterKind::Block | FilterKind::Dense | FilterKind::Paths => 5,
         }
     }
 
     /// Bytes in a short n-gram, for literals that hold no or few longer ones.
     const fn short(self) -> Option<usize> {
         match self {
-            Kind::Chunk | Kind::Kept => None,
-            Kind::Block | Kind::Dense | Kind::Paths => Some(3),
+            FilterKind::Chunk | FilterKind::Kept => None,
+            FilterKind::Block | FilterKind::Dense | FilterKind::Paths => Some(3),
         }
     }
 }
@@ -111,36 +106,36 @@ const FEW: usize = 12;
 
 /// The n-grams of one part, and a few more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GramSet {
-    kind: Kind,
+pub struct BloomFilter {
+    kind: FilterKind,
     bits: Vec<u64>,
 }
 
 /// The n-grams of many parts.
 #[derive(Debug)]
-pub struct Grams {
-    kind: Kind,
+pub struct BitSlices {
+    kind: FilterKind,
     /// For each bit of a set, whether it is set in each part.
     rows: Vec<u8>,
     /// Which bits of a row are of a part.
-    all: Parts,
+    all: Columns,
 }
 
 /// Some of the parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts(Vec<u8>);
+pub struct Columns(Vec<u8>);
 
 /// What parts are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum NgramQuery {
     /// Nothing.
     Anything,
     /// All of these.
     Hashes(Hashes),
     /// All of these.
-    All(Vec<Probe>),
+    All(Vec<NgramQuery>),
     /// One of these.
-    Any(Vec<Probe>),
+    Any(Vec<NgramQuery>),
 }
 
 /// The hashes of the n-grams of a literal.
@@ -152,29 +147,29 @@ pub struct Hashes {
     kept: Vec<u64>,
 }
 
-impl GramSet {
+impl BloomFilter {
     /// An empty set.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: FilterKind) -> Self {
         Self { kind, bits: vec![0; kind.bits() / 64] }
     }
 
     /// An empty set for a text of its own, of so many bytes.
     pub fn for_text(bytes: usize) -> Self {
-        Self { kind: Kind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
+        Self { kind: FilterKind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
     }
 
     /// The set of a chunk.
     pub fn of_chunk(text: &str) -> Self {
         let mut hashes = Vec::new();
-        hashes_of(Kind::Chunk, text, &mut hashes);
-        Self { kind: Kind::Chunk, bits: bits_of::<{ Kind::Chunk.bits() }>(&hashes) }
+        hashes_of(FilterKind::Chunk, text, &mut hashes);
+        Self { kind: FilterKind::Chunk, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
     }
 
     /// The set of a chunk whose text is in memory.
     pub fn of_kept(text: &str) -> Self {
         let mut hashes = Vec::new();
-        hashes_of(Kind::Kept, text, &mut hashes);
-        Self { kind: Kind::Kept, bits: bits_of::<{ Kind::Kept.bits() }>(&hashes) }
+        hashes_of(FilterKind::Kept, text, &mut hashes);
+        Self { kind: FilterKind::Kept, bits: bits_of::<{ FilterKind::Kept.bits() }>(&hashes) }
     }
 
     /// A set as [`to_bytes`](Self::to_bytes) gave it: of a dense chunk, or of a block or a text, not of another chunk.
@@ -182,12 +177,16 @@ impl GramSet {
         let (words, _) = bytes.as_chunks();
         let bits: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         // A text with a set of its own is larger than a dense chunk.
-        let kind = if bits.len() * 64 == Kind::Dense.bits() { Kind::Dense } else { Kind::Block };
+        let kind = if bits.len() * 64 == FilterKind::Dense.bits() {
+            FilterKind::Dense
+        } else {
+            FilterKind::Block
+        };
         Self { kind, bits }
     }
 
     /// What the set is of.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FilterKind {
         self.kind
     }
 
@@ -207,14 +206,14 @@ impl GramSet {
 
     /// Adds all n-grams of a chunk to the set of its block, unless it is dense: then gives a set of its
     /// own instead. `hashes` is space that is used again.
-    pub fn add_chunk(&mut self, text: &str, hashes: &mut Vec<u64>) -> Option<GramSet> {
+    pub fn add_chunk(&mut self, text: &str, hashes: &mut Vec<u64>) -> Option<BloomFilter> {
         // The n-grams of both are the same.
-        hashes_of(Kind::Dense, text, hashes);
-        let bits = bits_of::<{ Kind::Dense.bits() }>(hashes);
+        hashes_of(FilterKind::Dense, text, hashes);
+        let bits = bits_of::<{ FilterKind::Dense.bits() }>(hashes);
         if bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE {
-            return Some(Self { kind: Kind::Dense, bits });
+            return Some(Self { kind: FilterKind::Dense, bits });
         }
-        let block: &mut [u64; Kind::Block.bits() / 64] =
+        let block: &mut [u64; FilterKind::Block.bits() / 64] =
             self.bits.as_mut_slice().try_into().expect("it is the set of a block");
         for hash in hashes {
             let bit = place(*hash, block.len() * 64);
@@ -224,20 +223,20 @@ impl GramSet {
     }
 
     /// Whether a text with these n-grams may hold what is asked for.
-    pub fn may_hold(&self, probe: &Probe) -> bool {
-        match probe {
-            Probe::Anything => true,
-            Probe::Hashes(hashes) => hashes.of(self.kind).iter().all(|hash| {
+    pub fn may_hold(&self, ngrams: &NgramQuery) -> bool {
+        match ngrams {
+            NgramQuery::Anything => true,
+            NgramQuery::Hashes(hashes) => hashes.of(self.kind).iter().all(|hash| {
                 let bit = place(*hash, self.bits.len() * 64);
                 self.bits[bit / 64] >> (bit % 64) & 1 == 1
             }),
-            Probe::All(all) => all.iter().all(|one| self.may_hold(one)),
-            Probe::Any(any) => any.iter().any(|one| self.may_hold(one)),
+            NgramQuery::All(all) => all.iter().all(|one| self.may_hold(one)),
+            NgramQuery::Any(any) => any.iter().any(|one| self.may_hold(one)),
         }
     }
 
     /// Whether sets of this kind have less than four times its bits: as one of them it lets much more through.
-    pub fn is_coarse_as(&self, kind: Kind) -> bool {
+    pub fn is_coarse_as(&self, kind: FilterKind) -> bool {
         self.bits.len() * 64 * 4 > kind.bits()
     }
 
@@ -271,11 +270,11 @@ impl GramSet {
     }
 }
 
-impl Grams {
+impl BitSlices {
     /// The sets of all parts, in order. Sets with another number of bits are stretched or folded, so that at least the
     /// same is in them.
-    pub fn new(kind: Kind, sets: &[GramSet]) -> Self {
-        let mut all = Parts(vec![u8::MAX; sets.len().div_ceil(8)]);
+    pub fn new(kind: FilterKind, sets: &[BloomFilter]) -> Self {
+        let mut all = Columns(vec![u8::MAX; sets.len().div_ceil(8)]);
         if let (Some(last), 1..) = (all.0.last_mut(), sets.len() % 8) {
             *last = (1 << (sets.len() % 8)) - 1;
         }
@@ -290,8 +289,8 @@ impl Grams {
 
     /// The parts of several of one kind, side by side: in each row the bytes of the first one's, then those of the next
     /// one's.
-    pub fn beside(kind: Kind, several: &[(&Grams, Range<usize>)]) -> Self {
-        let mut all = Parts(Vec::new());
+    pub fn beside(kind: FilterKind, several: &[(&BitSlices, Range<usize>)]) -> Self {
+        let mut all = Columns(Vec::new());
         for (grams, bytes) in several {
             all.0.extend_from_slice(&grams.all.0[bytes.clone()]);
         }
@@ -314,20 +313,20 @@ impl Grams {
     }
 
     /// The parts that may hold what is asked for, all of it in one.
-    pub fn parts(&self, probe: &Probe) -> Parts {
-        self.parts_within(&(0..self.width()), probe)
+    pub fn parts(&self, ngrams: &NgramQuery) -> Columns {
+        self.parts_within(&(0..self.width()), ngrams)
     }
 
     /// Those that may hold what is asked for of the parts in some bytes of a row.
-    pub fn parts_within(&self, bytes: &Range<usize>, probe: &Probe) -> Parts {
-        self.narrow(probe, bytes.start, self.all.within(bytes))
+    pub fn parts_within(&self, bytes: &Range<usize>, ngrams: &NgramQuery) -> Columns {
+        self.narrow(ngrams, bytes.start, self.all.within(bytes))
     }
 
     /// Those of some parts, which begin with a byte of a row, that may hold what is asked for.
-    fn narrow(&self, probe: &Probe, from: usize, mut parts: Parts) -> Parts {
-        match probe {
-            Probe::Anything => parts,
-            Probe::Hashes(hashes) => {
+    fn narrow(&self, ngrams: &NgramQuery, from: usize, mut parts: Columns) -> Columns {
+        match ngrams {
+            NgramQuery::Anything => parts,
+            NgramQuery::Hashes(hashes) => {
                 for hash in hashes.of(self.kind) {
                     let at = place(*hash, self.kind.bits()) * self.width() + from;
                     let row = &self.rows[at..at + parts.0.len()];
@@ -337,9 +336,11 @@ impl Grams {
                 }
                 parts
             }
-            Probe::All(all) => all.iter().fold(parts, |parts, one| self.narrow(one, from, parts)),
-            Probe::Any(any) => {
-                let mut found = Parts(vec![0; parts.0.len()]);
+            NgramQuery::All(all) => {
+                all.iter().fold(parts, |parts, one| self.narrow(one, from, parts))
+            }
+            NgramQuery::Any(any) => {
+                let mut found = Columns(vec![0; parts.0.len()]);
                 for one in any {
                     found.or(&self.narrow(one, from, parts.clone()));
                 }
@@ -354,7 +355,7 @@ impl Grams {
     }
 }
 
-impl Parts {
+impl Columns {
     /// Whether it is none of them.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|byte| *byte == 0)
@@ -398,12 +399,12 @@ impl Parts {
     }
 
     /// With others.
-    pub fn or(&mut self, other: &Parts) {
+    pub fn or(&mut self, other: &Columns) {
         self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
     }
 
     /// Only those that are among others, too.
-    pub fn and(&mut self, other: &Parts) {
+    pub fn and(&mut self, other: &Columns) {
         self.and_row(&other.0);
     }
 
@@ -466,79 +467,66 @@ impl Parts {
     }
 }
 
-impl Probe {
-    /// What a text must have for the pattern to match, beside what its need says: letters as they are.
-    pub fn of(need: &Need, pattern: &Pattern) -> Self {
-        let mut exact = Vec::new();
-        literals(pattern.hir(), &mut exact);
-        // A line lies in one chunk; what spans lines may not.
-        let with_capitals = exact.iter().flat_map(|text| text.split('\n')).map(Self::exact);
-        Self::all(std::iter::once(Self::of_need(need)).chain(with_capitals).collect())
+impl NgramQuery {
+    /// A text in which one of the characters stands that fold to ASCII letters without being one.
+    pub fn non_ascii_fold() -> Self {
+        let odd = || ODD.to_vec();
+        Hashes { block: odd(), chunk: odd(), kept: odd() }.into()
     }
 
-    fn all(mut probes: Vec<Probe>) -> Self {
-        probes.retain(|probe| *probe != Probe::Anything);
+    /// All of some queries.
+    #[must_use]
+    pub fn all(mut probes: Vec<NgramQuery>) -> Self {
+        probes.retain(|ngrams| *ngrams != NgramQuery::Anything);
         match probes.len() {
-            0 => Probe::Anything,
+            0 => NgramQuery::Anything,
             1 => probes.remove(0),
-            _ => Probe::All(probes),
-        }
-    }
-
-    /// What a text must have that meets a need. The strings of a need may have letters of any case.
-    pub fn of_need(need: &Need) -> Self {
-        match need {
-            Need::Anything => Probe::Anything,
-            Need::Odd => {
-                let odd = || ODD.to_vec();
-                Hashes { block: odd(), chunk: odd(), kept: odd() }.into()
-            }
-            Need::Literal(text) => Self::all(text.split('\n').map(Self::folded).collect()),
-            Need::All(parts) => Probe::All(parts.iter().map(Self::of_need).collect()),
-            Need::Any(parts) => Probe::Any(parts.iter().map(Self::of_need).collect()),
+            _ => NgramQuery::All(probes),
         }
     }
 
     /// One of some probes.
     #[must_use]
-    pub fn any(mut probes: Vec<Probe>) -> Self {
-        if probes.len() == 1 { probes.remove(0) } else { Probe::Any(probes) }
+    pub fn any(mut probes: Vec<NgramQuery>) -> Self {
+        if probes.len() == 1 { probes.remove(0) } else { NgramQuery::Any(probes) }
     }
 
     /// How many literals it is of, those with capitals twice.
     pub fn literals(&self) -> usize {
         match self {
-            Probe::Anything => 0,
-            Probe::Hashes(_) => 1,
-            Probe::All(parts) | Probe::Any(parts) => parts.iter().map(Probe::literals).sum(),
+            NgramQuery::Anything => 0,
+            NgramQuery::Hashes(_) => 1,
+            NgramQuery::All(parts) | NgramQuery::Any(parts) => {
+                parts.iter().map(NgramQuery::literals).sum()
+            }
         }
     }
 
     /// How many n-grams a chunk is asked for at least.
     pub fn grams(&self) -> usize {
         match self {
-            Probe::Anything => 0,
-            Probe::Hashes(hashes) => hashes.chunk.len(),
-            Probe::All(all) => all.iter().map(Probe::grams).sum(),
-            Probe::Any(any) => any.iter().map(Probe::grams).min().unwrap_or(0),
+            NgramQuery::Anything => 0,
+            NgramQuery::Hashes(hashes) => hashes.chunk.len(),
+            NgramQuery::All(all) => all.iter().map(NgramQuery::grams).sum(),
+            NgramQuery::Any(any) => any.iter().map(NgramQuery::grams).min().unwrap_or(0),
         }
     }
 
     /// All n-grams of a piece of a line, in small letters.
-    fn folded(text: &str) -> Self {
+    pub fn folded(text: &str) -> Self {
         let small = text.to_ascii_lowercase();
         let hashes = |length, odd| {
             let mut hashes = Vec::new();
             each_run(&small, length, |gram, _| hashes.push(mix(gram, odd)));
             hashes
         };
-        let mut block = hashes(Kind::Block.long(), MIX);
+        let mut block = hashes(FilterKind::Block.long(), MIX);
         if block.len() < FEW
-            && let Some(short) = Kind::Block.short()
+            && let Some(short) = FilterKind::Block.short()
         {
             block.extend(hashes(short, MIX_SHORT));
         }
-        let chunk = hashes(Kind::Chunk.long(), MIX);
+        let chunk = hashes(FilterKind::Chunk.long(), MIX);
         let mut kept = Vec::new();
         each_signed(&small, |gram, _| kept.push(mix(gram, MIX)));
         kept.extend(chunk.iter().flat_map(|hash| [*hash, again(*hash)]));
@@ -546,7 +534,7 @@ impl Probe {
     }
 
     /// The n-grams of a piece of a line that have capitals.
-    fn exact(text: &str) -> Self {
+    pub fn exact(text: &str) -> Self {
         let capital =
             |at, length| text.as_bytes()[at..at + length].iter().any(u8::is_ascii_uppercase);
         let hashes = |length| {
@@ -558,7 +546,7 @@ impl Probe {
             });
             hashes
         };
-        let (block, chunk) = (hashes(Kind::Block.long()), hashes(Kind::Chunk.long()));
+        let (block, chunk) = (hashes(FilterKind::Block.long()), hashes(FilterKind::Chunk.long()));
         let mut kept = Vec::new();
         each_signed(text, |gram, (at, length)| {
             if capital(at, length) {
@@ -574,41 +562,30 @@ impl Hashes {
     /// The bits that are set in the set of a chunk that has all of it: bit n is bit n % 8, from the lowest, of byte
     /// n / 8 of the set as bytes.
     pub fn chunk_bits(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.chunk.iter().map(|hash| place(*hash, Kind::Chunk.bits()))
+        self.chunk.iter().map(|hash| place(*hash, FilterKind::Chunk.bits()))
     }
 
-    fn of(&self, kind: Kind) -> &[u64] {
+    fn of(&self, kind: FilterKind) -> &[u64] {
         match kind {
-            Kind::Block | Kind::Dense | Kind::Paths => &self.block,
-            Kind::Chunk => &self.chunk,
-            Kind::Kept => &self.kept,
+            FilterKind::Block | FilterKind::Dense | FilterKind::Paths => &self.block,
+            FilterKind::Chunk => &self.chunk,
+            FilterKind::Kept => &self.kept,
         }
     }
 }
 
-impl From<Hashes> for Probe {
+impl From<Hashes> for NgramQuery {
     fn from(hashes: Hashes) -> Self {
         let none = hashes.block.is_empty() && hashes.chunk.is_empty() && hashes.kept.is_empty();
-        if none { Probe::Anything } else { Probe::Hashes(hashes) }
-    }
-}
-
-/// The literals that are in every match as they are, capitals and all.
-fn literals<'h>(hir: &'h Hir, found: &mut Vec<&'h str>) {
-    match hir.kind() {
-        HirKind::Literal(literal) => found.extend(std::str::from_utf8(&literal.0).ok()),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| literals(part, found)),
-        HirKind::Capture(capture) => literals(&capture.sub, found),
-        HirKind::Repetition(repetition) if repetition.min > 0 => literals(&repetition.sub, found),
-        _ => {}
+        if none { NgramQuery::Anything } else { NgramQuery::Hashes(hashes) }
     }
 }
 
 /// The hashes of all n-grams of the lines of a text, instead of what was in `hashes`: none that is asked for goes
 /// beyond its line. Some are there more than once. They are hashed in loops as short as can be, and set in others.
-fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
+fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     hashes.clear();
-    if is_odd(text) {
+    if has_non_ascii_fold(text) {
         hashes.extend(ODD);
     }
     // So that eight bytes can be read everywhere.
@@ -617,7 +594,7 @@ fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
     let folded = bytes.to_ascii_lowercase();
     let signs: Vec<u8> = match kind {
         // Most n-grams have none: where they are is found out for many bytes at once.
-        Kind::Kept => bytes.iter().map(|byte| u8::from(is_sign(*byte))).collect(),
+        FilterKind::Kept => bytes.iter().map(|byte| u8::from(is_sign(*byte))).collect(),
         _ => Vec::new(),
     };
     let mut start = 0;
@@ -627,7 +604,7 @@ fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
             hashes.extend(grams(folded, short).map(|gram| mix(gram, MIX_SHORT)));
         }
         let long = grams(folded, kind.long()).map(|gram| mix(gram, MIX));
-        if kind == Kind::Kept {
+        if kind == FilterKind::Kept {
             hashes.extend(long.flat_map(|hash| [hash, again(hash)]));
         } else {
             hashes.extend(long);
@@ -642,7 +619,7 @@ fn hashes_of(kind: Kind, text: &str, hashes: &mut Vec<u64>) {
             }
             hashes.truncate(at);
         }
-        if kind == Kind::Kept {
+        if kind == FilterKind::Kept {
             add_signed(raw, folded, &signs[start..end], hashes);
         }
         start = end + 1;
@@ -743,224 +720,4 @@ fn bits_of<const BITS: usize>(hashes: &[u64]) -> Vec<u64> {
 /// The bit of a hash in a set of so many bits.
 fn place(hash: u64, bits: usize) -> usize {
     ((hash >> 32) as usize * bits) >> 32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Case, Pattern};
-
-    const KINDS: [Kind; 5] = [Kind::Block, Kind::Chunk, Kind::Kept, Kind::Dense, Kind::Paths];
-
-    /// A part for each text.
-    fn grams(kind: Kind, texts: &[&str]) -> Grams {
-        let set = |text: &&str| {
-            let mut set = GramSet::new(kind);
-            set.add(text);
-            set
-        };
-        Grams::new(kind, &texts.iter().map(set).collect::<Vec<_>>())
-    }
-
-    fn probe(pattern: &str) -> Probe {
-        let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
-        Probe::of(&Need::of(&pattern), &pattern)
-    }
-
-    fn check(texts: &[&str], pattern: &str, expected: &[usize]) {
-        for kind in KINDS {
-            let parts: Vec<usize> = grams(kind, texts).parts(&probe(pattern)).iter().collect();
-            assert_eq!(parts, expected, "{pattern} {kind:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_in_a_text_is_never_ruled_out() {
-        let texts = ["fn Main() {\n", "\tprintln!(\"Grüße, {}\", x.y);\n}", "a.b", "", "xyz"];
-        for kind in KINDS {
-            let grams = grams(kind, &texts);
-            for (part, text) in texts.iter().enumerate() {
-                for line in text.split('\n') {
-                    for (from, _) in line.char_indices() {
-                        for upto in (from..=line.len()).filter(|at| line.is_char_boundary(*at)) {
-                            let literal = &line[from..upto];
-                            for case in [Case::Sensitive, Case::Insensitive] {
-                                let pattern = Pattern::literal(literal, case).unwrap();
-                                let probe = Probe::of(&Need::of(&pattern), &pattern);
-                                assert!(grams.parts(&probe).contains(part), "{literal}");
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn parts_are_ruled_out() {
-        let texts = ["bytes.Buffer b; fmt.Sprint(x)\n", "the long road", "Bytes from buffers"];
-        check(&texts, "buffers", &[2]);
-        check(&texts, r"bytes\.buffer", &[0]);
-        check(&texts, "bytes.buffer", &[0, 2]);
-        check(&texts, "bytes.Buffer", &[0]);
-        check(&texts, "(Bytes)+.*", &[2]);
-        check(&texts, "(?i)BYTES", &[0, 2]);
-        check(&texts, "bytes.*road", &[]);
-        check(&texts, r"fmt\.print", &[]);
-        check(&texts, "ac8ac5d63b66b83b90ce41a2d4061635", &[]);
-        check(&texts, "(road|sprint)", &[0, 1]);
-        check(&texts, "=>", &[0, 1, 2]);
-        check(&[], "road", &[]);
-    }
-
-    #[test]
-    fn parts_stand_beside_others() {
-        let texts = |n: usize, word: &str| -> Vec<String> {
-            (0..n).map(|i| format!("{word}_{i}_in_a_text")).collect()
-        };
-        for kind in KINDS {
-            let of = |texts: &[String]| {
-                grams(kind, &texts.iter().map(String::as_str).collect::<Vec<_>>())
-            };
-            let (a, none, b) = (of(&texts(11, "long")), of(&[]), of(&texts(20, "short")));
-            let both = Grams::beside(kind, &[(&b, 1..2), (&none, 0..0), (&a, 0..2), (&b, 0..3)]);
-            assert_eq!(both.width(), 6);
-            assert_eq!(both.parts(&Probe::Anything).count(), 8 + 11 + 20, "{kind:?}");
-            for pattern in ["long_7_in", "short_(7|10)_in", "short", "(?i)LONG_1", "nowhere"] {
-                let (probe, found) = (probe(pattern), both.parts(&probe(pattern)));
-                assert_eq!(found.within(&(0..1)), b.parts(&probe).within(&(1..2)), "{pattern}");
-                assert_eq!(found.within(&(1..3)), a.parts(&probe), "{pattern} {kind:?}");
-                assert_eq!(found.within(&(3..6)), b.parts(&probe), "{pattern} {kind:?}");
-                assert_eq!(both.parts_within(&(1..3), &probe), a.parts(&probe), "{pattern}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_set_of_another_size_holds_the_same() {
-        let numbers: Vec<String> = (0..3000).map(|i| (i * 7919).to_string()).collect();
-        let text = numbers.join(" ");
-        let lengths = [40, 1000, text.len(), 131_072, 131_100, 200_000, 1_000_000];
-        let sets = lengths.map(|bytes| {
-            let mut set = GramSet::for_text(bytes);
-            set.add(&text);
-            set
-        });
-        let grams = Grams::new(Kind::Block, &sets);
-        for number in &numbers {
-            assert_eq!(grams.parts(&probe(number)).count(), lengths.len(), "{number}");
-        }
-        // The small ones are full.
-        let found = grams.parts(&probe("some Text that is not in it"));
-        assert!(found.iter().all(|part| part < 2), "{found:?}");
-    }
-
-    #[test]
-    fn signs_that_stand_together_tell_more() {
-        let texts = ["let a = B.unwrap();\nc()?;\n", "let a = B.unwrap()?;\n", "B.unwrap( )?;"];
-        let parts = |kind, pattern| grams(kind, &texts).parts(&probe(pattern)).iter().collect();
-        let found: Vec<usize> = parts(Kind::Chunk, r"\.unwrap\(\)\?;");
-        assert_eq!(found, [0, 1]);
-        let found: Vec<usize> = parts(Kind::Kept, r"\.unwrap\(\)\?;");
-        assert_eq!(found, [1]);
-        let found: Vec<usize> = parts(Kind::Kept, r"B\.unwrap\(\).?;");
-        assert_eq!(found, [0, 1]);
-        let texts = ["a.unwrap();\nb.pop()?;\n", "a.unwrap()?;\n"];
-        let found = grams(Kind::Kept, &texts).parts(&probe(r"\.unwrap\(\)\?;"));
-        assert_eq!(found.iter().collect::<Vec<_>>(), [1]);
-    }
-
-    #[test]
-    fn odd_letters_count_as_what_they_fold_to() {
-        check(&["\u{212a}ernel", "ernel"], "kernel", &[0]);
-    }
-
-    #[test]
-    fn parts_outside_of_ranges_are_dropped() {
-        let texts: Vec<String> = (0..30).map(|i| format!("text {i}")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let kept = |ranges: &[(usize, usize)]| {
-            let mut parts = grams(Kind::Kept, &texts).parts(&probe("text 2"));
-            parts.keep(ranges.iter().map(|(start, end)| *start..*end));
-            parts.iter().collect::<Vec<_>>()
-        };
-        assert_eq!(kept(&[(0, 99)]), [2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);
-        assert_eq!(kept(&[(0, 2), (3, 21), (23, 24), (29, 30)]), [20, 23, 29]);
-        assert!(kept(&[]).is_empty() && kept(&[(30, 40)]).is_empty());
-    }
-
-    #[test]
-    fn many_parts() {
-        let texts: Vec<String> = (0..200).map(|i| format!("text number_{i}_.")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        check(&texts, "number_7_", &[7]);
-        check(&texts, "number_(70|190)_", &[70, 190]);
-        for kind in KINDS {
-            assert_eq!(grams(kind, &texts).parts(&probe("text")).count(), 200);
-            let all = grams(kind, &texts).parts(&Probe::Anything);
-            assert_eq!(all.count(), 200);
-            for first in [0, 7, 64, 71, 198, 200, 999] {
-                assert!(all.iter_from(first).eq(first..200), "{first}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_set_is_kept_as_bytes() {
-        for mut set in [GramSet::new(Kind::Block), GramSet::for_text(9)] {
-            set.add("some Text");
-            assert_eq!(GramSet::from_bytes(&set.to_bytes()), set);
-            assert!(set.may_hold(&probe("me Text")) && set.may_hold(&probe("x|text")));
-        }
-    }
-
-    #[test]
-    fn sets_are_the_same_however_they_are_made() {
-        let text = "Some::Text(){}\nof \u{212a}elvin, in FOUR lines\n\nab\nthe END";
-        let set = |kind| {
-            let mut set = GramSet::new(kind);
-            set.add(text);
-            set
-        };
-        assert_eq!(GramSet::of_chunk(text), set(Kind::Chunk));
-        assert_eq!(GramSet::of_kept(text), set(Kind::Kept));
-        let mut block = GramSet::new(Kind::Block);
-        assert_eq!(block.add_chunk(text, &mut Vec::new()), None);
-        assert_eq!(block, set(Kind::Block));
-        let numbers = (0..4000_u32).map(|n| n.wrapping_mul(0x9e37_79b9).to_string());
-        let dense: String = numbers.collect();
-        let mut own = GramSet::new(Kind::Dense);
-        own.add(&dense);
-        assert_eq!(block.add_chunk(&dense, &mut Vec::new()), Some(own));
-    }
-
-    #[test]
-    fn a_dense_chunk_has_a_set_of_its_own() {
-        let mut block = GramSet::new(Kind::Block);
-        assert_eq!(block.add_chunk("fn main() {}\n", &mut Vec::new()), None);
-        assert!(block.may_hold(&probe("main")));
-        let before = block.clone();
-        let mut random = 1_u64;
-        let mut next = || {
-            random = random.wrapping_mul(MIX).wrapping_add(1);
-            char::from(b'!' + (random >> 60) as u8 * 5 + (random >> 57) as u8 % 5)
-        };
-        let data: String = (0..4096).map(|_| next()).collect();
-        let own = block.add_chunk(&data, &mut Vec::new()).unwrap();
-        assert_eq!(block, before);
-        assert!(own.may_hold(&probe(&regex_syntax::escape(&data[100..120]))));
-        assert!(!own.may_hold(&probe("not in this data")));
-        assert_eq!(GramSet::from_bytes(&own.to_bytes()), own);
-    }
-
-    #[test]
-    fn a_text_may_have_a_set_of_its_own() {
-        let numbers: Vec<String> = (0..5000).map(|i| (i * 7919).to_string()).collect();
-        let text = numbers.join(" ");
-        let mut set = GramSet::for_text(text.len());
-        set.add(&text);
-        assert!(set.may_hold(&probe(&text[1000..1100])));
-        assert!(!set.may_hold(&probe("some Text that is not in it")));
-        assert!(set.memory() < text.len() / 2);
-    }
 }

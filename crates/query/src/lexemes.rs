@@ -5,7 +5,7 @@
 //! of the text. What is a letter beyond ASCII, and which is its small one, depends on the server's locale and
 //! is left to the server: texts are cut only at what is ASCII and no letter or digit, and only A to Z are folded.
 
-use crate::grams::is_odd;
+use ngram::has_non_ascii_fold;
 
 /// What each byte becomes: itself, its small letter, or 0 where a word ends.
 const FOLDED: [u8; 256] = folded();
@@ -36,7 +36,7 @@ const PLACES: usize = 1 << 13;
 
 /// The words of some texts, each once, in the order in which they come first.
 #[derive(Debug)]
-pub struct Words {
+pub struct Lexemes {
     /// All words, with a blank before, between and behind them.
     text: Vec<u8>,
     /// Where words begin and end, by their hashes; nothing ends at 0.
@@ -47,17 +47,17 @@ pub struct Words {
     odd: bool,
 }
 
-impl Default for Words {
+impl Default for Lexemes {
     fn default() -> Self {
         Self { text: vec![b' '], places: vec![(0, 0); PLACES], words: 0, bytes: 0, odd: false }
     }
 }
 
-impl Words {
+impl Lexemes {
     /// Adds the words of a text.
     pub fn add(&mut self, text: &str) {
         self.bytes += text.len();
-        self.odd |= is_odd(text);
+        self.odd |= has_non_ascii_fold(text);
         let (mut begin, mut hash) = (self.text.len(), 0_u64);
         for byte in text.bytes().chain([0]) {
             let byte = FOLDED[usize::from(byte)];
@@ -118,7 +118,7 @@ impl Words {
     }
 
     /// Whether one of the texts holds a character that folds to an ASCII letter: see
-    /// [`Need::Odd`](crate::Need::Odd).
+    /// [`LiteralQuery::NonAsciiFold`](crate::LiteralQuery::NonAsciiFold).
     pub fn odd(&self) -> bool {
         self.odd
     }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn each_word_is_there_once() {
-        let mut words = Words::default();
+        let mut words = Lexemes::default();
         words.add("fmt.Println(\"a_b\", fmt)\n");
         words.add("FMT a1 naïve—x ÉÉ");
         assert_eq!(words.text(), " fmt println a b a1 naïve—x ÉÉ ");
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn many_words_have_room() {
-        let mut words = Words::default();
+        let mut words = Lexemes::default();
         let all: Vec<String> = (0..50_000).map(|n: u32| format!("w{}", n % 20_000)).collect();
         words.add(&all.join("+"));
         let found: Vec<&str> = words.text().split_whitespace().collect();
