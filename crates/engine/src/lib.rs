@@ -1,11 +1,20 @@
-//! What codesearch does: [`ingest`], [`search`], [`prose`] for what was written to be read, and [`browse`] for what is
+//! The verbs of codesearch: [`ingest`], [`search`], [`prose`] for what was written to be read, and [`browse`] for what is
 //! beside a search.
 //!
 //! All are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
 //! of a query is in `query`, and what is printed is in the binary.
 
 pub mod browse;
+mod cache;
 pub mod ingest;
 pub mod prose;
 pub mod search;
+mod searcher;
+mod snapshot;
 pub mod threads;
+mod types;
+
+pub use searcher::Searcher;
+pub use types::{
+    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request, Resume, ShardSet,
+};

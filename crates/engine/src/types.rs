@@ -228,13 +228,10 @@ mod tests {
             assert!(searched.contains(ShardId(shard)) && !searched.contains(ShardId(shard + 1)));
         }
         let last = LastFile { shard: ShardId(3), blob: BlobId(70_000), files: 2 };
-        for (searched, last) in [
-            (ShardSet::default(), None),
-            (ShardSet::default(), Some(last)),
-            (searched, Some(last)),
-        ] {
-            let resume =
-                Resume { epoch: Epoch(7), query: u64::MAX, results: 100, searched, last };
+        for (searched, last) in
+            [(ShardSet::default(), None), (ShardSet::default(), Some(last)), (searched, Some(last))]
+        {
+            let resume = Resume { epoch: Epoch(7), query: u64::MAX, results: 100, searched, last };
             assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
         }
         for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 11]] {

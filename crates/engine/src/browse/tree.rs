@@ -8,7 +8,7 @@ use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
 
 use super::names::Names;
 use super::typed::fold;
-use crate::search::ShardFiles;
+use crate::cache::files::ShardFiles;
 
 /// All files of one state of the index, by repository and path.
 #[derive(Debug)]

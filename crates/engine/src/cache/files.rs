@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
-use store::{BLOCK_CHUNKS, BlobId, File, FileFilter, RepoId};
+use store::{BlobId, File, FileFilter, RepoId};
 
 use crate::browse::Entry;
 
@@ -16,8 +16,8 @@ pub(crate) struct ShardFiles {
     /// All paths, one behind the other.
     paths: String,
     languages: Vec<Language>,
-    /// Which n-grams the paths hold, in blocks of [`BLOCK_FILES`].
-    pub(crate) grams: BitSlices,
+    /// Which n-filters the paths hold, in blocks of [`BLOCK_FILES`].
+    pub(crate) filters: BitSlices,
 }
 
 /// Bytes of a chunk, about.
@@ -55,7 +55,7 @@ impl ShardFiles {
             rows: Vec::with_capacity(files.len() + 1),
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
-            grams: BitSlices::new(FilterKind::Paths, &[]),
+            filters: BitSlices::new(FilterKind::Paths, &[]),
         };
         let mut sets: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
@@ -77,7 +77,7 @@ impl ShardFiles {
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.grams = BitSlices::new(FilterKind::Paths, &sets);
+        all.filters = BitSlices::new(FilterKind::Paths, &sets);
         let mut by_language = vec![Vec::new(); all.languages.len()];
         for (at, row) in all.rows.iter().enumerate() {
             let same = at > 0 && all.rows[at - 1].blob == row.blob;
@@ -119,7 +119,7 @@ impl ShardFiles {
                 }
             }
             Expr::Predicate(Predicate::Path(term)) => {
-                for block in self.grams.parts(&program.terms[*term].ngrams).iter() {
+                for block in self.filters.parts(&program.terms[*term].ngrams).iter() {
                     let rows = block * BLOCK_FILES..self.rows.len().min((block + 1) * BLOCK_FILES);
                     self.add_chunks(rows, &mut share);
                 }
@@ -155,7 +155,7 @@ impl ShardFiles {
                 languages.push((index, is_one));
             }
             Predicate::Path(term) => {
-                paths.push((term, self.grams.parts(&program.terms[term].ngrams)));
+                paths.push((term, self.filters.parts(&program.terms[term].ngrams)));
             }
             Predicate::Content(_) | Predicate::Repo(_) => {}
         });
@@ -236,7 +236,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.grams.parts(&any).iter() {
+        for block in self.filters.parts(&any).iter() {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {

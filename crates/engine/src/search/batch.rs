@@ -41,7 +41,10 @@ impl Batch {
     }
 
     /// Cuts it into one for each of these parts of its texts.
-    pub(crate) fn cut(mut self, parts: Vec<Vec<MatchInput>>) -> impl Iterator<Item = (Batch, Vec<MatchInput>)> {
+    pub(crate) fn cut(
+        mut self,
+        parts: Vec<Vec<MatchInput>>,
+    ) -> impl Iterator<Item = (Batch, Vec<MatchInput>)> {
         let mut left = parts.len();
         parts.into_iter().map(move |inputs| {
             left -= 1;

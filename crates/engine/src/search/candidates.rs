@@ -2,7 +2,7 @@
 //! its lookups are answered by the source of the shard.
 
 use query::{Lookup, Plan, Predicate, Scope};
-use store::{BlobId, Found};
+use store::BlobId;
 
 use super::cost::SourceCosts;
 
@@ -40,11 +40,23 @@ pub(crate) trait LookUp {
 }
 
 /// The answers to some lookups, in their order; none for those that all blobs answer.
-pub(crate) type Answers = Vec<Option<Found>>;
+pub(crate) type Answers = Vec<Option<Answer>>;
+
+/// What a lookup found in a shard, and perhaps more than that.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Chunks, ascending, each with its blob.
+    Chunks(Vec<(i32, BlobId)>),
+    /// Blobs, ascending, each once.
+    Blobs(Vec<BlobId>),
+}
 
 impl Candidates {
     /// Follows a plan.
-    pub(crate) async fn of(plan: &Plan, source: &mut (impl LookUp + Send)) -> Result<Self, store::Error> {
+    pub(crate) async fn of(
+        plan: &Plan,
+        source: &mut (impl LookUp + Send),
+    ) -> Result<Self, store::Error> {
         let mut found = Self::default();
         found.blobs = match plan {
             // Only here: what is not left of a part within an alternative may be found by another one.
@@ -162,20 +174,20 @@ impl Candidates {
         let mut blobs = Vec::new();
         for (lookup, found) in lookups.iter().zip(answers.into_iter().flatten()) {
             match found {
-                Found::Blobs(found) => {
+                Answer::Blobs(found) => {
                     blobs.extend(&found);
                     let predicate = match lookup.scope {
                         Scope::Path => Predicate::Path,
                         Scope::Chunk | Scope::Blob => Predicate::Content,
                     };
-                    self.within.push((lookup.terms.iter().copied().map(predicate).collect(), found));
+                    self.within
+                        .push((lookup.terms.iter().copied().map(predicate).collect(), found));
                 }
-                Found::Chunks(chunks) => {
+                Answer::Chunks(chunks) => {
                     let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
                     blobs.extend(same.map(|same| same[0].1));
                     self.lists.push(List { terms: lookup.terms.clone(), chunks });
                 }
-                Found::Stretches(_) => unreachable!("chunks are asked for"),
             }
         }
         // Of a few that are in order each, which a stable sort sees.

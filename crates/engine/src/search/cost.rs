@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store::BLOCK_CHUNKS;
+use ngram::BLOCK_CHUNKS;
 
 /// Shards may be ruled out for so long without a pause, in which other tasks have their turn and the deadline is looked at.
 pub(crate) const WITHOUT_PAUSE: Duration = Duration::from_millis(1);
@@ -96,6 +96,35 @@ impl SourceCosts {
     }
 }
 
+/// Microseconds of a core, ours and the database's, for asking the trigram index of a shard, and for each chunk that it then
+/// names.
+const ASK_US: f64 = 800.0;
+const NAME_US: f64 = 2.0;
+
+/// Microseconds for reading a chunk from memory and matching it.
+const READ_US: f64 = 2.5;
+
+/// N-grams that tell chunks apart: with fewer, so many survive the filters by chance that the trigram index may know better.
+/// A chunk of code has one n-gram of a literal by chance in a tenth of all cases, and two in a hundredth.
+const TELLING_NGRAMS: usize = 2;
+
+/// Whether a shard that is in memory is better searched by way of Postgres: for a pattern of so few n-grams that most of
+/// what survives the filters survives by chance. `survivors` are the chunks that do, of `chunks`, of which so many of 1000
+/// are likely to hold what the plan asks for.
+pub(crate) fn ask_postgres(
+    ngrams: usize,
+    survivors: usize,
+    chunks: i32,
+    frequency: u32,
+    wanted: Option<usize>,
+    rate: &HitRate,
+) -> bool {
+    let likely = |wanted| wanted as f64 / rate.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
+    let read = wanted.map_or(f64::INFINITY, likely).min(survivors as f64);
+    let named = f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
+    ngrams < TELLING_NGRAMS && read * READ_US > ASK_US + named * NAME_US
+}
+
 /// When so few blobs are left, the strings of a pattern that spans lines are not looked up any more.
 pub(crate) const FEW_BLOBS_FOR_STRINGS: usize = FEW_BLOBS;
 
@@ -122,7 +151,13 @@ impl HitRate {
 
     /// Whether so many chunks, which some shards are to read, are likely to give as many results as are wanted, or tell how
     /// many they give.
-    pub(crate) fn is_enough(&self, chunks: usize, shards: usize, cores: usize, wanted: usize) -> bool {
+    pub(crate) fn is_enough(
+        &self,
+        chunks: usize,
+        shards: usize,
+        cores: usize,
+        wanted: usize,
+    ) -> bool {
         let rate = self.rate();
         let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
         let telling = chunks >= TELLING_CHUNKS && (rate.is_none() || shards >= cores);

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use ngram::SurvivingBlocks;
 use query::{CompiledQuery, Lookup, Predicate};
-use store::SurvivingBlocks;
 
 use super::plans::Hits;
 use crate::cache::CachedShard;
@@ -27,7 +27,7 @@ impl ShardFilters {
                 if term.matcher.spans_lines() {
                     filter.may_hold(&term.ngrams)
                 } else {
-                    let found = filter.passing(&term.ngrams, hits.of(number, query, filter));
+                    let found = filter.surviving(&term.ngrams, hits.of(number, query, filter));
                     let any = !found.blocks.is_empty();
                     self.0.push((number, found));
                     any
@@ -54,7 +54,7 @@ impl ShardFilters {
             kept.map(|(_, blocks)| Cow::Borrowed(blocks)).or_else(|| {
                 let filter = cached.filters.as_ref()?;
                 let ngrams = &query.terms[*term].ngrams;
-                Some(Cow::Owned(filter.passing(ngrams, &filter.look(ngrams))))
+                Some(Cow::Owned(filter.surviving(ngrams, &filter.hits(ngrams))))
             })
         };
         let (first, rest) = lookup.terms.split_first()?;

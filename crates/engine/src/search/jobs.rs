@@ -47,7 +47,11 @@ enum How {
 }
 
 impl MatchQueue {
-    pub(crate) fn new(request: &Arc<Request>, clock: &Arc<Clock>, counters: &Arc<Counters>) -> Self {
+    pub(crate) fn new(
+        request: &Arc<Request>,
+        clock: &Arc<Clock>,
+        counters: &Arc<Counters>,
+    ) -> Self {
         Self {
             request: Arc::clone(request),
             clock: Arc::clone(clock),

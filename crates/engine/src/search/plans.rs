@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ngram::{HitBitmap, ShardFilter};
 use query::{CompiledQuery, Expr, Plan, Predicate};
-use store::{HitBitmap, ShardFilter};
 
 use super::shards::Selection;
 
@@ -38,10 +38,15 @@ pub(crate) struct Hits(Vec<(usize, HitBitmap)>);
 
 impl Hits {
     /// What that of a shard says of a term.
-    pub(crate) fn of(&mut self, term: usize, query: &CompiledQuery, filter: &ShardFilter) -> &HitBitmap {
+    pub(crate) fn of(
+        &mut self,
+        term: usize,
+        query: &CompiledQuery,
+        filter: &ShardFilter,
+    ) -> &HitBitmap {
         let known = self.0.iter().position(|(of, hits)| *of == term && hits.is_of(filter));
         let at = known.unwrap_or_else(|| {
-            self.0.push((term, filter.look(&query.terms[term].ngrams)));
+            self.0.push((term, filter.hits(&query.terms[term].ngrams)));
             self.0.len() - 1
         });
         &self.0[at].1

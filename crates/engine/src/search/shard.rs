@@ -289,11 +289,7 @@ impl<S: Source> ShardSearch<'_, S> {
     }
 
     /// Reads chunks that were named, and looks in each for the terms that it was named for.
-    async fn read_named(
-        &self,
-        named: Named,
-        on: Evaluator<'_>,
-    ) -> Result<Vec<Hit>, store::Error> {
+    async fn read_named(&self, named: Named, on: Evaluator<'_>) -> Result<Vec<Hit>, store::Error> {
         let chunks = self.source.chunks(&named.numbers()).await?;
         Ok(self.verify(named.inputs(chunks, on)).await)
     }
@@ -390,4 +386,3 @@ impl Named {
         chunks.into_iter().filter_map(input).collect()
     }
 }
-

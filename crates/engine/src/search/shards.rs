@@ -6,8 +6,8 @@ use std::sync::Arc;
 use query::{CompiledQuery, Expr, Predicate};
 use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
 
-use super::plans::{PlanCache, ShardQuery};
 use super::filters::ShardFilters;
+use super::plans::{PlanCache, ShardQuery};
 use crate::cache::{CachedShard, ShardCache};
 
 /// Where a search looks.

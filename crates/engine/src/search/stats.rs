@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use store::Epoch;
 
+use crate::types::Resume;
+
 /// What a search did, and whether it did all of it.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -19,8 +21,11 @@ pub struct Stats {
     pub shards: usize,
     /// Shards that cannot hold a match, because of the names of their repositories or by their summaries.
     pub shards_pruned: usize,
-    /// Shards that were asked.
+    /// Shards that were searched.
     pub shards_searched: usize,
+    /// Those of them that were searched in memory, and by way of Postgres.
+    pub shards_from_memory: usize,
+    pub shards_from_postgres: usize,
     /// Chunks that the index named and their n-grams did not rule out, in the shards that were asked.
     pub candidates: usize,
     /// Files that were looked at: their paths and languages.
@@ -38,9 +43,10 @@ pub struct Stats {
     pub stopped: Option<Stopped>,
     /// The state of the index that was searched.
     pub epoch: Epoch,
-    /// A hash of the order in which shards were searched: the same for the same search in the same
-    /// state, unless what is in memory has become more.
-    pub order: u64,
+    /// A hash of the query.
+    pub query: u64,
+    /// Where a search goes on that goes on from here; none if this one did not end at its limit.
+    pub next: Option<Resume>,
 }
 
 impl Stats {

@@ -5,9 +5,9 @@ use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ngram::{Columns, NgramQuery};
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
 use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
-use store::{BLOCK_CHUNKS, BlobId, Shard, SurvivingBlocks};
+use store::{BlobId, Shard};
 
 use super::shards::{Selection, ShardTask};
 use crate::cache::files::ShardFiles;
@@ -106,6 +106,21 @@ impl Survivors {
         }
     }
 
+    /// By how many n-grams a plan tells a chunk that matches from others, at least.
+    pub(crate) fn ngrams(&self, plan: &Plan, query: &CompiledQuery) -> usize {
+        match plan {
+            Plan::Scan => 0,
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => 0,
+            Plan::Lookup(lookup) => lookup.ngrams(query).grams(),
+            Plan::All(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).max().unwrap_or(0)
+            }
+            Plan::Any(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).min().unwrap_or(0)
+            }
+        }
+    }
+
     /// How many chunks may have to be read for a plan, as far as is known.
     pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
@@ -193,7 +208,7 @@ impl SurvivingChunks {
                     columns.keep(here.map(|numbers| segment.places(numbers)));
                 }
                 if !columns.is_empty() {
-                    let without = filter.without(blocks, chunks.clone());
+                    let without = filter.ruled_out(blocks, chunks.clone());
                     for at in without.filter_map(|n| segment.find(n)) {
                         columns.remove(at);
                     }
@@ -217,7 +232,7 @@ impl SurvivingChunks {
             return None;
         }
         let known = self.blocks.iter().filter_map(|block| block.segment.as_ref());
-        let chunks = known.flat_map(|(segment, parts)| segment.entries(columns, 0));
+        let chunks = known.flat_map(|(segment, columns)| segment.entries(columns, 0));
         let mut blobs: Vec<BlobId> = chunks.map(|(_, blob)| blob).collect();
         blobs.dedup();
         Some(files.extents(&blobs))
@@ -249,7 +264,8 @@ impl SurvivingChunks {
             if let Some((segment, columns)) = &block.segment {
                 unknown.start = segment.upto().clamp(numbers.start, numbers.end);
                 let known = numbers.start..unknown.start;
-                let here = |from| segment.entries(columns, from).take_while(|(n, _)| *n < known.end);
+                let here =
+                    |from| segment.entries(columns, from).take_while(|(n, _)| *n < known.end);
                 match left {
                     None => chunks.extend(here(known.start)),
                     Some(left) => {

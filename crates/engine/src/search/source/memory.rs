@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
-use store::{BlobId, File, Found};
+use store::{BlobId, File};
 
-use super::super::candidates::{Answers, Candidates, LookUp, both};
+use super::super::candidates::{Answer, Answers, Candidates, LookUp, both};
 use super::super::cost::{FEW_BLOBS_FOR_STRINGS, MEMORY, SourceCosts};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
@@ -95,19 +95,19 @@ impl LookUp for InRange<'_> {
 }
 
 impl InRange<'_> {
-    fn answer(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Found> {
+    fn answer(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
         let MemorySource { search, task, files, .. } = self.source;
         match lookup.scope {
             Scope::Path => {
                 let terms = &search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                Some(Found::Blobs(files.matching(&terms, &self.blobs, left)))
+                Some(Answer::Blobs(files.matching(&terms, &self.blobs, left)))
             }
             Scope::Chunk => {
                 let chunks = self.source.survivors.get(lookup)?;
-                Some(Found::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
+                Some(Answer::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
             }
-            Scope::Blob => self.blobs_with(&lookup.literals).map(Found::Blobs),
+            Scope::Blob => self.blobs_with(&lookup.literals).map(Answer::Blobs),
         }
     }
 
@@ -141,7 +141,7 @@ impl InRange<'_> {
                 let MemorySource { task, files, cache, .. } = self.source;
                 let filter = task.cached.filters.as_ref()?;
                 let ngrams = ngrams_of_literals(literals);
-                let blocks = filter.passing(&ngrams, &filter.look(&ngrams));
+                let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
                 let texts = &cache.texts;
                 let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|| None, texts)?;
                 let chunks = chunks.named(&self.blobs, task.shard.chunks, None, files);

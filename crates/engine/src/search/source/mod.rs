@@ -4,6 +4,7 @@
 mod memory;
 mod postgres;
 mod reader;
+mod run;
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use store::{BlobId, File};
 pub(crate) use memory::MemorySource;
 pub(crate) use postgres::PostgresSource;
 pub(crate) use reader::ShardReader;
+pub(crate) use run::{ShardRun, is_in_memory};
 
 use super::candidates::Candidates;
 use super::cost::SourceCosts;

@@ -7,7 +7,7 @@ use ngram::NgramQuery;
 use query::{Lookup, Scope};
 use store::{BlobId, File, Found};
 
-use super::super::candidates::{Answers, Candidates, LookUp};
+use super::super::candidates::{Answer, Answers, Candidates, LookUp};
 use super::super::cost::{POSTGRES, SourceCosts};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
@@ -49,7 +49,8 @@ impl Source for PostgresSource<'_> {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        let finding = Candidates::of(&self.task.query.plan, &mut Indexes(self));
+        let mut indexes = Indexes(self);
+        let finding = Candidates::of(&self.task.query.plan, &mut indexes);
         let mut candidates = self.search.state.counters.time(Phase::Lookup, finding).await?;
         candidates.drop_before(BlobId(blobs.start));
         Ok(candidates)
@@ -85,7 +86,7 @@ impl LookUp for Indexes<'_> {
         lookups: &[&Lookup],
         left: Option<&[BlobId]>,
     ) -> Result<Answers, store::Error> {
-        let PostgresSource { reader, search, survivors, .. } = self.0;
+        let PostgresSource { reader, search, task, survivors } = self.0;
         // Paths are matched in memory, if they are there.
         let mut answers: Answers = Vec::with_capacity(lookups.len());
         let mut asked: Vec<(&Lookup, NgramQuery)> = Vec::new();
@@ -94,7 +95,7 @@ impl LookUp for Indexes<'_> {
                 Some(files) if lookup.scope == Scope::Path => {
                     let terms = &search.query().terms;
                     let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                    Some(Found::Blobs(files.matching(&terms, &(0..i32::MAX), left)))
+                    Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left)))
                 }
                 _ => {
                     asked.push((lookup, lookup.ngrams(search.query()).into_owned()));
@@ -103,15 +104,27 @@ impl LookUp for Indexes<'_> {
             });
         }
         if !asked.is_empty() {
+            // Which chunks of a document survive is found out here, if their filters are at hand.
+            let files = reader.files.as_ref().filter(|_| task.cached.texts);
             let mut lease = reader.store.lease().await?;
-            let found = lease.lookups(reader.shard.id, reader.epoch(), &asked, false).await?;
+            let (shard, epoch) = (reader.shard.id, reader.epoch());
+            let found = lease.lookups(shard, epoch, &asked, files.is_some()).await?;
             lease.done();
             let open = answers.iter_mut().filter(|answer| answer.is_none());
-            for ((answer, mut found), (lookup, _)) in open.zip(found).zip(&asked) {
-                if let (Found::Chunks(chunks), Some(surviving)) = (&mut found, survivors.get(lookup)) {
-                    surviving.retain(chunks);
+            for ((answer, found), (lookup, _)) in open.zip(found).zip(&asked) {
+                let mut chunks = match (found, files) {
+                    (Found::Blobs(blobs), _) => {
+                        *answer = Some(Answer::Blobs(blobs));
+                        continue;
+                    }
+                    (Found::Documents(documents), Some(files)) => files.chunks(&documents),
+                    (Found::Documents(_), None) => unreachable!("chunks are asked for"),
+                    (Found::Chunks(chunks), _) => chunks,
+                };
+                if let Some(surviving) = survivors.get(lookup) {
+                    surviving.retain(&mut chunks);
                 }
-                *answer = Some(found);
+                *answer = Some(Answer::Chunks(chunks));
             }
         }
         Ok(answers)
