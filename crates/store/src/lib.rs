@@ -8,11 +8,11 @@ mod candidates;
 mod catalog;
 mod connect;
 mod copy;
+mod docs;
 mod documents;
 mod error;
 mod grams;
 mod lease;
-mod prose;
 mod repos;
 mod shards;
 mod statistics;
@@ -22,19 +22,19 @@ pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
 pub use copy::{ChunkRow, Contents};
+pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
 pub use grams::{
     BLOCK_CHUNKS, HitBitmap, MAX_SUMMARISERS, ShardFilter, SignatureFile, SurvivingBlocks,
 };
 pub use lease::Lease;
-pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
 pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
-/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `prose`.
+/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -49,9 +49,9 @@ impl ShardId {
         format!("stretches_{:03}", self.0)
     }
 
-    /// The name of its partition of `prose`.
-    pub(crate) fn prose(self) -> String {
-        format!("prose_{:03}", self.0)
+    /// The name of its partition of `docs`.
+    pub(crate) fn docs(self) -> String {
+        format!("docs_{:03}", self.0)
     }
 
     /// The name of its partition of `files`.
