@@ -1,4 +1,4 @@
-//! The verbs of codesearch: [`ingest`], [`search`], [`prose`] for what was written to be read, and [`browse`] for what is
+//! The verbs of codesearch: [`ingest`], [`search`], [`docs`] for what was written to be read, and [`browse`] for what is
 //! beside a search.
 //!
 //! All are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
@@ -6,8 +6,8 @@
 
 pub mod browse;
 mod cache;
+pub mod docs;
 pub mod ingest;
-pub mod prose;
 pub mod search;
 mod searcher;
 mod snapshot;
