@@ -1,8 +1,6 @@
-//! The verbs of codesearch: [`ingest`], [`search`], [`docs`] for what was written to be read, and [`browse`] for what is
-//! beside a search.
-//!
-//! All are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
-//! of a query is in `query`, and what is printed is in the binary.
+//! The parts of codesearch between SQL (`store`), the query language (`query`) and what is printed (the binary):
+//! [`ingest`] fills the index, a [`Searcher`] finds files and lines in it, [`docs`] ranks what was written to be read, and
+//! [`browse`] answers which files there are.
 
 pub mod browse;
 mod cache;

@@ -374,8 +374,6 @@ fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use query::{LiteralQuery, ngrams_of_literals};
-
     use super::*;
 
     fn shard(since: i32) -> Shard {
@@ -405,14 +403,10 @@ mod tests {
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
         assert!(texts.reader(&other).chunk(10).is_none());
-        // Of what is here it is known which can hold something.
-        let mut named = [9, 10, 11, 14, 20, 600].map(|n| (n, BlobId(10))).to_vec();
-        reader.retain(&ngrams_of_literals(&LiteralQuery::Literal("line".to_owned())), &mut named);
-        assert_eq!(named.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [10, 11, 20, 600]);
     }
 
     #[test]
-    fn chunks_of_several_segments_come_back_in_one_space() {
+    fn chunks_of_several_segments_come_back_in_one_buffer() {
         let texts = Texts::new(64 << 20);
         let text = |n: i32| {
             let lines = (0..100).map(|i| format!("let line_{} = {n} + {};\n", i * 7919, i % 7));

@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn parts_are_of_about_as_many_bytes_and_whole_blobs() {
         let parts = |blobs: &[(i32, usize)], parts| {
-            let numbers = |part: Vec<MatchInput>| part.iter().map(|input| input.blob.0).collect();
+            let numbers =
+                |part: Vec<MatchInput>| part.iter().map(|input| input.chunk.blob.0).collect();
             let split = split_into(inputs(blobs), parts);
             split.into_iter().map(numbers).collect::<Vec<Vec<i32>>>()
         };

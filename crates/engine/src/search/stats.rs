@@ -19,12 +19,13 @@ pub struct Stats {
     pub matches: usize,
     /// Shards that hold files.
     pub shards: usize,
-    /// Shards that cannot hold a match, because of the names of their repositories or by their summaries.
+    /// Shards that cannot hold a match, because of the names of their repositories or by their filters.
     pub shards_pruned: usize,
     /// Shards that were searched.
     pub shards_searched: usize,
-    /// Those of them that were searched in memory, and by way of Postgres.
+    /// Those of them that were searched in memory.
     pub shards_from_memory: usize,
+    /// Those of them that were searched by way of Postgres.
     pub shards_from_postgres: usize,
     /// Chunks that the index named and their n-grams did not rule out, in the shards that were asked.
     pub candidates: usize,
