@@ -245,9 +245,9 @@ impl Lease {
         Ok(rows.first().map_or(0, |(bytes,)| *bytes))
     }
 
-    /// Whether the server has the loose operator.
-    pub(crate) fn loose(&self) -> bool {
-        self.store.loose
+    /// Whether the server has the operator that never rechecks.
+    pub(crate) fn no_recheck(&self) -> bool {
+        self.store.no_recheck
     }
 }
 

@@ -7,10 +7,10 @@ pub mod bench;
 mod candidates;
 mod catalog;
 mod connect;
+mod contents;
 mod copy;
-mod documents;
 mod error;
-mod grams;
+mod filters;
 mod lease;
 mod prose;
 mod repos;
@@ -21,12 +21,10 @@ mod writer;
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
+pub use contents::{Chunk, File, FileFilter};
 pub use copy::{ChunkRow, Contents};
-pub use documents::{Chunk, File, FileFilter};
 pub use error::{Error, Result};
-pub use grams::{
-    BLOCK_CHUNKS, HitBitmap, MAX_SUMMARISERS, ShardFilter, SignatureFile, SurvivingBlocks,
-};
+pub use filters::MAX_SUMMARISERS;
 pub use lease::Lease;
 pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;

@@ -40,7 +40,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let turn = server.turn().await?;
     params.of_a_program()?;
     let fields = FieldSet::of(params)?;
-    let loose = server.searcher.store().is_loose();
+    let loose = server.searcher.store().no_recheck();
     if params.sorts() {
         let Sorted { request, files, stats, next } = sorted::search(server, params).await?;
         let found_all = stats.stopped.is_none();
