@@ -16,6 +16,7 @@ mod cli;
 mod commands;
 mod database;
 mod http;
+mod human;
 mod narrow;
 mod print;
 mod progress;
