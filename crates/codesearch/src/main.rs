@@ -14,6 +14,7 @@ macro_rules! say {
 
 mod cli;
 mod commands;
+mod cursor;
 mod database;
 mod http;
 mod human;

@@ -14,5 +14,6 @@ mod types;
 
 pub use searcher::Searcher;
 pub use types::{
-    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request, Resume, ShardSet,
+    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Progress, Request, Resume,
+    ShardSet,
 };

@@ -109,6 +109,7 @@ impl Searcher {
         };
         let (catalog, selection) = chosen?;
         stats.epoch = catalog.epoch;
+        stats.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - selection.shards.len();
         let (request, state) = (Arc::clone(request), Arc::clone(state));

@@ -96,6 +96,33 @@ pub struct LastFile {
     pub files: u32,
 }
 
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Results, with those that were given before.
+    pub results: usize,
+    /// The last of them.
+    pub last: Option<LastFile>,
+}
+
+impl Progress {
+    /// Before the first result of a request.
+    pub fn of(request: &Request) -> Self {
+        request
+            .resume
+            .map_or_else(Self::default, |from| Self { results: from.results, last: from.last })
+    }
+
+    /// Notes that a file was given.
+    pub fn note(&mut self, file: &FileMatch) {
+        let (shard, blob) = file.place;
+        let same = self.last.filter(|last| (last.shard, last.blob) == file.place);
+        let files = same.map_or(0, |last| last.files) + 1;
+        self.last = Some(LastFile { shard, blob, files });
+        self.results += 1;
+    }
+}
+
 /// Some of the shards: at most 256, by their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardSet([u64; 4]);

@@ -1,5 +1,5 @@
 //! Searching the shards of one search, some at a time, and merging what they find: in the order of the shards, up to the
-//! limit, and for as long as somebody listens. Notes where a next search goes on.
+//! limit, and for as long as somebody listens.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use query::Select;
-use store::{BlobId, Store};
+use store::{BlobId, ShardId, Store};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ use super::state::Search;
 use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
 use crate::cache::ShardCache;
-use crate::types::{Error, FileMatch, LastFile, Resume};
+use crate::types::{Error, FileMatch, Progress, Resume};
 
 /// One search in all its shards.
 pub(crate) struct Merge<'a> {
@@ -34,10 +34,10 @@ pub(crate) struct Merge<'a> {
     parallel: usize,
     /// Where it goes on, and what was given before.
     resume: Option<Resume>,
-    /// Where a next search goes on.
-    next: Resume,
-    /// Results, with those that were given before and are given again.
+    /// Results, with those that are left out since they were given before.
     results: usize,
+    /// What was given, with what was given before.
+    progress: Progress,
     /// Shards that are being searched, in order.
     running: VecDeque<Running>,
 }
@@ -47,7 +47,6 @@ struct Running {
     events: mpsc::Receiver<ShardEvent>,
     /// How many chunks may have to be read in it.
     chunks: usize,
-    shard: store::ShardId,
 }
 
 /// Why a search ended before its shards did.
@@ -66,14 +65,16 @@ impl<'a> Merge<'a> {
         parallel: usize,
     ) -> Self {
         let resume = search.request.resume;
-        let next = resume.unwrap_or(Resume {
-            epoch: search.catalog.epoch,
-            query: super::order::hash(search.query()),
+        Self {
+            search,
+            store,
+            cache,
+            parallel,
+            resume,
             results: 0,
-            searched: crate::types::ShardSet::default(),
-            last: None,
-        });
-        Self { search, store, cache, parallel, resume, next, results: 0, running: VecDeque::new() }
+            progress: Progress::of(&search.request),
+            running: VecDeque::new(),
+        }
     }
 
     /// Whether repositories are the results: one may be in several shards, so a search that goes on gives all of them again
@@ -133,9 +134,7 @@ impl<'a> Merge<'a> {
             // cheaper than connections thrown away.
             tasks.detach_all();
         }
-        if stats.ended_at_limit() {
-            stats.next = Some(self.next);
-        }
+        stats.progress = self.progress;
         Ok(())
     }
 
@@ -156,7 +155,6 @@ impl<'a> Merge<'a> {
             let Some(candidate) = waiting.next() else { break };
             let Some((task, survivors)) = self.task(candidate, plans) else {
                 stats.shards_pruned += 1;
-                self.next.searched.insert(candidate.shard.id);
                 // There may be many in a row, and looking at one may take long.
                 if paused.elapsed() > WITHOUT_PAUSE {
                     let pause = search.state.clock.wait(tokio::task::yield_now());
@@ -171,12 +169,11 @@ impl<'a> Merge<'a> {
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
             let (send, events) = mpsc::channel(AHEAD_BATCHES);
-            let shard = task.shard.id;
             let run = ShardRun {
                 search: Arc::clone(search),
                 store: self.store.clone(),
                 cache: self.cache.cloned(),
-                from: self.first_blob(shard),
+                from: self.first_blob(task.shard.id),
                 cores: self.parallel,
                 beside: 2 * self.parallel,
                 in_memory,
@@ -190,7 +187,7 @@ impl<'a> Merge<'a> {
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
             let here = chunks <= FEW_CHUNKS || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
-            self.running.push_back(Running { events, chunks, shard });
+            self.running.push_back(Running { events, chunks });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -228,7 +225,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The blob with which the search of a shard begins.
-    fn first_blob(&self, shard: store::ShardId) -> BlobId {
+    fn first_blob(&self, shard: ShardId) -> BlobId {
         let last = self.resume.filter(|_| !self.is_of_repos()).and_then(|from| from.last);
         last.filter(|last| last.shard == shard).map_or(BlobId(0), |last| last.blob)
     }
@@ -278,10 +275,8 @@ impl<'a> Merge<'a> {
 
     /// Notes that the first of the running shards was searched to its end.
     fn end_first(&mut self) {
-        if let Some(done) = self.running.pop_front() {
-            self.next.searched.insert(done.shard);
-            self.search.state.given.store(self.results, Ordering::Relaxed);
-        }
+        self.running.pop_front();
+        self.search.state.given.store(self.results, Ordering::Relaxed);
     }
 
     /// Those of some files that are wanted, and whether there are more than the limit.
@@ -298,8 +293,7 @@ impl<'a> Merge<'a> {
             state.notes(file.repo_id);
             self.results += 1;
             if self.results > left_out {
-                self.next.results += 1;
-                self.note_last(&file);
+                self.progress.note(&file);
                 taken.push(file);
             }
         }
@@ -314,13 +308,5 @@ impl<'a> Merge<'a> {
             last.files -= 1;
             true
         })
-    }
-
-    /// Notes that a file is the last one that was given.
-    fn note_last(&mut self, file: &FileMatch) {
-        let (shard, blob) = file.place;
-        let same = self.next.last.filter(|last| (last.shard, last.blob) == file.place);
-        let files = same.map_or(0, |last| last.files) + 1;
-        self.next.last = Some(LastFile { shard, blob, files });
     }
 }

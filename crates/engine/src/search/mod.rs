@@ -34,6 +34,8 @@ mod survivors;
 mod verify;
 
 pub use crate::searcher::Searcher;
-pub use crate::types::{DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Request, Resume};
+pub use crate::types::{
+    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Progress, Request, Resume,
+};
 pub use rank::score;
 pub use stats::{Phases, Stats, Stopped};

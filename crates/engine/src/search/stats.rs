@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use store::Epoch;
+use store::{Epoch, ShardId};
 
-use crate::types::Resume;
+use crate::types::{Progress, Request, Resume, ShardSet};
 
 /// What a search did, and whether it did all of it.
 #[derive(Clone, Debug, Default)]
@@ -46,14 +46,39 @@ pub struct Stats {
     pub epoch: Epoch,
     /// A hash of the query.
     pub query: u64,
-    /// Where a search goes on that goes on from here; none if this one did not end at its limit.
-    pub next: Option<Resume>,
+    /// How far the answer has come, with what was given before.
+    pub progress: Progress,
+    /// The shards in the order in which they were searched.
+    pub(crate) order: Vec<ShardId>,
 }
 
 impl Stats {
     /// Whether there is more, and only the limit was in its way.
     pub fn ended_at_limit(&self) -> bool {
         self.stopped == Some(Stopped::Limit)
+    }
+
+    /// Where a search begins that begins where this one did.
+    pub fn from_start(&self, request: &Request) -> Resume {
+        request.resume.unwrap_or(Resume {
+            epoch: self.epoch,
+            query: self.query,
+            results: 0,
+            searched: ShardSet::default(),
+            last: None,
+        })
+    }
+
+    /// Where a search goes on after these results of this one.
+    pub fn from(&self, request: &Request, progress: Progress) -> Resume {
+        let Progress { results, last } = progress;
+        let mut resume = Resume { results, last, ..self.from_start(request) };
+        if let Some(last) = last {
+            for shard in self.order.iter().take_while(|shard| **shard != last.shard) {
+                resume.searched.insert(*shard);
+            }
+        }
+        resume
     }
 }
 
