@@ -141,6 +141,17 @@ impl Row {
     }
 }
 
+/// The same rows of some histograms side by side, from the first to the last that has a search in any of them.
+pub(crate) fn used_rows(histograms: &[&Histogram], per_doubling: usize) -> Vec<Vec<Row>> {
+    let columns: Vec<Vec<Row>> = histograms.iter().map(|one| one.rows(per_doubling)).collect();
+    let rows = columns.first().map_or(0, Vec::len);
+    let some = |at: &usize| columns.iter().any(|column| column[*at].count > 0);
+    let (Some(first), Some(last)) = ((0..rows).find(some), (0..rows).rev().find(some)) else {
+        return Vec::new();
+    };
+    (first..=last).map(|at| columns.iter().map(|column| column[at]).collect()).collect()
+}
+
 /// The percentages of the lowest and of the highest durations that a trimmed mean leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trim {

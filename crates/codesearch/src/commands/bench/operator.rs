@@ -295,7 +295,7 @@ async fn spans(bench: &Bench<'_>) -> Result<Spans> {
             }
             bench.progress((all.len() * TIMES + n + 1) as u64, 2 * TIMES as u64);
         }
-        all.push((server.book().since_start(), slow));
+        all.push((server.recorder().since_start(), slow));
         serving.stop(Duration::from_secs(5)).await;
     }
     let [(before, slow_before), (after, slow_after)] = &all[..] else { unreachable!("two spans") };

@@ -9,74 +9,9 @@ use store::{HourOfSearches, Noted, SlowSearch, Store};
 use super::histogram::Histogram;
 use super::span::{HOUR, now};
 use super::summary::Summary;
+use super::words::{Kind, Outcome, Refusal};
 
-/// Makes an enum of words that are stored and shown; to add one is to add a line.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum $name { $($(#[$word_doc])* $word,)* }
-
-        impl $name {
-            /// All there are.
-            pub(crate) const ALL: &[$name] = &[$($name::$word,)*];
-
-            /// The word.
-            pub(crate) fn word(self) -> &'static str {
-                match self { $($name::$word => $text,)* }
-            }
-        }
-    };
-}
-
-words! {
-    /// What the plan of a search is.
-    Kind {
-        /// The trigram indexes are asked for lines.
-        Indexed = "indexed",
-        /// No index can help: texts are read until there are enough results.
-        Scan = "scan",
-        /// A pattern spans lines: whole texts are read.
-        Multiline = "multi_line",
-        /// Names only are looked at: paths, repositories, languages.
-        Names = "names",
-        /// Documents and comments are looked for by their words.
-        Docs = "docs",
-        /// A file is looked for by what was typed of its path.
-        Files = "files",
-    }
-}
-
-words! {
-    /// How a search ended.
-    Outcome {
-        Complete = "complete",
-        Limit = "limit",
-        Timeout = "timeout",
-        ShardError = "shard_error",
-        Failed = "failed",
-        /// Its client left.
-        Abandoned = "abandoned",
-    }
-}
-
-words! {
-    /// Why a request was turned away.
-    Refusal {
-        /// Too many searches ran.
-        Busy = "busy",
-        /// Its client has too many that run.
-        AtOnce = "client_at_once",
-        PerMinute = "client_per_minute",
-        Bytes = "client_bytes",
-        ServerPerMinute = "server_per_minute",
-        ServerBytes = "server_bytes",
-        /// It came with a token that nobody has.
-        Token = "token",
-    }
-}
-
-/// Hours that are kept while the database is away. Of more, the oldest are taken together.
+/// Hours that are kept while the database is away. Of more, the oldest are in_flight together.
 const MAX_HOURS: usize = 48;
 
 /// Slow searches that are kept until they are in the database; more of them are counted only.
@@ -92,8 +27,8 @@ const DAYS: i32 = 400;
 
 /// The statistics of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
-    pages: Mutex<Pages>,
+pub(crate) struct Recorder {
+    recorded: Mutex<Recorded>,
     /// One at a time writes to the database.
     writing: tokio::sync::Mutex<()>,
     /// They are to be kept in the database.
@@ -101,7 +36,7 @@ pub(crate) struct Book {
 }
 
 #[derive(Debug, Default)]
-struct Pages {
+struct Recorded {
     since_start: Tally,
     /// By hour, what is not in the database yet.
     pending: BTreeMap<i64, Tally>,
@@ -132,7 +67,7 @@ impl Tally {
     }
 }
 
-impl Book {
+impl Recorder {
     /// One whose statistics are kept in the database, or only here.
     pub(crate) fn new(kept: bool) -> Self {
         Self { kept, ..Self::default() }
@@ -143,17 +78,17 @@ impl Book {
         self.kept
     }
 
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tally(&self, note: impl Fn(&mut Tally)) {
-        let mut pages = self.pages();
-        note(&mut pages.since_start);
+        let mut recorded = self.recorded();
+        note(&mut recorded.since_start);
         if self.kept {
             let hour = now() / HOUR * HOUR;
-            note(pages.pending.entry(hour).or_default());
-            pages.bound();
+            note(recorded.pending.entry(hour).or_default());
+            recorded.bound();
         }
     }
 
@@ -178,8 +113,8 @@ impl Book {
         if !self.kept {
             return;
         }
-        if self.pages().slow.len() >= MAX_SLOW {
-            self.pages().left_out += 1;
+        if self.recorded().slow.len() >= MAX_SLOW {
+            self.recorded().left_out += 1;
             return;
         }
         let (query, plan) = told();
@@ -191,14 +126,14 @@ impl Book {
             query: cut(query, MAX_QUERY),
             plan: cut(plan, MAX_PLAN),
         };
-        self.pages().slow.push(slow);
+        self.recorded().slow.push(slow);
     }
 
     /// What was noted since the start.
     pub(crate) fn since_start(&self) -> Summary {
-        let pages = self.pages();
-        let searches = pages.since_start.searches.iter();
-        let refused = pages.since_start.refused.iter();
+        let recorded = self.recorded();
+        let searches = recorded.since_start.searches.iter();
+        let refused = recorded.since_start.refused.iter();
         Summary::of(
             searches.map(|((kind, outcome), histogram)| {
                 (kind.word().to_owned(), outcome.word().to_owned(), histogram.clone())
@@ -211,27 +146,27 @@ impl Book {
     pub(crate) async fn flush(&self, store: &Store) -> Result<(), store::Error> {
         let _writing = self.writing.lock().await;
         let (pending, slow, left_out) = {
-            let mut pages = self.pages();
-            let pages = &mut *pages;
+            let mut recorded = self.recorded();
+            let recorded = &mut *recorded;
             (
-                std::mem::take(&mut pages.pending),
-                std::mem::take(&mut pages.slow),
-                std::mem::take(&mut pages.left_out),
+                std::mem::take(&mut recorded.pending),
+                std::mem::take(&mut recorded.slow),
+                std::mem::take(&mut recorded.left_out),
             )
         };
         // Whoever gives up waiting for this gives nothing up of what is in it.
-        let mut taken = Taken { book: self, pending, slow };
+        let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
             tracing::warn!(
                 "{left_out} slow searches are not in the log of them: there were too many"
             );
         }
-        if taken.pending.values().all(Tally::is_empty) && taken.slow.is_empty() {
+        if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {
             return Ok(());
         }
-        store.note(&taken.noted()).await?;
-        taken.pending.clear();
-        taken.slow.clear();
+        store.note(&in_flight.noted()).await?;
+        in_flight.pending.clear();
+        in_flight.slow.clear();
         Ok(())
     }
 
@@ -242,13 +177,13 @@ impl Book {
 }
 
 /// What is on its way into the database; comes back if it does not get there.
-struct Taken<'a> {
-    book: &'a Book,
+struct InFlight<'a> {
+    recorder: &'a Recorder,
     pending: BTreeMap<i64, Tally>,
     slow: Vec<SlowSearch>,
 }
 
-impl Taken<'_> {
+impl InFlight<'_> {
     fn noted(&self) -> Noted {
         let mut noted = Noted { slow: self.slow.clone(), ..Noted::default() };
         for (hour, tally) in &self.pending {
@@ -269,22 +204,22 @@ impl Taken<'_> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let mut pages = self.book.pages();
+        let mut recorded = self.recorder.recorded();
         for (hour, tally) in std::mem::take(&mut self.pending) {
-            pages.pending.entry(hour).or_default().merge(tally);
+            recorded.pending.entry(hour).or_default().merge(tally);
         }
-        let newer = std::mem::replace(&mut pages.slow, std::mem::take(&mut self.slow));
-        pages.slow.extend(newer);
-        let over = pages.slow.len().saturating_sub(MAX_SLOW);
-        pages.slow.truncate(MAX_SLOW);
-        pages.left_out += over as u64;
-        pages.bound();
+        let newer = std::mem::replace(&mut recorded.slow, std::mem::take(&mut self.slow));
+        recorded.slow.extend(newer);
+        let over = recorded.slow.len().saturating_sub(MAX_SLOW);
+        recorded.slow.truncate(MAX_SLOW);
+        recorded.left_out += over as u64;
+        recorded.bound();
     }
 }
 
-impl Pages {
+impl Recorded {
     /// Keeps no more hours than there is room for; the searches of all of them are kept.
     fn bound(&mut self) {
         while self.pending.len() > MAX_HOURS {
@@ -311,44 +246,45 @@ mod tests {
 
     #[test]
     fn what_does_not_get_into_the_database_comes_back() {
-        let book = Book::new(true);
+        let recorder = Recorder::new(true);
         let ms = Duration::from_millis;
-        book.search(Kind::Indexed, Outcome::Complete, ms(5));
-        book.slow(Kind::Indexed, Outcome::Complete, ms(5), || ("q".repeat(9000), String::new()));
-        let pending = std::mem::take(&mut book.pages().pending);
-        let slow = std::mem::take(&mut book.pages().slow);
+        recorder.search(Kind::Indexed, Outcome::Complete, ms(5));
+        recorder
+            .slow(Kind::Indexed, Outcome::Complete, ms(5), || ("q".repeat(9000), String::new()));
+        let pending = std::mem::take(&mut recorder.recorded().pending);
+        let slow = std::mem::take(&mut recorder.recorded().slow);
         assert!(slow[0].query.ends_with(" [cut]") && slow[0].query.len() < 3000);
-        let taken = Taken { book: &book, pending, slow };
-        assert_eq!(taken.noted().searches.len(), 1);
-        book.search(Kind::Indexed, Outcome::Complete, ms(7));
-        drop(taken);
-        let pages = book.pages();
-        let counted: u64 = pages
+        let in_flight = InFlight { recorder: &recorder, pending, slow };
+        assert_eq!(in_flight.noted().searches.len(), 1);
+        recorder.search(Kind::Indexed, Outcome::Complete, ms(7));
+        drop(in_flight);
+        let recorded = recorder.recorded();
+        let counted: u64 = recorded
             .pending
             .values()
             .flat_map(|tally| tally.searches.values())
             .map(Histogram::total)
             .sum();
-        assert_eq!((counted, pages.slow.len()), (2, 1));
+        assert_eq!((counted, recorded.slow.len()), (2, 1));
     }
 
     #[test]
     fn a_database_that_is_long_away_takes_no_more_memory() {
-        let mut pages = Pages::default();
+        let mut recorded = Recorded::default();
         for hour in 0..100 {
             let mut tally = Tally::default();
             tally.searches.entry((Kind::Scan, Outcome::Limit)).or_default().add(Duration::ZERO);
-            pages.pending.insert(hour * HOUR, tally);
-            pages.bound();
+            recorded.pending.insert(hour * HOUR, tally);
+            recorded.bound();
         }
-        assert_eq!(pages.pending.len(), MAX_HOURS);
-        let all = pages.pending.values().flat_map(|tally| tally.searches.values());
+        assert_eq!(recorded.pending.len(), MAX_HOURS);
+        let all = recorded.pending.values().flat_map(|tally| tally.searches.values());
         assert_eq!(all.map(Histogram::total).sum::<u64>(), 100, "and loses nothing");
-        let book = Book::new(true);
+        let recorder = Recorder::new(true);
         for _ in 0..1000 {
-            book.slow(Kind::Scan, Outcome::Limit, Duration::ZERO, Default::default);
+            recorder.slow(Kind::Scan, Outcome::Limit, Duration::ZERO, Default::default);
         }
-        let pages = book.pages();
-        assert_eq!((pages.slow.len(), pages.left_out), (MAX_SLOW, 1000 - MAX_SLOW as u64));
+        let recorded = recorder.recorded();
+        assert_eq!((recorded.slow.len(), recorded.left_out), (MAX_SLOW, 1000 - MAX_SLOW as u64));
     }
 }
