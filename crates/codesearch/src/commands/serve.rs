@@ -161,7 +161,7 @@ async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
         if let Err(error) = store.keep_warm(cores()).await {
             tracing::debug!("no connections can be kept ready: {error}");
         }
-        if recorder.is_kept() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
+        if recorder.is_stored() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
             match Recorder::thin(store).await {
                 Ok(()) => thinned = Some(Instant::now()),
                 Err(error) => tracing::debug!("old statistics are as they were: {error}"),

@@ -1,4 +1,4 @@
-//! What a server notes of its searches: in memory since its start, and on its way into the database.
+//! Counts the searches of a server: in memory since it started, and hour by hour into the database.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,41 +11,41 @@ use super::span::{HOUR, now};
 use super::summary::Summary;
 use super::words::{Kind, Outcome, Refusal};
 
-/// Hours that are kept while the database is away. Of more, the oldest are in_flight together.
+/// Hours that are kept in memory while the database is unreachable. Beyond that, the oldest hours are merged.
 const MAX_HOURS: usize = 48;
 
-/// Slow searches that are kept until they are in the database; more of them are counted only.
+/// Slow searches that wait in memory for the database; any more are only counted.
 const MAX_SLOW: usize = 64;
 
-/// Bytes that are kept of a slow search's query, and of its plan.
+/// Bytes stored of a slow search's query, and of its plan.
 const MAX_QUERY: usize = 2048;
 const MAX_PLAN: usize = 8192;
 
-/// Days of which the hours are kept, and of which anything is.
+/// Days for which the database keeps single hours, and days for which it keeps anything.
 const DAYS_BY_HOUR: i32 = 32;
 const DAYS: i32 = 400;
 
-/// The statistics of a server.
+/// Counts the searches of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     recorded: Mutex<Recorded>,
-    /// One at a time writes to the database.
+    /// Held while the counts are written to the database.
     writing: tokio::sync::Mutex<()>,
-    /// They are to be kept in the database.
-    kept: bool,
+    /// The counts go to the database.
+    stored: bool,
 }
 
 #[derive(Debug, Default)]
 struct Recorded {
     since_start: Tally,
-    /// By hour, what is not in the database yet.
+    /// Counts that are not in the database yet, by the second at which their hour began.
     pending: BTreeMap<i64, Tally>,
     slow: Vec<SlowSearch>,
-    /// Slow searches for which there was no room.
+    /// Slow searches that were dropped for want of room.
     left_out: u64,
 }
 
-/// Searches and refusals of some time.
+/// Counts of searches and refusals.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     searches: BTreeMap<(Kind, Outcome), Histogram>,
@@ -68,56 +68,56 @@ impl Tally {
 }
 
 impl Recorder {
-    /// One whose statistics are kept in the database, or only here.
-    pub(crate) fn new(kept: bool) -> Self {
-        Self { kept, ..Self::default() }
+    /// A recorder that stores its counts in the database, or keeps them in memory only.
+    pub(crate) fn new(stored: bool) -> Self {
+        Self { stored, ..Self::default() }
     }
 
-    /// Whether they are kept in the database.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.kept
+    /// Whether the counts go to the database.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tally(&self, note: impl Fn(&mut Tally)) {
+    fn count(&self, note: impl Fn(&mut Tally)) {
         let mut recorded = self.recorded();
         note(&mut recorded.since_start);
-        if self.kept {
+        if self.stored {
             let hour = now() / HOUR * HOUR;
             note(recorded.pending.entry(hour).or_default());
             recorded.bound();
         }
     }
 
-    /// Notes a search that ended.
+    /// Counts a search that ended.
     pub(crate) fn search(&self, kind: Kind, outcome: Outcome, took: Duration) {
-        self.tally(|tally| tally.searches.entry((kind, outcome)).or_default().add(took));
+        self.count(|tally| tally.searches.entry((kind, outcome)).or_default().add(took));
     }
 
-    /// Notes a request that was turned away.
+    /// Counts a request that was refused.
     pub(crate) fn refuse(&self, reason: Refusal) {
-        self.tally(|tally| *tally.refused.entry(reason).or_default() += 1);
+        self.count(|tally| *tally.refused.entry(reason).or_default() += 1);
     }
 
-    /// Notes a search that took long, with its query and plan.
+    /// Records a slow search with its query and plan, which `describe` gives.
     pub(crate) fn slow(
         &self,
         kind: Kind,
         outcome: Outcome,
         took: Duration,
-        told: impl FnOnce() -> (String, String),
+        describe: impl FnOnce() -> (String, String),
     ) {
-        if !self.kept {
+        if !self.stored {
             return;
         }
         if self.recorded().slow.len() >= MAX_SLOW {
             self.recorded().left_out += 1;
             return;
         }
-        let (query, plan) = told();
+        let (query, plan) = describe();
         let slow = SlowSearch {
             at: jiff::Timestamp::now().as_millisecond(),
             kind: kind.word().to_owned(),
@@ -129,7 +129,7 @@ impl Recorder {
         self.recorded().slow.push(slow);
     }
 
-    /// What was noted since the start.
+    /// The counts since the server started.
     pub(crate) fn since_start(&self) -> Summary {
         let recorded = self.recorded();
         let searches = recorded.since_start.searches.iter();
@@ -142,7 +142,10 @@ impl Recorder {
         )
     }
 
-    /// Adds what is new to the database. If that fails, it is kept for the next time.
+    /// Adds the new counts to the database. After a failure they wait for the next flush.
+    ///
+    /// # Errors
+    /// The database is unreachable or refuses them.
     pub(crate) async fn flush(&self, store: &Store) -> Result<(), store::Error> {
         let _writing = self.writing.lock().await;
         let (pending, slow, left_out) = {
@@ -154,7 +157,7 @@ impl Recorder {
                 std::mem::take(&mut recorded.left_out),
             )
         };
-        // Whoever gives up waiting for this gives nothing up of what is in it.
+        // Dropped on failure, or when the caller stops waiting, this gives its counts back.
         let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
             tracing::warn!(
@@ -170,13 +173,16 @@ impl Recorder {
         Ok(())
     }
 
-    /// Makes less of what is old.
+    /// Merges old hours in the database to days, and deletes what is too old.
+    ///
+    /// # Errors
+    /// The database is unreachable.
     pub(crate) async fn thin(store: &Store) -> Result<(), store::Error> {
         store.thin_statistics(DAYS_BY_HOUR, DAYS).await
     }
 }
 
-/// What is on its way into the database; comes back if it does not get there.
+/// Counts on their way into the database. Unless cleared, they go back to the recorder when this is dropped.
 struct InFlight<'a> {
     recorder: &'a Recorder,
     pending: BTreeMap<i64, Tally>,
@@ -220,7 +226,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Recorded {
-    /// Keeps no more hours than there is room for; the searches of all of them are kept.
+    /// Merges the oldest hours until there are at most [`MAX_HOURS`].
     fn bound(&mut self) {
         while self.pending.len() > MAX_HOURS {
             let Some((_, oldest)) = self.pending.pop_first() else { return };
@@ -231,7 +237,7 @@ impl Recorded {
     }
 }
 
-/// A text that is not longer than it may be, and says so if it was.
+/// A text cut to `most` bytes, with a mark if it was longer.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));

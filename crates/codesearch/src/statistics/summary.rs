@@ -1,4 +1,4 @@
-//! What is known of the searches of some time: how many, of which kinds, how long they took; and the same as JSON.
+//! A summary of searches over some time: how many, of which kinds, how long they took; and the same as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::span::{Span, rfc3339};
 /// The quantiles that are shown.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Searches of some time.
+/// Searches over some time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
-    /// By kind and outcome.
+    /// A histogram for each kind and outcome.
     parts: BTreeMap<(String, String), Histogram>,
     refused: BTreeMap<String, u64>,
     all: Histogram,
 }
 
 impl Summary {
-    /// Of some histograms, each of one kind and outcome, and of how many were turned away for what.
+    /// Sums up histograms, each of one kind and outcome, and counts of refusals by reason.
     pub(crate) fn of(
         parts: impl Iterator<Item = (String, String, Histogram)>,
         refused: impl Iterator<Item = (String, u64)>,
@@ -35,7 +35,10 @@ impl Summary {
         summary
     }
 
-    /// What the database has of a span.
+    /// Reads a span from the database.
+    ///
+    /// # Errors
+    /// The database is unreachable.
     pub(crate) async fn read(store: &Store, span: Span) -> Result<Self, store::Error> {
         let searches = store.searches(span.from, span.to).await?;
         let refused = store.refusals(span.from, span.to).await?;
@@ -47,10 +50,10 @@ impl Summary {
         ))
     }
 
-    /// Of one kind of search only.
+    /// The searches of one kind.
     #[must_use]
     pub(crate) fn only(&self, kind: &str) -> Self {
-        // As it is printed, too.
+        // A kind is printed with hyphens.
         let kind = kind.replace('-', "_");
         let parts = self.parts.iter().filter(|((known, _), _)| *known == kind);
         Self::of(
@@ -59,22 +62,22 @@ impl Summary {
         )
     }
 
-    /// All searches.
+    /// The histogram of all searches.
     pub(crate) fn all(&self) -> &Histogram {
         &self.all
     }
 
-    /// How many were turned away, by reason.
+    /// How many requests were refused, by reason.
     pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
         &self.refused
     }
 
-    /// By kind.
+    /// A histogram for each kind.
     pub(crate) fn kinds(&self) -> BTreeMap<&str, Histogram> {
         self.by(|(kind, _)| kind)
     }
 
-    /// By how they ended.
+    /// A histogram for each outcome.
     pub(crate) fn outcomes(&self) -> BTreeMap<&str, Histogram> {
         self.by(|(_, outcome)| outcome)
     }
@@ -104,7 +107,7 @@ impl Summary {
         quantiles.chain(means).collect()
     }
 
-    /// The same for programs.
+    /// The summary as JSON.
     pub(crate) fn json(&self, trim: Trim) -> Map<String, Value> {
         let kinds: Map<_, _> = self
             .kinds()
@@ -139,7 +142,7 @@ impl Summary {
     }
 }
 
-/// Quantiles and means for programs, in milliseconds.
+/// Quantiles and means as JSON, in milliseconds.
 fn latency(histogram: &Histogram, trim: Trim) -> Value {
     let mut object: Map<_, _> = QUANTILES
         .iter()
@@ -150,7 +153,7 @@ fn latency(histogram: &Histogram, trim: Trim) -> Value {
     Value::Object(object)
 }
 
-/// A slow search for programs.
+/// A slow search as JSON.
 pub(crate) fn slow_json(slow: &SlowSearch) -> Value {
     json!({
         "at": rfc3339(slow.at),

@@ -11,7 +11,7 @@ use crate::human::{duration, grouped};
 /// Characters of the longest bar.
 const BAR_CHARS: usize = 30;
 
-/// The statistics of a span as text, and what another one says beside it.
+/// The summary of a span as text, compared with another one if there is one.
 pub(crate) fn text(
     name: &str,
     one: &Summary,
@@ -74,7 +74,7 @@ fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     }
 }
 
-/// A bar in eighths of a character. What is there is seen, however little it is.
+/// A bar in eighths of a character; at least one eighth for a part above zero.
 fn blocks(part: f64) -> String {
     if part <= 0.0 {
         return String::new();
@@ -85,7 +85,7 @@ fn blocks(part: f64) -> String {
     blocks
 }
 
-/// Quantiles and means, and how many times those of the other span they are.
+/// Quantiles and means, and their ratio to those of the other span.
 fn times(text: &mut String, one: &Summary, other: Option<&Summary>, trim: Trim) {
     let mine = Summary::times(one.all(), trim);
     if one.all().total() == 0 && other.is_none_or(|other| other.all().total() == 0) {

@@ -1,6 +1,6 @@
 //! Kinds and outcomes of searches, and reasons of refusals: words that are stored in the database and shown.
 
-/// Makes an enum of words that are stored and shown; to add one is to add a line.
+/// Defines an enum with a word for each variant; a new word takes one line.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -8,10 +8,10 @@ macro_rules! words {
         pub(crate) enum $name { $($(#[$word_doc])* $word,)* }
 
         impl $name {
-            /// All there are.
+            /// All variants.
             pub(crate) const ALL: &[$name] = &[$($name::$word,)*];
 
-            /// The word.
+            /// The word that is stored and shown.
             pub(crate) fn word(self) -> &'static str {
                 match self { $($name::$word => $text,)* }
             }
@@ -20,19 +20,19 @@ macro_rules! words {
 }
 
 words! {
-    /// What the plan of a search is.
+    /// Kinds of searches, by their plans.
     Kind {
-        /// The trigram indexes are asked for lines.
+        /// The trigram indexes name candidates.
         Indexed = "indexed",
-        /// No index can help: texts are read until there are enough results.
+        /// No index can help: texts are read until the limit is reached.
         Scan = "scan",
         /// A pattern spans lines: whole texts are read.
         Multiline = "multi_line",
-        /// Names only are looked at: paths, repositories, languages.
+        /// Only names are matched: paths, repositories, languages.
         Names = "names",
-        /// Documents and comments are looked for by their words.
+        /// Ranked search in documents and comments.
         Docs = "docs",
-        /// A file is looked for by what was typed of its path.
+        /// Fuzzy search for paths.
         Files = "files",
     }
 }
@@ -51,17 +51,17 @@ words! {
 }
 
 words! {
-    /// Why a request was turned away.
+    /// Why a request was refused.
     Refusal {
-        /// Too many searches ran.
+        /// Too many searches were running.
         Busy = "busy",
-        /// Its client has too many that run.
+        /// Its client has too many searches running.
         AtOnce = "client_at_once",
         PerMinute = "client_per_minute",
         Bytes = "client_bytes",
         ServerPerMinute = "server_per_minute",
         ServerBytes = "server_bytes",
-        /// It came with a token that nobody has.
+        /// Its token is unknown.
         Token = "token",
     }
 }

@@ -132,7 +132,7 @@ impl Wanted {
             })?),
         };
         let (store, recorder) = (server.searcher.store(), server.recorder());
-        if !recorder.is_kept() {
+        if !recorder.is_stored() {
             let (one, slow) = (recorder.since_start(), Vec::new());
             return Ok(Shown { span: None, one, other: None, slow, trim });
         }
@@ -237,8 +237,8 @@ async fn answer(server: &Server, wanted: &Wanted, page: bool) -> Result<Response
         query: "",
         facts,
         ingest,
-        span: shown.span.map_or_else(|| "since the start of the server".to_owned(), Span::told),
-        compared: other.as_ref().map(|(span, _)| span.told()),
+        span: shown.span.map_or_else(|| "since the start of the server".to_owned(), Span::describe),
+        compared: other.as_ref().map(|(span, _)| span.describe()),
         spans: SPANS
             .iter()
             .filter(|_| shown.span.is_some())
