@@ -14,7 +14,7 @@ pub(crate) const INDEX: &str =
      analyze prose_NNN";
 
 /// What a comment counts for, beside a document. This, and ranking by `ts_rank_cd` without regard to length, was
-/// the best of 40 ways that were judged by right answers (`codesearch bench reference --only prose`).
+/// the best of 40 ways that were judged by right answers (`cargo bench --bench reference -- --only prose`).
 const COMMENT: f32 = 0.5;
 
 /// Stands between what no phrase is to span: a title and what follows. It is in no text, takes places, and is not
