@@ -218,9 +218,9 @@ impl Lease {
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
-    /// Whether the server has the loose operator.
-    pub(crate) fn loose(&self) -> bool {
-        self.store.loose
+    /// Whether the server has the operator that never rechecks.
+    pub(crate) fn no_recheck(&self) -> bool {
+        self.store.no_recheck
     }
 }
 

@@ -198,7 +198,7 @@ impl Search {
         let files = Sketches::of(marked.collect(), &asked.q);
         let explanation = asked
             .explains()
-            .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
+            .then(|| explained(&request, server.searcher.store().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });

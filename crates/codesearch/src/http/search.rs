@@ -103,7 +103,7 @@ async fn answer(server: &Server, asked: &Asked) -> Result<Response, Failure> {
     let turn = server.turn().await?;
     asked.of_a_program()?;
     let fields = Fields::of(asked)?;
-    let loose = server.searcher.store().is_loose();
+    let loose = server.searcher.store().no_recheck();
     if asked.sorts() {
         let Sorted { request, files, stats, next } = sorted::search(server, asked).await?;
         let mut stats = StatsJson::from(&stats);
@@ -148,7 +148,7 @@ pub(crate) async fn explain(
     Given(asked): Given<Asked>,
 ) -> Result<Response, Failure> {
     let request = compiled(&asked, None).await?;
-    Ok(Json(explanation(&request, server.searcher.store().is_loose())).into_response())
+    Ok(Json(explanation(&request, server.searcher.store().no_recheck())).into_response())
 }
 
 /// The cursor of what comes after an answer, if it ended at its limit.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
-use store::{BLOCK_CHUNKS, BlobId, File, FileFilter, RepoId};
+use store::{BlobId, File, FileFilter, RepoId};
 
 use crate::browse::Entry;
 
