@@ -38,12 +38,6 @@ pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
 pub(crate) use server::{Server, Settings};
 
-/// Every address there is, without limits or statistics in the database, for those who ask by one of these
-/// names.
-pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
-    routes_of(Server::new(searcher, Settings::default()), hosts)
-}
-
 /// Every address there is, for those who ask by one of these names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
     let searches = Router::new()

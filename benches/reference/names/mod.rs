@@ -1,6 +1,7 @@
 //! Nearest names (system 5): the paths nearest to what was typed, by the indexes of `pg_trgm` and in memory.
 
 mod fill;
+mod table;
 mod typing;
 
 use std::sync::Arc;
@@ -13,13 +14,11 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
-use store::Store;
-use store::bench::names::{NamesConnection, NamesIndex};
 
-use super::Bench;
-use super::report::{Section, Table};
-use super::serving::Serving;
-use super::summary::quantile;
+use crate::Bench;
+use crate::report::{Section, Table};
+use crate::shared::summary::quantile;
+use table::{NamesConnection, NamesIndex};
 use typing::{KINDS, Typing};
 
 /// How many paths there are.
@@ -88,7 +87,7 @@ enum Client {
 }
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
-    let tree = bench.searcher.tree().await?;
+    let tree = bench.index.searcher.tree().await?;
     let real: Vec<String> = tree
         .repos()
         .iter()
@@ -97,7 +96,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         .collect();
     ensure!(!real.is_empty(), store::Error::Empty);
     let mut tables = Vec::new();
-    for size in SIZES {
+    for size in SIZES.map(|size| bench.steps.times(size)) {
         let paths = fill::paths(&real, size);
         let typings = Typing::some(&paths, TYPINGS);
         let ground = Arc::new(Ground { paths, typings });
@@ -105,22 +104,23 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         let mut filled = false;
         for (at, (way, name)) in WAYS.into_iter().enumerate() {
             let outcome = bench
+                .steps
                 .step(&format!("names-{size}-{at}"), async || {
                     if matches!(way, Way::Postgres(_)) && !filled {
-                        bench.store.bench_names(&ground.paths).await?;
+                        table::fill(bench.index, &ground.paths).await?;
                         filled = true;
                     }
-                    measure(bench.store, way, &ground).await
+                    measure(bench, way, &ground).await
                 })
                 .await?;
             outcomes.push((name, outcome));
         }
         if filled {
-            bench.store.bench_names_drop().await?;
+            table::drop(bench.index).await?;
         }
         tables.extend(tabulate(size, real.len(), &outcomes));
     }
-    let served = bench.step("names-served", async || serve_finder(bench, &real).await).await?;
+    let served = bench.steps.step("names-served", async || serve_finder(bench, &real)).await?;
     let mut table = Table::new(
         &format!("over HTTP, /files of the {} paths of the index", real.len()),
         &["clients", "p50 ms", "p99 ms", "mean ms", "requests/s"],
@@ -134,16 +134,15 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
 }
 
 /// Builds what a way needs, and asks.
-async fn measure(store: &Store, way: Way, ground: &Arc<Ground>) -> Result<Outcome> {
+async fn measure(bench: &Bench<'_>, way: Way, ground: &Arc<Ground>) -> Result<Outcome> {
     let mut plan = Vec::new();
     let begun = Instant::now();
     let (clients, build, bytes) = match way {
         Way::Postgres(index) => {
-            let memory = store.index_memory_kb(1).await?;
-            let (took, bytes) = store.bench_names_index(index, memory).await?;
+            let (took, bytes) = table::build(bench.index, index).await?;
             let mut clients = Vec::with_capacity(CLIENTS);
             for _ in 0..CLIENTS {
-                let connection = store.bench_names_connection().await?;
+                let connection = NamesConnection::open(bench.index).await?;
                 clients.push(Client::Postgres(Box::new(connection), index));
             }
             if let Some(Client::Postgres(connection, _)) = clients.first_mut() {
@@ -170,7 +169,7 @@ async fn measure(store: &Store, way: Way, ground: &Arc<Ground>) -> Result<Outcom
     let (mut one, mut right) = (Vec::new(), vec![(0, 0, 0); KINDS.len()]);
     let begun = Instant::now();
     for number in 0..ground.typings.len() {
-        if begun.elapsed() > ONE {
+        if begun.elapsed() > bench.steps.span(ONE) {
             break;
         }
         let sent = Instant::now();
@@ -183,7 +182,7 @@ async fn measure(store: &Store, way: Way, ground: &Arc<Ground>) -> Result<Outcom
         counts.1 += usize::from(found.first().is_some_and(is_right));
         counts.2 += usize::from(found.iter().any(is_right));
     }
-    let begun = Instant::now();
+    let (begun, most) = (Instant::now(), bench.steps.span(MANY));
     let next = Arc::new(AtomicUsize::new(0));
     let tasks: Vec<_> = std::iter::once(first)
         .chain(clients)
@@ -191,7 +190,7 @@ async fn measure(store: &Store, way: Way, ground: &Arc<Ground>) -> Result<Outcom
             let (ground, next) = (Arc::clone(ground), Arc::clone(&next));
             tokio::spawn(async move {
                 let mut ms = Vec::new();
-                while begun.elapsed() < MANY {
+                while begun.elapsed() < most {
                     let number = next.fetch_add(1, Ordering::Relaxed) % ground.typings.len();
                     let sent = Instant::now();
                     client.ask(&ground, number).await?;
@@ -214,7 +213,7 @@ impl Client {
     async fn ask(&mut self, ground: &Arc<Ground>, number: usize) -> Result<Vec<u32>> {
         let typed = &ground.typings[number].text;
         if let Self::Postgres(connection, index) = self {
-            return Ok(connection.nearest(*index, typed, LIMIT as i32).await?);
+            return connection.nearest(*index, typed, LIMIT as i32).await;
         }
         let (ground, names) = (Arc::clone(ground), self.names());
         let work = tokio::task::spawn_blocking(move || {
@@ -261,7 +260,7 @@ fn nucleo(typed: &str, paths: &[String]) -> Vec<u32> {
 }
 
 /// Asks a server's finder: for each number of clients the seconds and the milliseconds of each request.
-async fn serve_finder(bench: &Bench<'_>, real: &[String]) -> Result<Vec<(usize, f64, Vec<f64>)>> {
+fn serve_finder(bench: &Bench<'_>, real: &[String]) -> Result<Vec<(usize, f64, Vec<f64>)>> {
     let typed: Vec<String> = Typing::some(real, TYPINGS)
         .iter()
         .map(|typing| {
@@ -269,18 +268,14 @@ async fn serve_finder(bench: &Bench<'_>, real: &[String]) -> Result<Vec<(usize, 
             format!("/files?format=json&limit={LIMIT}&q={q}")
         })
         .collect();
-    let (typed, serving) = (Arc::new(typed), Arc::new(Serving::start(bench).await?));
-    serving.get(&typed[0]).await?;
+    let server = bench.index.warm_server()?;
+    server.get(&typed[0])?;
     let mut all = Vec::new();
     for clients in [1, CLIENTS] {
-        let typed = Arc::clone(&typed);
         let begun = Instant::now();
-        let ms =
-            serving.load(clients, MANY, move |number| typed[number % typed.len()].clone()).await?;
+        let address = |number: usize| typed[number % typed.len()].clone();
+        let ms = server.load(clients, bench.steps.span(MANY), address)?;
         all.push((clients, begun.elapsed().as_secs_f64(), ms));
-    }
-    if let Some(serving) = Arc::into_inner(serving) {
-        serving.stop(Duration::from_secs(5)).await;
     }
     Ok(all)
 }

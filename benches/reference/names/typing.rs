@@ -49,7 +49,7 @@ pub(crate) struct Typing {
     pub(crate) kind: usize,
     pub(crate) text: String,
     /// What was meant.
-    clean: String,
+    pub(crate) clean: String,
 }
 
 impl Typing {
@@ -117,7 +117,7 @@ impl Typing {
 }
 
 /// What a kind makes of a path, before any error, in small letters.
-fn clean(kind: Kind, path: &str) -> Option<String> {
+pub(crate) fn clean(kind: Kind, path: &str) -> Option<String> {
     let name = name(path);
     let mut folders = path.rsplit('/').skip(1);
     let clean = match kind {
@@ -167,48 +167,4 @@ fn initials(stem: &str) -> String {
         before = letter;
     }
     initials
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_make_clean_texts() {
-        let path = "crates/engine/src/httpServer_routes-2.test.rs";
-        let made: Vec<String> = KINDS.iter().map(|(kind, _)| clean(*kind, path).unwrap()).collect();
-        let name = "httpserver_routes-2.test.rs";
-        assert_eq!(made[..4], [name; 4]);
-        assert_eq!(
-            made[4..],
-            [
-                "httpserver_routes-2.test",
-                name,
-                "src/httpserver_routes-2.test.rs",
-                "src/httpserver_routes-2.test",
-                "e/s/httpserver_routes-2.test",
-                "hsrt",
-            ]
-        );
-    }
-
-    #[test]
-    fn typings_differ_from_names_by_one_error() {
-        let paths = vec!["src/server.rs".to_owned(), "a/b/http_server_routes.rs".to_owned()];
-        let some = Typing::some(&paths, 100);
-        assert_eq!(some.len(), 100);
-        for typing in &some {
-            let (typed, clean) = (typing.text.len(), typing.clean.len());
-            let expected = match KINDS[typing.kind].0 {
-                Kind::Dropped => clean - 1,
-                Kind::Doubled => clean + 1,
-                _ => clean,
-            };
-            assert_eq!(typed, expected, "{typing:?}");
-            let wrong = typing.kind < 4;
-            assert_eq!(typing.text != typing.clean, wrong, "{typing:?}");
-            assert!(paths.iter().any(|path| typing.is_right(path)));
-            assert!(!typing.is_right("src/other.rs"));
-        }
-    }
 }

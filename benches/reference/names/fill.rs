@@ -57,21 +57,3 @@ fn split(path: &str) -> impl Iterator<Item = &str> {
 fn is_word(text: &str) -> bool {
     text.len() > 3 && text.starts_with(char::is_alphabetic)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_are_as_many_as_are_asked_for() {
-        let real: Vec<String> = (0..50).map(|n| format!("some/folder{n}/with_words.rs")).collect();
-        let few = paths(&real, 20);
-        assert_eq!(few.len(), 20);
-        assert!(few.iter().all(|path| real.contains(path)));
-        let many = paths(&real, 1000);
-        assert_eq!(many.len(), 1000);
-        assert!(real.iter().all(|path| many.contains(path)) && many.is_sorted());
-        assert!(many.iter().any(|path| path.starts_with("words/")));
-        assert_eq!(paths(&real, 1000), many);
-    }
-}

@@ -3,34 +3,34 @@
 //! The rows are those of an index, in plain tables with keys, so that the same can be measured on
 //! several servers.
 
-use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
+use anyhow::Result;
+use postgres::Postgres;
+use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{Connection, Executor};
 
-use crate::connect::{self, Store, Target};
-use crate::copy::{Rows, send};
-use crate::error::Result;
-use crate::{BlobId, RepoId};
+use crate::index::{Index, options, socket, sql};
+
+/// Items that are sent at once.
+const BATCH: usize = 10_000;
 
 /// What a page says of one item, in four tables.
-#[derive(Clone, Debug)]
-pub struct Item {
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct Item {
     /// Its repository.
-    pub repo: RepoId,
+    repo: i32,
     /// The repository's name.
-    pub name: String,
+    name: String,
     /// Its path in the repository.
-    pub path: String,
-    /// Its contents.
-    pub blob: BlobId,
-    /// Bytes of them.
-    pub bytes: i32,
+    path: String,
+    /// Bytes of its contents.
+    bytes: i32,
     /// How they begin.
-    pub text: String,
+    text: String,
 }
 
 /// How a page is loaded, after the keys of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loading {
+pub(crate) enum Loading {
     /// One statement for each table.
     Batched,
     /// One statement for each item and table.
@@ -39,90 +39,87 @@ pub enum Loading {
 
 /// The database of the pages.
 #[derive(Clone, Debug)]
-pub struct Pages {
+pub(crate) struct Pages {
     pool: PgPool,
     items: i64,
 }
 
-impl Store {
-    /// About so many items of the index, from all shards alike.
-    pub async fn items(&self, most: i64) -> Result<Vec<Item>> {
-        let mut conn = self.connection().await?;
-        let (shards,): (i64,) =
-            sqlx::query_as("select count(*) from shards where live_from is not null")
-                .fetch_one(&mut conn)
-                .await?;
-        let rows: Vec<(i32, String, String, i32, i32, String)> = sqlx::query_as(
-            "select r.id, r.name, f.path, f.blob, f.bytes, left(c.contents, 500)
-             from shards s
-                 cross join lateral (select * from files where shard = s.shard limit $1) f
-                 join repos r on r.id = f.repo
-                 join chunks c on c.shard = f.shard and c.n = f.blob
-             where s.live_from is not null",
-        )
-        .bind(most / shards.max(1) + 1)
-        .fetch_all(&mut conn)
-        .await?;
-        conn.close().await?;
-        Ok(rows
-            .into_iter()
-            .map(|(repo, name, path, blob, bytes, text)| Item {
-                repo: RepoId(repo),
-                name,
-                path,
-                blob: BlobId(blob),
-                bytes,
-                text,
-            })
-            .collect())
-    }
+/// About so many items of the index, from all shards alike.
+pub(crate) async fn items(index: &Index, most: i64) -> Result<Vec<Item>> {
+    let mut conn = index.sql().await?;
+    let (shards,): (i64,) =
+        sqlx::query_as("select count(*) from shards where live_from is not null")
+            .fetch_one(&mut conn)
+            .await?;
+    let items = sqlx::query_as(
+        "select r.id repo, r.name, f.path, f.bytes, left(c.contents, 500) text
+         from shards s
+             cross join lateral (select * from files where shard = s.shard limit $1) f
+             join repos r on r.id = f.repo
+             join chunks c on c.shard = f.shard and c.n = f.blob
+         where s.live_from is not null",
+    )
+    .bind(most / shards.max(1) + 1)
+    .fetch_all(&mut conn)
+    .await?;
+    conn.close().await?;
+    Ok(items)
 }
 
 impl Pages {
-    /// Fills a database. What tables of pages it had are replaced.
-    pub async fn fill(target: &Target, items: &[Item], connections: u32) -> Result<Self> {
-        let options = connect::options(target).await?;
-        let mut conn = PgConnection::connect_with(&options).await?;
-        conn.execute(
-            "drop table if exists page_items, page_repos, page_files, page_texts;
-             create table page_items (id bigint primary key, repo int not null);
+    /// Makes and fills the database on a server that has none.
+    pub(crate) async fn fill(
+        postgres: &Postgres,
+        items: &[Item],
+        connections: u32,
+    ) -> Result<Self> {
+        let mut conn = sql(&socket(postgres, "postgres")).await?;
+        conn.execute("create database pages").await?;
+        conn.close().await?;
+        let options = options(&socket(postgres, "pages"))?;
+        let pool = PgPoolOptions::new().max_connections(connections).connect_with(options).await?;
+        pool.execute(
+            "create table page_items (id bigint primary key, repo int not null);
              create table page_repos (id int primary key, name text not null);
              create table page_files (item bigint primary key, path text not null, bytes int not null);
              create table page_texts (item bigint primary key, contents text not null)",
         )
         .await?;
-        let mut repos: Vec<(i32, &str)> =
-            items.iter().map(|item| (item.repo.0, item.name.as_str())).collect();
-        repos.sort_unstable();
-        repos.dedup();
-        let [mut keys, mut names, mut files, mut texts] = [(); 4].map(|()| Rows::new());
-        for (id, name) in repos {
-            names.row(2).i32(id).bytes(name.as_bytes());
+        for (first, items) in (0_i64..).step_by(BATCH).zip(items.chunks(BATCH)) {
+            let column = |text: fn(&Item) -> &str| items.iter().map(text).collect::<Vec<&str>>();
+            let number = |number: fn(&Item) -> i32| items.iter().map(number).collect::<Vec<i32>>();
+            sqlx::query(
+                "with items as materialized (
+                     select n + $1 - 1 id, repo, name, path, bytes, text
+                     from unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::text[])
+                         with ordinality given (repo, name, path, bytes, text, n)),
+                 keys as (insert into page_items select id, repo from items),
+                 names as (insert into page_repos select distinct repo, name from items on conflict do nothing),
+                 paths as (insert into page_files select id, path, bytes from items)
+                 insert into page_texts select id, text from items",
+            )
+            .bind(first)
+            .bind(number(|item| item.repo))
+            .bind(column(|item| &item.name))
+            .bind(column(|item| &item.path))
+            .bind(number(|item| item.bytes))
+            .bind(column(|item| &item.text))
+            .execute(&pool)
+            .await?;
         }
-        for (id, item) in (0..).zip(items) {
-            keys.row(2).i64(id).i32(item.repo.0);
-            files.row(3).i64(id).bytes(item.path.as_bytes()).i32(item.bytes);
-            texts.row(2).i64(id).bytes(item.text.as_bytes());
-        }
-        send(&mut conn, "copy page_items from stdin (format binary)", keys).await?;
-        send(&mut conn, "copy page_repos from stdin (format binary)", names).await?;
-        send(&mut conn, "copy page_files from stdin (format binary)", files).await?;
-        send(&mut conn, "copy page_texts from stdin (format binary)", texts).await?;
-        conn.execute("analyze page_items, page_repos, page_files, page_texts").await?;
-        conn.close().await?;
-        let pool = PgPoolOptions::new().max_connections(connections).connect_with(options).await?;
+        pool.execute("analyze page_items, page_repos, page_files, page_texts").await?;
         Ok(Self { pool, items: items.len() as i64 })
     }
 
     /// The server's version, as it says it.
-    pub async fn version(&self) -> Result<String> {
+    pub(crate) async fn version(&self) -> Result<String> {
         let (version,): (String,) =
             sqlx::query_as("show server_version").fetch_one(&self.pool).await?;
         Ok(version)
     }
 
     /// A page of so many items, which lie all over the tables: `repo/path`, bytes, text.
-    pub async fn page(
+    pub(crate) async fn page(
         &self,
         number: i64,
         size: i64,
@@ -183,7 +180,7 @@ impl Pages {
     }
 
     /// Ends all connections.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.pool.close().await;
     }
 }

@@ -1,31 +1,31 @@
 //! Prose for experiments: copies of its words in a schema of their own, and everything that matches a judged query,
 //! ranked in all ways.
 
+use anyhow::Result;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
 
-use crate::connect::Store;
-use crate::error::Result;
+use crate::index::Index;
 
 /// A schema for an experiment, on a connection of its own.
 #[derive(Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     conn: PgConnection,
 }
 
 /// A text that matches a judged query.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// The files that have it: repositories and paths, with a slash between them.
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// It is the comment at the head of a source file.
-    pub comment: bool,
+    pub(crate) comment: bool,
     /// What each of [`RANKINGS`] gives it.
-    pub ranks: Vec<f32>,
+    pub(crate) ranks: Vec<f32>,
 }
 
 /// Ways to rank: a function of Postgres and its normalisation (1: by the logarithm of the length, 2: by the
 /// length, 8 and 16: so by the number of different words).
-pub const RANKINGS: [(&str, i32); 10] = [
+pub(crate) const RANKINGS: [(&str, i32); 10] = [
     ("ts_rank", 0),
     ("ts_rank", 1),
     ("ts_rank", 2),
@@ -38,10 +38,10 @@ pub const RANKINGS: [(&str, i32); 10] = [
     ("ts_rank_cd", 16),
 ];
 
-impl Store {
-    /// Makes the schema of experiments anew.
-    pub async fn scratch(&self) -> Result<Scratch> {
-        let mut conn = self.connection().await?;
+impl Scratch {
+    /// Makes the schema anew.
+    pub(crate) async fn open(index: &Index) -> Result<Self> {
+        let mut conn = index.sql().await?;
         conn.execute(
             "drop schema if exists codesearch_bench cascade;
              create schema codesearch_bench;
@@ -51,14 +51,12 @@ impl Store {
              set max_parallel_maintenance_workers = 0",
         )
         .await?;
-        Ok(Scratch { conn })
+        Ok(Self { conn })
     }
-}
 
-impl Scratch {
     /// Copies the titles and bodies of all texts in English. Gives how many there are, and the bytes
     /// of their words.
-    pub async fn copy_prose(&mut self) -> Result<(i64, i64)> {
+    pub(crate) async fn copy_prose(&mut self) -> Result<(i64, i64)> {
         self.conn
             .execute(
                 "create table codesearch_bench.prose as
@@ -74,7 +72,7 @@ impl Scratch {
     }
 
     /// Queries of one to three words that stand together in the titles and headings of documents.
-    pub async fn heading_queries(&mut self, most: i64) -> Result<Vec<String>> {
+    pub(crate) async fn heading_queries(&mut self, most: i64) -> Result<Vec<String>> {
         let rows: Vec<(String,)> = sqlx::query_as(
             "select string_agg(quote_literal(lexeme), ' & ' order by pos)
              from (select id, heads, (id::bigint * 7919 % 3) more, (id::bigint * 104729 % greatest(length(heads), 1)) start
@@ -90,7 +88,7 @@ impl Scratch {
     }
 
     /// Builds an index (`gin`, `gist`) of a column (`title`, `body`) in place of any other. Gives its bytes.
-    pub async fn index_prose(&mut self, column: &str, method: &str) -> Result<i64> {
+    pub(crate) async fn index_prose(&mut self, column: &str, method: &str) -> Result<i64> {
         let sql = format!(
             "drop index if exists codesearch_bench.prose_words;
              create index prose_words on codesearch_bench.prose using {method} ({column})"
@@ -102,7 +100,7 @@ impl Scratch {
     }
 
     /// How many texts match in a column.
-    pub async fn all(&mut self, column: &str, query: &str) -> Result<i64> {
+    pub(crate) async fn all(&mut self, column: &str, query: &str) -> Result<i64> {
         let sql =
             format!("select count(id) from codesearch_bench.prose where {column} @@ $1::tsquery");
         let (count,): (i64,) =
@@ -111,7 +109,7 @@ impl Scratch {
     }
 
     /// The 100 best of them by `ts_rank`.
-    pub async fn best(&mut self, column: &str, query: &str) -> Result<Vec<i32>> {
+    pub(crate) async fn best(&mut self, column: &str, query: &str) -> Result<Vec<i32>> {
         let sql = format!(
             "select id from codesearch_bench.prose where {column} @@ $1::tsquery
              order by ts_rank({column}, $1::tsquery) desc limit 100"
@@ -122,7 +120,7 @@ impl Scratch {
     }
 
     /// Words that are in about so many texts each, with how many they are in; each is its own stem.
-    pub async fn words_in(&mut self, texts: &[i64]) -> Result<Vec<(String, i64)>> {
+    pub(crate) async fn words_in(&mut self, texts: &[i64]) -> Result<Vec<(String, i64)>> {
         let sql = "with words as materialized (
                        select word, ndoc::bigint from ts_stat('select body from codesearch_bench.prose')
                        where word ~ '^[a-z]{3,12}$'
@@ -135,7 +133,7 @@ impl Scratch {
 
     /// All texts that match a query in the syntax of `websearch_to_tsquery`, with what each of
     /// [`RANKINGS`] gives them.
-    pub async fn judged(&mut self, words: &str) -> Result<Vec<Judged>> {
+    pub(crate) async fn judged(&mut self, words: &str) -> Result<Vec<Judged>> {
         let ranks: Vec<String> = RANKINGS
             .iter()
             .map(|(function, normalisation)| format!("{function}(words, q, {normalisation})"))
@@ -165,7 +163,7 @@ impl Scratch {
     }
 
     /// Whether there is a file: a repository and a path, with a slash between them.
-    pub async fn has_file(&mut self, file: &str) -> Result<bool> {
+    pub(crate) async fn has_file(&mut self, file: &str) -> Result<bool> {
         let sql = "select exists (select from files f join repos r on r.id = f.repo
                        where starts_with($1, r.name || '/') and f.path = substr($1, length(r.name) + 2)
                          and f.died = 2147483647)";
@@ -174,7 +172,7 @@ impl Scratch {
     }
 
     /// Drops the schema.
-    pub async fn drop(mut self) -> Result<()> {
+    pub(crate) async fn drop(mut self) -> Result<()> {
         self.conn.execute("drop schema codesearch_bench cascade").await?;
         Ok(())
     }

@@ -1,6 +1,4 @@
-//! Numbers made few. The benchmarks beside the program use it, too.
-
-#![allow(dead_code, reason = "each uses its part")]
+//! Many numbers in few: quantiles, means and shares.
 
 /// The middle one of some numbers, or the mean of the middle two.
 pub fn median(values: &[f64]) -> f64 {

@@ -1,15 +1,12 @@
 //! Regular expressions over very many repositories (system 1): nine patterns at four limits, over HTTP.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::report::{Section, Table};
-use super::serving::Serving;
-use super::summary::{quantile, share_under, trimmed_mean};
-use super::{Bench, bound};
+use crate::Bench;
+use crate::report::{Section, Table};
+use crate::shared::summary::{quantile, share_under, trimmed_mean};
 
 /// The patterns of the experiment, and the files that matched there (none where that was not known).
 pub(crate) const PATTERNS: [(&str, Option<u64>); 9] = [
@@ -57,7 +54,7 @@ struct Asked {
 }
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
-    let asked = bench.step("regex", async || ask(bench).await).await?;
+    let asked = bench.steps.step("regex", async || ask(bench).await).await?;
     let limit_name = |limit| if limit == 0 { "none".to_owned() } else { format!("{limit}") };
     let times = |limit: usize| -> Vec<f64> {
         asked.iter().filter(|row| row.limit == limit).flat_map(|row| row.ms.clone()).collect()
@@ -111,7 +108,8 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
 }
 
 async fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
-    let serving = Serving::start(bench).await?;
+    let server = bench.index.warm_server()?;
+    let times = bench.steps.times(TIMES);
     let mut all = Vec::new();
     for limit in LIMITS {
         for (pattern, _) in PATTERNS {
@@ -119,10 +117,10 @@ async fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
             let path = format!("/search?limit={limit}&timeout=2m&q={q}");
             let mut ms = Vec::new();
             let mut last = Vec::new();
-            for _ in 0..TIMES {
-                let begun = Instant::now();
-                last = serving.get(&path).await?;
-                ms.push(begun.elapsed().as_secs_f64() * 1000.0);
+            for _ in 0..times {
+                let (took, answer) = server.get(&path)?;
+                ms.push(took);
+                last = answer;
             }
             let answer: serde_json::Value = serde_json::from_slice(&last)?;
             let count = |key: &str| {
@@ -136,9 +134,13 @@ async fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
                 rechecks: count("rechecks")?,
                 ms,
             });
-            bench.progress(all.len() as u64, (LIMITS.len() * PATTERNS.len()) as u64);
+            bench.steps.progress(all.len() as u64, (LIMITS.len() * PATTERNS.len()) as u64);
         }
     }
-    serving.stop(Duration::from_secs(5)).await;
     Ok(all)
+}
+
+/// A time as a bound of a bucket.
+fn bound(ms: f64) -> String {
+    if ms < 1000.0 { format!("{ms} ms") } else { format!("{} s", ms / 1000.0) }
 }

@@ -1,16 +1,18 @@
 //! Ranked search of prose (system 2): GIN beside `GiST` on titles and bodies, what ranking costs for common
 //! words, and which ranking puts the right texts first.
 
+mod scratch;
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use engine::docs::{Dictionary, DocsRequest, MAX_RANKED, asked};
 use serde::{Deserialize, Serialize};
-use store::bench::prose::{Judged, RANKINGS, Scratch};
 
-use super::Bench;
-use super::report::{Section, Table};
-use super::summary::median;
+use crate::Bench;
+use crate::report::{Section, Table};
+use crate::shared::summary::median;
+use scratch::{Judged, RANKINGS, Scratch};
 
 /// The figures of the experiment: what, on bodies, on subjects (Postgres 13).
 const REFERENCE: [(&str, &str, &str); 8] = [
@@ -31,7 +33,7 @@ const QUERIES: i64 = 2500;
 const CELL: Duration = Duration::from_secs(25);
 
 /// Queries with right answers: on each line a query, and behind tabs the files that are right.
-const JUDGED: &str = include_str!("../../../../../corpus/judged.tsv");
+const JUDGED: &str = include_str!("../../../corpus/judged.tsv");
 
 /// What a comment counts for beside a document.
 const COMMENTS: [f32; 4] = [1.0, 0.7, 0.5, 0.25];
@@ -96,11 +98,13 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     for method in ["gin", "gist"] {
         for column in ["body", "title"] {
             let name = format!("prose-{method}-{column}");
-            cells.push(bench.step(&name, async || indexed(bench, column, method).await).await?);
+            cells.push(
+                bench.steps.step(&name, async || indexed(bench, column, method).await).await?,
+            );
         }
     }
-    let words = bench.step("prose-words", async || common_words(bench).await).await?;
-    let (scores, left_out) = bench.step("prose-judged", async || judged(bench).await).await?;
+    let words = bench.steps.step("prose-words", async || common_words(bench).await).await?;
+    let (scores, left_out) = bench.steps.step("prose-judged", async || judged(bench).await).await?;
     Ok(Section {
         name: "prose",
         title: "Ranked text search over prose".to_owned(),
@@ -214,7 +218,7 @@ fn judgements(scores: &[Score], left_out: usize) -> Table {
 
 /// Builds one index, and asks by it.
 async fn indexed(bench: &Bench<'_>, column: &str, method: &str) -> Result<Indexed> {
-    let mut scratch = bench.store.scratch().await?;
+    let mut scratch = Scratch::open(bench.index).await?;
     let (texts, bytes) = scratch.copy_prose().await?;
     ensure!(
         texts > 0,
@@ -252,8 +256,8 @@ async fn ask(
     for query in queries {
         asked.texts += one(scratch, query).await?;
         asked.done += 1;
-        bench.progress(asked.done as u64, queries.len() as u64);
-        if begun.elapsed() > CELL {
+        bench.steps.progress(asked.done as u64, queries.len() as u64);
+        if begun.elapsed() > bench.steps.span(CELL) {
             break;
         }
     }
@@ -265,7 +269,7 @@ async fn ask(
 async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
     /// How often each is asked.
     const TIMES: usize = 5;
-    let mut scratch = bench.store.scratch().await?;
+    let mut scratch = Scratch::open(bench.index).await?;
     scratch.copy_prose().await?;
     let words = scratch.words_in(&[10, 100, 1000, 2500, 5000, 10_000, i64::from(i32::MAX)]).await?;
     scratch.drop().await?;
@@ -284,8 +288,8 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let mut last = None;
         for _ in 0..TIMES {
-            let full = bench.searcher.docs(&request(usize::MAX)).await?;
-            let some = bench.searcher.docs(&request(MAX_RANKED)).await?;
+            let full = bench.index.searcher.docs(&request(usize::MAX)).await?;
+            let some = bench.index.searcher.docs(&request(MAX_RANKED)).await?;
             all_ms.push(ms(full.ranking));
             some_ms.push(ms(some.ranking));
             shown_ms.push(ms(some.duration.saturating_sub(some.ranking)));
@@ -309,7 +313,7 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
 
 /// Ranks what matches the judged queries in all ways. Gives also how many queries were left out.
 async fn judged(bench: &Bench<'_>) -> Result<(Vec<Score>, usize)> {
-    let mut scratch = bench.store.scratch().await?;
+    let mut scratch = Scratch::open(bench.index).await?;
     let mut found = Vec::new();
     let mut left_out = 0;
     for line in JUDGED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

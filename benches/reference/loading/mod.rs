@@ -1,9 +1,10 @@
 //! Many keys in one statement (system 4): a page of 100 items over HTTP, loaded in batches or one by one,
 //! on each version of Postgres that can be had.
 
+mod pages;
+
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use axum::extract::{Path, State};
@@ -12,12 +13,12 @@ use axum::routing::get;
 use axum::{Json, Router};
 use postgres::{Postgres, Source};
 use serde::{Deserialize, Serialize};
-use store::bench::loading::{Item, Loading, Pages};
 
-use super::Bench;
-use super::report::{Section, Table};
-use super::serving::Serving;
-use super::summary::quantile;
+use crate::Bench;
+use crate::report::{Section, Table};
+use crate::shared::server::load;
+use crate::shared::summary::quantile;
+use pages::{Item, Loading, Pages};
 
 /// Items in the database, about.
 const ITEMS: i64 = 100_000;
@@ -26,6 +27,9 @@ const ITEMS: i64 = 100_000;
 const PAGE: i64 = 100;
 const CLIENTS: usize = 10;
 const TIME: Duration = Duration::from_mins(1);
+
+/// How long the clients ask before that.
+const WARMING: Duration = Duration::from_secs(3);
 
 /// The requests a second and the milliseconds that it gives, of one API: its average on 16 and on 17.
 const REFERENCE: [(&str, f64, f64); 2] = [("16", 1238.0, 8.07), ("17", 1575.0, 6.35)];
@@ -45,7 +49,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     // What is installed, and what is downloaded where nothing is.
     for (name, source) in [("installed", Source::Auto), ("downloaded", Source::Download)] {
         let step = format!("loading-{name}");
-        let measured = bench.step(&step, async || on(bench, source).await).await?;
+        let measured = bench.steps.step(&step, async || on(bench, source).await).await?;
         let known = |one: &Measured| measured.first().is_some_and(|m| m.version == one.version);
         if !all.iter().any(known) {
             all.extend(measured);
@@ -106,7 +110,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
 
 /// Measures both ways on a server of its own.
 async fn on(bench: &Bench<'_>, source: Source) -> Result<Vec<Measured>> {
-    let items = bench.store.items(ITEMS).await?;
+    let items = pages::items(bench.index, ITEMS).await?;
     // Postgres may run as another user, who has to reach it.
     let home = std::env::temp_dir().join(format!("codesearch-bench-{}", std::process::id()));
     let cleanup = Cleanup(home.clone());
@@ -128,29 +132,27 @@ impl Drop for Cleanup {
 }
 
 async fn measure(bench: &Bench<'_>, postgres: &Postgres, items: &[Item]) -> Result<Vec<Measured>> {
-    let target = store::Target::Socket {
-        folder: postgres.socket_dir().to_owned(),
-        role: postgres.name().to_owned(),
-        database: "pages".to_owned(),
-    };
-    let pages = Pages::fill(&target, items, CLIENTS as u32).await?;
+    let pages = Pages::fill(postgres, items, CLIENTS as u32).await?;
     let version = pages.version().await?;
     let routes = Router::new().route("/{loading}/{number}", get(page)).with_state(pages.clone());
-    let serving = Arc::new(Serving::of(routes).await?);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    let server = tokio::spawn(axum::serve(listener, routes).into_future());
+    let time = bench.steps.span(TIME);
     let mut all = Vec::new();
     for (done, (path, batched)) in [("batched", true), ("single", false)].into_iter().enumerate() {
-        bench.progress(done as u64, 2);
-        let address = move |number: usize| format!("/{path}/{}", number * 7919);
-        // Plans are made and pages are in memory before it counts.
-        serving.load(CLIENTS, Duration::from_secs(3), address).await?;
-        let begun = std::time::Instant::now();
-        let ms = serving.load(CLIENTS, TIME, address).await?;
-        let seconds = begun.elapsed().as_secs_f64();
+        bench.steps.progress(done as u64, 2);
+        let address = |number: usize| format!("{path}/{}", number * 7919);
+        let (seconds, ms) = tokio::task::block_in_place(|| {
+            // Plans are made and pages are in memory before it counts.
+            load(&url, CLIENTS, bench.steps.span(WARMING), address)?;
+            let begun = Instant::now();
+            let ms = load(&url, CLIENTS, time, address)?;
+            anyhow::Ok((begun.elapsed().as_secs_f64(), ms))
+        })?;
         all.push(Measured { version: version.clone(), batched, seconds, ms });
     }
-    if let Ok(serving) = Arc::try_unwrap(serving) {
-        serving.stop(Duration::from_secs(5)).await;
-    }
+    server.abort();
     pages.close().await;
     Ok(all)
 }
@@ -163,7 +165,7 @@ async fn page(
     let loading = if loading == "batched" { Loading::Batched } else { Loading::Single };
     let page = pages.page(number, PAGE, loading).await.context("the page could not be loaded");
     page.map(Json).map_err(|error| {
-        tracing::error!("{error:#}");
+        eprintln!("reference: {error:#}");
         StatusCode::INTERNAL_SERVER_ERROR
     })
 }

@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::connect::Store;
-use crate::copy::{self, Rows};
-use crate::error::Result;
+use crate::index::Index;
+
+/// Paths that are sent at once.
+const BATCH: usize = 10_000;
 
 /// How Postgres finds the paths nearest to what was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamesIndex {
+pub(crate) enum NamesIndex {
     /// `order by path <-> $1` by a `GiST` index whose signatures have so many bytes: the whole path counts.
     Gist(u16),
     /// `order by path <->> $1`, of a `GiST` index: the part of the path that is most like it counts.
@@ -51,71 +53,62 @@ impl NamesIndex {
 
 /// A connection to the table of paths.
 #[derive(Debug)]
-pub struct NamesConnection(PgConnection);
+pub(crate) struct NamesConnection(PgConnection);
 
-impl Store {
-    /// Makes a table of paths, numbered from 0, anew.
-    pub async fn bench_names(&self, paths: &[String]) -> Result<()> {
-        let mut conn = self.connection().await?;
-        conn.execute(
-            "drop schema if exists codesearch_bench_names cascade; create schema codesearch_bench_names;
-             create table codesearch_bench_names.paths (n integer not null, path text not null)",
-        )
+/// Makes the table of paths, numbered from 0, anew.
+pub(crate) async fn fill(index: &Index, paths: &[String]) -> Result<()> {
+    let mut conn = index.sql().await?;
+    conn.execute(
+        "drop schema if exists codesearch_bench_names cascade; create schema codesearch_bench_names;
+         create table codesearch_bench_names.paths (n integer not null, path text not null)",
+    )
+    .await?;
+    for (first, paths) in (0_i64..).step_by(BATCH).zip(paths.chunks(BATCH)) {
+        let sql = "insert into codesearch_bench_names.paths
+                   select n + $1 - 1, path from unnest($2::text[]) with ordinality given (path, n)";
+        sqlx::query(sql).bind(first).bind(paths).execute(&mut conn).await?;
+    }
+    conn.execute("vacuum analyze codesearch_bench_names.paths").await?;
+    Ok(conn.close().await?)
+}
+
+/// Builds an index instead of the one before, with all memory that the server would give an ingest. Gives the time, and
+/// its bytes.
+pub(crate) async fn build(index: &Index, kind: NamesIndex) -> Result<(Duration, i64)> {
+    let mut conn = index.sql().await?;
+    conn.execute("drop index if exists codesearch_bench_names.near").await?;
+    let begun = Instant::now();
+    let definition = kind.definition();
+    let create = format!("create index near on codesearch_bench_names.paths using {definition}");
+    conn.execute(AssertSqlSafe(create)).await?;
+    let took = begun.elapsed();
+    let (bytes,) = sqlx::query_as("select pg_relation_size('codesearch_bench_names.near')")
+        .fetch_one(&mut conn)
         .await?;
-        let mut rows = Rows::new();
-        for (n, path) in (0..).zip(paths) {
-            rows.row(2).i32(n).bytes(path.as_bytes());
-        }
-        let copy = "copy codesearch_bench_names.paths (n, path) from stdin (format binary)";
-        copy::send(&mut conn, copy, rows).await?;
-        conn.execute("vacuum analyze codesearch_bench_names.paths").await?;
-        Ok(conn.close().await?)
-    }
+    conn.close().await?;
+    Ok((took, bytes))
+}
 
-    /// Builds an index instead of the one before, with so much memory. Gives the time, and its bytes.
-    pub async fn bench_names_index(
-        &self,
-        index: NamesIndex,
-        memory_kb: u64,
-    ) -> Result<(Duration, i64)> {
-        let mut conn = self.connection().await?;
-        conn.execute("drop index if exists codesearch_bench_names.near").await?;
-        let memory = format!("set maintenance_work_mem = '{memory_kb}kB'");
-        conn.execute(AssertSqlSafe(memory)).await?;
-        let begun = Instant::now();
-        let definition = index.definition();
-        let create =
-            format!("create index near on codesearch_bench_names.paths using {definition}");
-        conn.execute(AssertSqlSafe(create)).await?;
-        let took = begun.elapsed();
-        let (bytes,) = sqlx::query_as("select pg_relation_size('codesearch_bench_names.near')")
-            .fetch_one(&mut conn)
-            .await?;
-        conn.close().await?;
-        Ok((took, bytes))
-    }
+/// Drops the table.
+pub(crate) async fn drop(index: &Index) -> Result<()> {
+    let mut conn = index.sql().await?;
+    conn.execute("drop schema if exists codesearch_bench_names cascade").await?;
+    Ok(conn.close().await?)
+}
 
-    /// A connection to ask for near paths. Each is one of its own, so that as many ask at once as there are.
-    pub async fn bench_names_connection(&self) -> Result<NamesConnection> {
-        let mut conn = self.connection().await?;
+impl NamesConnection {
+    /// One of its own for each client, so that as many ask at once as there are.
+    pub(crate) async fn open(index: &Index) -> Result<Self> {
+        let mut conn = index.sql().await?;
         conn.execute(
             "set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0",
         )
         .await?;
-        Ok(NamesConnection(conn))
+        Ok(Self(conn))
     }
 
-    /// Drops the table.
-    pub async fn bench_names_drop(&self) -> Result<()> {
-        let mut conn = self.connection().await?;
-        conn.execute("drop schema if exists codesearch_bench_names cascade").await?;
-        Ok(conn.close().await?)
-    }
-}
-
-impl NamesConnection {
     /// The numbers of the nearest paths, the best first.
-    pub async fn nearest(
+    pub(crate) async fn nearest(
         &mut self,
         index: NamesIndex,
         typed: &str,
@@ -130,7 +123,7 @@ impl NamesConnection {
     }
 
     /// How Postgres finds them, and what that took.
-    pub async fn explain(
+    pub(crate) async fn explain(
         &mut self,
         index: NamesIndex,
         typed: &str,

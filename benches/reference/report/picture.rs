@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::report::Table;
+use super::table::Table;
 
 /// Pixels of a row, of a letter, and of the longest bar.
 const ROW: usize = 22;
@@ -84,25 +84,4 @@ fn number(cell: &str) -> Option<f64> {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bar_is_as_long_as_its_number() {
-        let mut table = Table::new("times & sizes", &["way", "ms", "seen"]);
-        table.row(["a <-> b", "50.0", "-"].map(str::to_owned));
-        table.row(["b", "100.0", "-"].map(str::to_owned));
-        let svg = bars(&table).unwrap();
-        assert!(svg.contains("a &lt;-&gt; b") && svg.contains("times &amp; sizes"), "{svg}");
-        let widths: Vec<&str> = svg
-            .lines()
-            .filter(|line| line.contains("#1f77b4"))
-            .filter_map(|line| line.split("width=\"").nth(1)?.split('"').next())
-            .collect();
-        assert_eq!(widths, ["45.0", "90.0"]);
-        assert_eq!(bars(&Table::new("nothing", &["a"])), None);
-    }
 }
