@@ -112,7 +112,7 @@ impl Store {
                      with (toast_tuple_target = 128);
                  create table stretches_{n:03} partition of stretches for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table prose_{n:03} partition of prose for values in ({n})
+                 create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
