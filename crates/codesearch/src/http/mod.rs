@@ -18,7 +18,6 @@ mod server;
 mod stream;
 mod top_k;
 
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
