@@ -5,6 +5,7 @@
 pub mod browse;
 mod cache;
 pub mod docs;
+pub mod fuzzy;
 pub mod ingest;
 pub mod search;
 mod searcher;

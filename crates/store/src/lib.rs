@@ -3,7 +3,6 @@
 //! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
-pub mod bench;
 mod candidates;
 mod catalog;
 mod connect;

@@ -18,8 +18,6 @@ mod server;
 mod stream;
 mod top_k;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
@@ -27,7 +25,6 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::search::Searcher;
 use tower_http::compression::CompressionLayer;
 
 use compat::{livegrep, zoekt};
@@ -37,12 +34,6 @@ use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Bounds, Limits, read_tokens};
 pub(crate) use server::{Server, Settings};
-
-/// Every address there is, without limits or statistics in the database, for those who ask by one of these
-/// names.
-pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
-    routes_of(Server::new(searcher, Settings::default()), hosts)
-}
 
 /// Every address there is, for those who ask by one of these names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
