@@ -300,7 +300,7 @@ impl Lead {
             }
             Predicate::Path(term) => {
                 let files = self.known.files.as_ref()?;
-                !files.grams.parts(&program.terms[term].ngrams).is_empty()
+                !files.grams.columns(&program.terms[term].ngrams).is_empty()
             }
             Predicate::Repo(_) | Predicate::Language(_) => return None,
         };
