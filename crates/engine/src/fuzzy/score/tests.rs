@@ -1,12 +1,15 @@
-use super::super::typed::Typed;
-use super::places::{of_any, of_ascii};
+use std::array;
+
+use super::paths::{of_any, of_ascii};
 use super::*;
+use crate::fuzzy::query::PathQuery;
+use crate::fuzzy::random::Random;
 
 fn costs(typed: &str, path: &str) -> (u16, String) {
-    let mut aligner = Aligner::new(&Typed::new(typed).unwrap().parts);
-    let [cost] = aligner.costs([Some(path)], |_, _| u16::MAX);
+    let mut scorer = Scorer::new(&PathQuery::new(typed).unwrap().parts);
+    let [cost] = scorer.costs([Some(path)], |_, _| u16::MAX);
     let mut marked = Vec::new();
-    aligner.mark(path, &mut marked);
+    scorer.mark(path, &mut marked);
     let shown = path
         .char_indices()
         .map(|(at, letter)| if marked.contains(&at) { letter } else { '.' })
@@ -44,38 +47,20 @@ fn costs_and_marks() {
 
 #[test]
 fn a_bound_leaves_out_what_costs_more() {
-    let mut aligner = Aligner::<1>::new(&Typed::new("mian.go").unwrap().parts);
-    assert_eq!(aligner.costs([Some("main.go")], |_, _| 4), [None]);
-    assert_eq!(aligner.costs([Some("main.go")], |_, _| 5), [Some(5)]);
-    assert_eq!(aligner.costs([Some("")], |_, _| 100), [None]);
-    assert_eq!(aligner.costs([None], |_, _| u16::MAX), [None]);
+    let mut scorer = Scorer::<1>::new(&PathQuery::new("mian.go").unwrap().parts);
+    assert_eq!(scorer.costs([Some("main.go")], |_, _| 4), [None]);
+    assert_eq!(scorer.costs([Some("main.go")], |_, _| 5), [Some(5)]);
+    assert_eq!(scorer.costs([Some("")], |_, _| 100), [None]);
+    assert_eq!(scorer.costs([None], |_, _| u16::MAX), [None]);
 }
 
 #[test]
 fn the_longest_costs_are_below_never() {
-    let typed = Typed::new(&"é-".repeat(128)).unwrap();
-    let mut aligner = Aligner::<2>::new(&typed.parts);
+    let typed = PathQuery::new(&"é-".repeat(128)).unwrap();
+    let mut scorer = Scorer::<2>::new(&typed.parts);
     let (long, other) = ("aB".repeat(1000), "日".repeat(1000));
-    let costs = aligner.costs([Some(&long), Some(&other)], |_, _| u16::MAX);
+    let costs = scorer.costs([Some(&long), Some(&other)], |_, _| u16::MAX);
     assert!(costs.iter().all(|cost| cost.is_some_and(|cost| cost < 2100)), "{costs:?}");
-}
-
-/// Numbers that are the same each time (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        for shift in [13, -7, 17] {
-            self.0 ^= if shift > 0 { self.0 << shift } else { self.0 >> -shift };
-        }
-        (self.0 >> 16) as usize % bound
-    }
-
-    /// So many letters, or fewer, of these.
-    fn text(&mut self, letters: &str, most: usize) -> String {
-        let letters: Vec<char> = letters.chars().collect();
-        (0..self.below(most + 1)).map(|_| letters[self.below(letters.len())]).collect()
-    }
 }
 
 #[test]
@@ -83,7 +68,8 @@ fn in_a_batch_paths_cost_what_they_cost_alone() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for round in 0..150 {
         let letters = ["abAB1-_/.", "aéÉb/.日本Σß-", "aabb"][round % 3];
-        let parts = Typed::new(&random.text(&format!("{letters} "), 14)).unwrap_or_default().parts;
+        let parts =
+            PathQuery::new(&random.text(&format!("{letters} "), 14)).unwrap_or_default().parts;
         let paths: [Option<String>; 8] = array::from_fn(|lane| {
             let letters = if lane % 2 == 0 { letters } else { "abcABC12/_.x" };
             let most = [3, 20, 60, 60, 60, 1100][random.below(6)];
@@ -91,17 +77,17 @@ fn in_a_batch_paths_cost_what_they_cost_alone() {
         });
         let bounds: [u16; 8] = array::from_fn(|_| [0, 5, 12, 25, u16::MAX][random.below(5)]);
         let most = |lane: usize, part: usize| bounds[lane].saturating_add(part as u16);
-        let mut alone = Aligner::<1>::new(&parts);
+        let mut alone = Scorer::<1>::new(&parts);
         let expected: [Option<u16>; 8] = array::from_fn(|lane| {
             alone.costs([paths[lane].as_deref()], |_, part| most(lane, part))[0]
         });
         let paths = paths.each_ref().map(Option::as_deref);
-        assert_eq!(Aligner::<8>::new(&parts).costs(paths, most), expected, "{parts:?} {paths:?}");
+        assert_eq!(Scorer::<8>::new(&parts).costs(paths, most), expected, "{parts:?} {paths:?}");
     }
 }
 
 #[test]
-fn letters_of_ascii_stand_as_any_do() {
+fn letters_of_ascii_have_the_roles_that_any_have() {
     let mut random = Random(7);
     for _ in 0..500 {
         let text = random.text("abAB12/-_. ", 12);

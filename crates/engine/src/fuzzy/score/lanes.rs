@@ -1,9 +1,9 @@
-//! Small numbers side by side, which one instruction calculates with.
+//! Small numbers side by side, on which one SIMD instruction operates.
 
 use std::ops::Add;
 
-/// A number in each lane. Each operation goes through all lanes and has no branches: what is
-/// written so becomes one instruction for as many lanes as a register has.
+/// A number in each lane. Each operation is a loop over all lanes without branches, which the compiler turns into one
+/// instruction for as many lanes as a register has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes<const LANES: usize>(pub(super) [i16; LANES]);
 
@@ -14,7 +14,7 @@ impl<const LANES: usize> Lanes<LANES> {
 
     #[inline]
     fn with(mut self, other: Self, both: impl Fn(i16, i16) -> i16) -> Self {
-        // Tests are not optimised, and a range would take them most of their time.
+        // Not a range: in tests, which are not optimised, it would take most of their time.
         let mut lane = 0;
         while lane < LANES {
             self.0[lane] = both(self.0[lane], other.0[lane]);

@@ -1,7 +1,17 @@
-//! What is promised, against looking at every path.
+//! The guarantees of the index, beside scoring every path.
 
-use super::super::typed::{Part, fold};
-use super::*;
+use std::ops::Range;
+
+use super::index::PathIndex;
+use super::letters::fold;
+use super::lookup::{Lookup, Variant};
+use super::nearest::NearestPaths;
+use super::query::{PathQuery, QueryPart};
+use super::random::Random;
+use super::score::Scorer;
+
+/// Paths that are scored at once.
+const LANES: usize = 8;
 
 const WORDS: [&str; 14] = [
     "src",
@@ -36,18 +46,6 @@ fn some_paths(count: usize) -> Vec<String> {
     paths
 }
 
-/// Numbers that are the same each time (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % bound as u64) as usize
-    }
-}
-
 /// What people might type for a path, with and without errors.
 fn typings(path: &str, rng: &mut Random) -> Vec<String> {
     let letters: Vec<char> = path.chars().collect();
@@ -64,7 +62,7 @@ fn typings(path: &str, rng: &mut Random) -> Vec<String> {
 }
 
 /// Whether a text holds letters in their order.
-fn in_order(part: &Part, path: &str) -> bool {
+fn in_order(part: &QueryPart, path: &str) -> bool {
     let mut rest = path.chars().map(fold);
     part.letters.iter().all(|letter| rest.any(|other| other == *letter))
 }
@@ -73,23 +71,23 @@ fn in_order(part: &Part, path: &str) -> bool {
 type Ranked = (u16, u32, u32);
 
 /// What is near by looking at every path, as far as it holds what was typed, and the rest.
-fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
+fn by_hand(query: &PathQuery, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     let (mut whole, mut wrong) = (Vec::new(), Vec::new());
-    let alone = |part: &Part| Aligner::<LANES>::new(std::slice::from_ref(part));
-    let mut aligners: Vec<Aligner<LANES>> = typed.parts.iter().map(alone).collect();
-    let costs: Vec<Vec<Option<u16>>> = aligners
+    let alone = |part: &QueryPart| Scorer::<LANES>::new(std::slice::from_ref(part));
+    let mut scorers: Vec<Scorer<LANES>> = query.parts.iter().map(alone).collect();
+    let costs: Vec<Vec<Option<u16>>> = scorers
         .iter_mut()
-        .map(|aligner| {
+        .map(|scorer| {
             let batches = paths.chunks(LANES).flat_map(|some| {
                 let lanes = std::array::from_fn(|lane| some.get(lane).map(String::as_str));
-                aligner.costs(lanes, |_, _| u16::MAX)
+                scorer.costs(lanes, |_, _| u16::MAX)
             });
             batches.collect()
         })
         .collect();
     for (file, path) in (0..).zip(paths) {
         let (mut cost, mut holds, mut near) = (0, true, true);
-        for (part, costs) in typed.parts.iter().zip(&costs) {
+        for (part, costs) in query.parts.iter().zip(&costs) {
             let own = costs[file as usize].unwrap_or(u16::MAX);
             let all = in_order(part, path);
             holds &= all;
@@ -106,34 +104,34 @@ fn by_hand(typed: &Typed, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
     (whole, wrong)
 }
 
-/// One way to some paths.
-fn way(typed: &Typed, among: &[Range<u32>]) -> [Way; 1] {
-    [Way { typed: typed.clone(), among: among.to_vec(), in_repo: false }]
+/// One variant, for some paths.
+fn variant(query: &PathQuery, among: &[Range<u32>]) -> [Variant; 1] {
+    [Variant { query: query.clone(), among: among.to_vec(), in_repo: false }]
 }
 
-fn scope<'a>(
+fn lookup<'a>(
     paths: &'a [String],
     limit: usize,
     candidates: usize,
-) -> Scope<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
+) -> Lookup<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
     let path = |file: u32| paths[file as usize].as_str();
-    Scope { path, repo: &|_| "", wanted: |_| true, limit, candidates }
+    Lookup { path, repo: &|_| "", wanted: |_| true, limit, candidates }
 }
 
 #[test]
 fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
     let paths = some_paths(400);
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let mut rng = Random(11);
     let all = 0..paths.len() as u32;
     let mut forgiven = 0;
     for _ in 0..30 {
         let path = &paths[rng.below(paths.len())];
         for text in typings(path, &mut rng) {
-            let typed = Typed::new(&text).unwrap();
-            let way = way(&typed, std::slice::from_ref(&all));
-            let near = names.nearest_in(&typed, &way, &scope(&paths, 400, 400));
-            let (whole, wrong) = by_hand(&typed, &paths);
+            let query = PathQuery::new(&text).unwrap();
+            let variants = variant(&query, std::slice::from_ref(&all));
+            let near = index.lookup(&query, &variants, &lookup(&paths, 400, 400));
+            let (whole, wrong) = by_hand(&query, &paths);
             let found: Vec<(u16, u32, u32)> = near
                 .best
                 .iter()
@@ -166,7 +164,7 @@ fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
                 format!("fmt/{}.rs", name.concat())
             })
             .collect();
-        let names = Names::new(paths.len(), |file| &paths[file as usize]);
+        let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
         let all = 0..paths.len() as u32;
         for path in paths.iter().take(4) {
             // With gaps, too many for errors; or behind the beginning of its folder.
@@ -175,10 +173,10 @@ fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
             let gaps: String = gaps.take(200).collect();
             let name: String = letters.iter().take(200).collect();
             for text in [gaps, format!("fm{name}")] {
-                let typed = Typed::new(&text).unwrap();
-                let way = way(&typed, std::slice::from_ref(&all));
-                let near = names.nearest_in(&typed, &way, &scope(&paths, 20, 20));
-                let (mut whole, _) = by_hand(&typed, &paths);
+                let query = PathQuery::new(&text).unwrap();
+                let variants = variant(&query, std::slice::from_ref(&all));
+                let near = index.lookup(&query, &variants, &lookup(&paths, 20, 20));
+                let (mut whole, _) = by_hand(&query, &paths);
                 whole.sort_unstable();
                 assert!(!whole.is_empty() && near.found >= whole.len(), "{text}");
                 for (cost, _, file) in whole {
@@ -192,16 +190,16 @@ fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
 #[test]
 fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
     let paths = some_paths(400);
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let mut rng = Random(13);
     let all = 0..paths.len() as u32;
     for _ in 0..40 {
         let path = &paths[rng.below(paths.len())];
         let name = path.rsplit('/').next().unwrap_or(path);
-        let typed = Typed::new(name).unwrap();
-        let way = way(&typed, std::slice::from_ref(&all));
-        let near = names.nearest_in(&typed, &way, &scope(&paths, 40, 40));
-        let (mut whole, _) = by_hand(&typed, &paths);
+        let query = PathQuery::new(name).unwrap();
+        let variants = variant(&query, std::slice::from_ref(&all));
+        let near = index.lookup(&query, &variants, &lookup(&paths, 40, 40));
+        let (mut whole, _) = by_hand(&query, &paths);
         whole.sort_unstable();
         let (file, cost) = near.best[0];
         assert_eq!((cost, file), (0, whole[0].2), "{name}");
@@ -213,29 +211,29 @@ fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
 #[test]
 fn a_filter_gives_what_an_index_of_those_files_would() {
     let paths = some_paths(1600);
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let path = |file: u32| paths[file as usize].as_str();
     let wanted = |file: u32| file.is_multiple_of(3);
     let among = [100..400_u32, 700..1400];
     let chosen: Vec<u32> = among.iter().cloned().flatten().filter(|file| wanted(*file)).collect();
-    let few = Names::new(chosen.len(), |at| path(chosen[at as usize]));
+    let few = PathIndex::new(chosen.len(), |at| path(chosen[at as usize]));
     let mut rng = Random(17);
     for _ in 0..30 {
         let from = &paths[rng.below(paths.len())];
         for text in typings(from, &mut rng) {
-            let typed = Typed::new(&text).unwrap();
+            let query = PathQuery::new(&text).unwrap();
             let (limit, candidates) = ([10, 60][rng.below(2)], 25);
             let repo = &|_| "";
-            let filtered = names.nearest_in(
-                &typed,
-                &way(&typed, &among),
-                &Scope { path, repo, wanted, limit, candidates },
+            let filtered = index.lookup(
+                &query,
+                &variant(&query, &among),
+                &Lookup { path, repo, wanted, limit, candidates },
             );
             let own = 0..chosen.len() as u32;
-            let alone = few.nearest_in(
-                &typed,
-                &way(&typed, std::slice::from_ref(&own)),
-                &Scope {
+            let alone = few.lookup(
+                &query,
+                &variant(&query, std::slice::from_ref(&own)),
+                &Lookup {
                     path: |at| path(chosen[at as usize]),
                     repo,
                     wanted: |_| true,
@@ -257,12 +255,12 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
     let likely = ["a/b/OWNERS", "a/open_new_window_every_round.rs"].map(str::to_owned);
     let mut paths: Vec<String> = many.chain(likely).collect();
     paths.sort_unstable();
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let all = 0..paths.len() as u32;
     for (text, first) in [("onwers", "OWNERS"), ("onwer", "open_new_window_every_round.rs")] {
-        let typed = Typed::new(text).unwrap();
-        let way = way(&typed, std::slice::from_ref(&all));
-        let near = names.nearest_in(&typed, &way, &scope(&paths, 1, 5));
+        let query = PathQuery::new(text).unwrap();
+        let variants = variant(&query, std::slice::from_ref(&all));
+        let near = index.lookup(&query, &variants, &lookup(&paths, 1, 5));
         assert!(paths[near.best[0].0 as usize].ends_with(first), "{text}: {near:?}");
     }
 }
@@ -271,9 +269,9 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
 fn a_swap_within_a_long_name_leaves_one_pair_and_is_near() {
     // Of the four pairs of `cdfeg` the name holds `cd` only.
     let paths = ["abcdefghijklmnop.rs", "main.rs"];
-    let names = Names::new(paths.len(), |file| paths[file as usize]);
-    let typed = Typed::new("cdfeg").unwrap();
-    let found = names.nearest(&typed, 10, &|file| paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| paths[file as usize]);
+    let query = PathQuery::new("cdfeg").unwrap();
+    let found = index.nearest(&query, 10, &|file| paths[file as usize]);
     assert_eq!(found.found, 1);
     assert_eq!(found.best.iter().map(|(file, _)| *file).collect::<Vec<_>>(), [0]);
 }
@@ -284,40 +282,40 @@ fn a_repository_may_be_a_folder_around_its_paths() {
         ["kernel/fork.c", "mm/util.c", "kernel/fork.c", "linux/kernel/fork.c", "x/linux/fork.c"]
             .map(str::to_owned)
             .into();
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     // The first two are of a repository called linux.
     let repo = |file: u32| if file < 2 { "torvalds/linux" } else { "other" };
-    let typed = Typed::new("linux/kernel/fork.c").unwrap();
-    let ways = [
-        Way { typed: typed.clone(), among: std::iter::once(2..5).collect(), in_repo: false },
-        Way {
-            typed: Typed::new("kernel/fork.c").unwrap(),
+    let query = PathQuery::new("linux/kernel/fork.c").unwrap();
+    let variants = [
+        Variant { query: query.clone(), among: std::iter::once(2..5).collect(), in_repo: false },
+        Variant {
+            query: PathQuery::new("kernel/fork.c").unwrap(),
             among: std::iter::once(0..2).collect(),
             in_repo: true,
         },
     ];
     for limit in 0..5 {
-        let scope = Scope { repo: &repo, ..scope(&paths, limit, 10) };
-        let near = names.nearest_in(&typed, &ways, &scope);
+        let lookup = Lookup { repo: &repo, ..lookup(&paths, limit, 10) };
+        let near = index.lookup(&query, &variants, &lookup);
         // At the same cost the shorter path, and that of another repository is none at all.
         let all = [(0, 2), (3, 2)];
-        assert_eq!(near, Nearest { best: all[..limit.min(2)].to_vec(), found: 2 });
+        assert_eq!(near, NearestPaths { best: all[..limit.min(2)].to_vec(), found: 2 });
     }
 }
 
 #[test]
 fn fewer_are_the_beginning_of_more() {
     let paths = some_paths(400);
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let mut rng = Random(19);
     let all = 0..paths.len() as u32;
     let mut deep = 0;
     for _ in 0..10 {
         let from = &paths[rng.below(paths.len())];
         for text in typings(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
-            let typed = Typed::new(&text).unwrap();
-            let way = way(&typed, std::slice::from_ref(&all));
-            let most = names.nearest_in(&typed, &way, &scope(&paths, 400, 16));
+            let query = PathQuery::new(&text).unwrap();
+            let variants = variant(&query, std::slice::from_ref(&all));
+            let most = index.lookup(&query, &variants, &lookup(&paths, 400, 16));
             // All that are counted can be had, each once.
             assert_eq!(most.best.len(), most.found, "{text}");
             let mut files: Vec<u32> = most.best.iter().map(|(file, _)| *file).collect();
@@ -326,7 +324,7 @@ fn fewer_are_the_beginning_of_more() {
             assert_eq!(files.len(), most.found, "{text}");
             deep += usize::from(most.found > 48);
             for limit in [0, 1, 7, 15, 16, 17, 31, 40, 100] {
-                let near = names.nearest_in(&typed, &way, &scope(&paths, limit, 16));
+                let near = index.lookup(&query, &variants, &lookup(&paths, limit, 16));
                 assert_eq!(near.best, most.best[..limit.min(most.found)], "{text}, {limit}");
                 assert_eq!(near.found, most.found, "{text}, {limit}");
             }
@@ -338,10 +336,10 @@ fn fewer_are_the_beginning_of_more() {
 #[test]
 fn nothing_typed_is_everything_the_shortest_first() {
     let paths = ["b/long.rs", "c.rs", "a.rs"].map(str::to_owned);
-    let names = Names::new(paths.len(), |file| &paths[file as usize]);
-    let near = names.nearest(&Typed::default(), 2, &|file| &paths[file as usize]);
-    assert_eq!(near, Nearest { best: vec![(1, 0), (2, 0)], found: 3 });
-    assert_eq!(names.nearest(&Typed::default(), 0, &|_| "").best, []);
-    let none = Names::new(0, |_| "");
-    assert_eq!(none.nearest(&Typed::new("x").unwrap(), 5, &|_| ""), Nearest::default());
+    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+    let near = index.nearest(&PathQuery::default(), 2, &|file| &paths[file as usize]);
+    assert_eq!(near, NearestPaths { best: vec![(1, 0), (2, 0)], found: 3 });
+    assert_eq!(index.nearest(&PathQuery::default(), 0, &|_| "").best, []);
+    let none = PathIndex::new(0, |_| "");
+    assert_eq!(none.nearest(&PathQuery::new("x").unwrap(), 5, &|_| ""), NearestPaths::default());
 }

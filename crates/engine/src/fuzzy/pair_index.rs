@@ -1,51 +1,60 @@
-//! Texts, each once, and which of them hold a pair of letters: folders, and names of files.
+//! An inverted index from pairs of letters to texts: the folders, or the names of files.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::align::LEAST_INITIALS;
-use super::typed::{Stand, fold, stand};
+use super::letters::{LetterRole, MIN_INITIALS, fold, role};
 
-/// Texts, and which of them hold a pair of letters.
+/// Texts, and lists of those that hold each pair of letters.
 #[derive(Debug, Default)]
-pub(super) struct Words {
-    /// All of them, folded, one behind the other.
+pub(super) struct PairIndex {
+    /// All texts, folded, one behind the other.
     text: Vec<u8>,
-    /// Where each begins, and the last one ends.
+    /// The first byte of each, and the end.
     starts: Vec<u32>,
-    /// The numbers of those that hold each pair, pair by pair.
+    /// The numbers of the texts that hold each pair, pair by pair.
     lists: Vec<u32>,
-    /// Where the list of each pair begins, and the last one ends.
+    /// The beginning of each pair's list, and the end.
     pairs: Vec<u32>,
-    /// Of each which letters it holds: see [`letter`].
+    /// The letters of each text, as bits: see [`letter_bit`].
     pub(super) letters: Vec<u32>,
-    /// How long each is, at most 255: a quarter of `starts`, for who goes through all of them.
+    /// The length of each text in bytes, at most 255: a quarter of the size of `starts`, for a pass over all of them.
     pub(super) lengths: Vec<u8>,
-    /// Of each name the first letters of its words, as a hash: see [`initials`].
+    /// A hash of the first letters of the words of each name: see [`initials`].
     pub(super) initials: Vec<u16>,
 }
 
 /// Texts, each once.
 #[derive(Default)]
-pub(super) struct Interning<'p> {
-    pub(super) numbers: HashMap<&'p str, u32>,
-    pub(super) texts: Vec<&'p str>,
+pub(super) struct Interner<'p> {
+    numbers: HashMap<&'p str, u32>,
+    texts: Vec<&'p str>,
 }
 
-impl<'p> Interning<'p> {
-    /// The number of a text, and whether it is new.
-    pub(super) fn number(&mut self, text: &'p str) -> (u32, bool) {
+impl<'p> Interner<'p> {
+    /// The number of a text if it has one.
+    pub(super) fn get(&self, text: &str) -> Option<u32> {
+        self.numbers.get(text).copied()
+    }
+
+    /// The number of a text.
+    pub(super) fn number(&mut self, text: &'p str) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.numbers.entry(text).or_insert(next);
         if number == next {
             self.texts.push(text);
         }
-        (number, number == next)
+        number
+    }
+
+    /// All texts, by their numbers.
+    pub(super) fn into_texts(self) -> Vec<&'p str> {
+        self.texts
     }
 }
 
-impl Words {
-    /// Names of files or of folders, each of which comes after the letter that is given.
+impl PairIndex {
+    /// Indexes names of files or of folders; `before` is the letter before each.
     pub(super) fn new(texts: &[&str], names: bool, before: impl Fn(usize) -> Option<char>) -> Self {
         let bytes = texts.iter().map(|text| text.len()).sum();
         let mut all = Self { text: Vec::with_capacity(bytes), ..Self::default() };
@@ -55,16 +64,16 @@ impl Words {
         for (number, text) in texts.iter().enumerate() {
             all.starts.push(all.text.len() as u32);
             let (mut buffer, mut last) = ([0; 4], None);
-            // Words in a row: of a name its own, of a folder the one around it before.
+            // Words in a row: those of a name, or of a folder with the folder around it before them.
             let mut word = before(number).map(fold);
             own.clear();
             let (mut first, mut before_point) = (Vec::new(), 0);
             let mut rest = text.chars().peekable();
             while let Some(letter) = rest.next() {
                 let small = fold(letter);
-                let begins = match stand(last, letter, rest.peek().copied(), names) {
-                    Stand::Word | Stand::Folder | Stand::Name => true,
-                    Stand::Inside | Stand::Separator => false,
+                let begins = match role(last, letter, rest.peek().copied(), names) {
+                    LetterRole::Word | LetterRole::Folder | LetterRole::Name => true,
+                    LetterRole::Inside | LetterRole::Separator => false,
                 };
                 if letter == '.' && last.is_some() {
                     before_point = first.len();
@@ -73,23 +82,23 @@ impl Words {
                     first.push(small);
                 }
                 if begins {
-                    own.extend(word.replace(small).map(|before| pair_of(before, small)));
+                    own.extend(word.replace(small).map(|before| pair_across(before, small)));
                 }
                 if last.is_none() {
-                    own.push(pair_of('/', small));
+                    own.push(pair_across('/', small));
                 }
                 all.text.extend_from_slice(small.encode_utf8(&mut buffer).as_bytes());
                 last = Some(letter);
             }
             if names {
-                // Words of the extension are none of the name.
+                // The words of the extension are not words of the name.
                 first.truncate(if before_point > 0 { before_point } else { first.len() });
                 all.initials.push(initials(&first));
             }
             let from = all.starts[number] as usize;
             all.lengths.push((all.text.len() - from).min(u8::MAX.into()) as u8);
-            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter(*byte)));
-            own.extend(all.text[from..].windows(2).map(pair));
+            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter_bit(*byte)));
+            own.extend(all.text[from..].windows(2).map(pair_of));
             own.sort_unstable();
             own.dedup();
             held.extend(own.iter().map(|pair| (*pair, number as u32)));
@@ -134,8 +143,8 @@ impl Words {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Notes of some texts that follow each other which of some pairs each holds.
-    pub(super) fn holding(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
+    /// Sets a bit of `held` for each of some pairs that a text holds, for texts in a row.
+    pub(super) fn note_pairs(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
         for (bit, pair) in (0..).zip(pairs) {
             let pair = usize::from(*pair);
             let list = &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize];
@@ -148,9 +157,9 @@ impl Words {
     }
 }
 
-/// A hash of the first letters of words; none, 0, of too few.
+/// A hash of the first letters of words; 0 if they are fewer than [`MIN_INITIALS`].
 pub(super) fn initials(letters: &[char]) -> u16 {
-    if letters.len() < LEAST_INITIALS {
+    if letters.len() < MIN_INITIALS {
         return 0;
     }
     let hash = letters.iter().fold(0_u32, |hash, letter| {
@@ -159,15 +168,15 @@ pub(super) fn initials(letters: &[char]) -> u16 {
     ((hash >> 16 ^ hash) as u16).max(1)
 }
 
-/// The bytes that meet where two letters do.
-fn pair_of(before: char, after: char) -> u16 {
+/// The pair of the bytes that meet where two letters do.
+fn pair_across(before: char, after: char) -> u16 {
     let (mut left, mut right) = ([0; 4], [0; 4]);
     let left = before.encode_utf8(&mut left).as_bytes();
-    pair(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
+    pair_of(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
 }
 
-/// A bit for a letter; other bytes share what is left.
-pub(super) fn letter(byte: u8) -> u32 {
+/// The bit of a letter; bytes that are no letter, digit or common separator share one.
+pub(super) fn letter_bit(byte: u8) -> u32 {
     1 << match byte {
         b'a'..=b'z' => byte - b'a',
         b'0'..=b'9' => 26,
@@ -179,7 +188,7 @@ pub(super) fn letter(byte: u8) -> u32 {
     }
 }
 
-/// Two letters in a row.
-pub(super) fn pair(two: &[u8]) -> u16 {
+/// The pair of two bytes in a row.
+pub(super) fn pair_of(two: &[u8]) -> u16 {
     u16::from_be_bytes([two[0], two[1]])
 }
