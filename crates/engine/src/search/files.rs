@@ -148,7 +148,7 @@ impl ShardFiles {
     ) -> Vec<Range<i32>> {
         let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
         let mut paths: Vec<(usize, Columns)> = Vec::new();
-        condition.atoms(&mut |atom| match atom {
+        condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
                 let names = &program.languages[index];
                 let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();

@@ -84,7 +84,7 @@ impl Selection {
         brute: bool,
     ) -> Self {
         let mut atoms = Vec::new();
-        program.expr.atoms(&mut |atom| {
+        program.expr.predicates(&mut |atom| {
             if !atoms.contains(&atom) {
                 atoms.push(atom);
             }

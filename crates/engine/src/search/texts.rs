@@ -214,7 +214,8 @@ impl Segment {
             });
         }
         let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
-        let (dictionary, grams) = (dictionary.len(), BitSlices::new(FilterKind::CachedChunk, &sets));
+        let (dictionary, grams) =
+            (dictionary.len(), BitSlices::new(FilterKind::CachedChunk, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),
