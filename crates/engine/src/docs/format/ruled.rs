@@ -1,4 +1,4 @@
-//! reStructuredText, plain text in its manner, and AsciiDoc.
+//! reStructuredText, plain text in its manner, and `AsciiDoc`.
 
 use crate::docs::doc_text::{DocText, MAX_TITLE};
 
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, restructured: bool) -> DocText {
     doc
 }
 
-/// AsciiDoc: headings begin with equals signs.
+/// `AsciiDoc`: headings begin with equals signs.
 pub(super) fn read_asciidoc(text: &str) -> DocText {
     let mut doc = DocText::default();
     for line in text.lines().map(str::trim_end) {
