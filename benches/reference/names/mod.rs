@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use engine::browse::{Names, Typed};
+use engine::fuzzy::{PathIndex, PathQuery};
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -41,7 +41,7 @@ enum Way {
     Postgres(NamesIndex),
     /// A subsequence match of all paths.
     Nucleo,
-    /// `engine::browse::Names`.
+    /// `engine::fuzzy::PathIndex`.
     Ours,
 }
 
@@ -83,7 +83,7 @@ struct Ground {
 enum Client {
     Postgres(Box<NamesConnection>, NamesIndex),
     Nucleo,
-    Ours(Arc<Names>),
+    Ours(Arc<PathIndex>),
 }
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
@@ -156,7 +156,8 @@ async fn measure(bench: &Bench<'_>, way: Way, ground: &Arc<Ground>) -> Result<Ou
         }
         Way::Ours => {
             let count = ground.paths.len();
-            let names = Arc::new(Names::new(count, |file| ground.paths[file as usize].as_str()));
+            let names =
+                Arc::new(PathIndex::new(count, |file| ground.paths[file as usize].as_str()));
             let (took, bytes) = (begun.elapsed(), names.memory() as u64);
             let (folders, different) = names.different();
             plan.push(format!("{folders} folders and {different} names that differ"));
@@ -220,13 +221,13 @@ impl Client {
             let typed = &ground.typings[number].text;
             let Some(names) = names else { return Ok(nucleo(typed, &ground.paths)) };
             let near =
-                names.nearest(&Typed::new(typed)?, LIMIT, &|file| &ground.paths[file as usize]);
+                names.nearest(&PathQuery::new(typed)?, LIMIT, &|file| &ground.paths[file as usize]);
             anyhow::Ok(near.best.into_iter().map(|(file, _)| file).collect())
         });
         work.await.context("finding broke off")?
     }
 
-    fn names(&self) -> Option<Arc<Names>> {
+    fn names(&self) -> Option<Arc<PathIndex>> {
         match self {
             Self::Ours(names) => Some(Arc::clone(names)),
             _ => None,

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::browse::Document;
+use engine::browse::FileText;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
@@ -22,7 +22,7 @@ use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::{StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, human};
+use crate::human::{grouped, size};
 
 /// Of a longer line so many characters are shown on the page of a file.
 const MAX_LINE: usize = 5000;
@@ -31,7 +31,7 @@ const MAX_LINE: usize = 5000;
 #[template(path = "file.html")]
 struct FilePage<'a> {
     query: &'a str,
-    document: &'a Document,
+    document: &'a FileText,
     crumbs: Vec<Crumb>,
     lines: Vec<LineView>,
     /// Lines in which the query matches.
@@ -55,11 +55,11 @@ pub(crate) async fn file(
     answered(&headers, &wanted.q, wanted.format.as_deref(), done)
 }
 
-async fn document(server: &Server, wanted: &Wanted) -> Result<Document, Failure> {
+async fn document(server: &Server, wanted: &Wanted) -> Result<FileText, Failure> {
     if wanted.repo.is_empty() || wanted.path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
-    let found = server.searcher.document(&wanted.repo, &wanted.path).await?;
+    let found = server.searcher.file_text(&wanted.repo, &wanted.path).await?;
     found.ok_or_else(|| Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)))
 }
 
@@ -79,7 +79,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     let (document, (lines, hits)) = work.await.map_err(|_| Failure::broke_off())?;
     let mut facts = vec![
         format!("{} lines", grouped(lines.len())),
-        human(bytes as u64),
+        size(bytes as u64),
         document.language.clone().unwrap_or_default(),
     ];
     facts.retain(|fact| !fact.is_empty());
@@ -88,7 +88,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     }
     let raw = [("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()), ("download", "1")];
     let same = document
-        .same
+        .copies
         .iter()
         .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
     let page = FilePage {
@@ -107,14 +107,14 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
 }
 
 /// The lines of a file, in colours, with what a query matches; and in how many lines it does.
-fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
+fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let text = &document.text;
     let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
     // A query that is none is no reason not to show the file.
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
-        program.expr.atoms(&mut |atom| {
+        program.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
                 let matcher = &program.terms[term].matcher;
                 let begun = std::time::Instant::now();
@@ -151,7 +151,7 @@ fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
     (views.collect(), hits.len())
 }
 
-fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &Document) -> Answered {
+fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answered {
     let all = document.text.lines().count();
     let (from, upto) = match wanted.lines.as_deref().filter(|lines| !lines.is_empty()) {
         None => (1, all),
@@ -166,7 +166,7 @@ fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &Document) -> Answe
         document.text.split_inclusive('\n').skip(from - 1).take((upto + 1).saturating_sub(from));
     let text: String = lines.collect();
     let same: Vec<_> =
-        document.same.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
+        document.copies.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
     let body = json!({
         "repo": document.repo,
         "path": document.path,

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::browse::Finding;
+use engine::browse::FindRequest;
 use serde_json::json;
 
 use super::{Answered, Wanted, answered};
@@ -62,7 +62,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
     let (params, kept) = (wanted.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
         let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
-        kept.find(&Finding { typed: params.q.trim(), repo, languages: &languages, limit })
+        kept.find(&FindRequest { query: params.q.trim(), repo, languages: &languages, limit })
     });
     let (near, count) = work
         .await
