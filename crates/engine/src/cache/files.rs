@@ -50,7 +50,7 @@ impl ShardFiles {
             rows: Vec::with_capacity(files.len() + 1),
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
-            filters: BitSlices::new(FilterKind::Paths, &[]),
+            filters: BitSlices::new(FilterKind::PathGroup, &[]),
         };
         let mut sets: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
@@ -63,7 +63,7 @@ impl ShardFiles {
                 })
             });
             if all.rows.len().is_multiple_of(BLOCK_FILES) {
-                sets.push(BloomFilter::new(FilterKind::Paths));
+                sets.push(BloomFilter::new(FilterKind::PathGroup));
             }
             if let Some(set) = sets.last_mut() {
                 set.add(&path);
@@ -72,7 +72,7 @@ impl ShardFiles {
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.filters = BitSlices::new(FilterKind::Paths, &sets);
+        all.filters = BitSlices::new(FilterKind::PathGroup, &sets);
         all
     }
 
@@ -88,14 +88,14 @@ impl ShardFiles {
     ) -> Vec<Range<i32>> {
         let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
         let mut paths: Vec<(usize, Columns)> = Vec::new();
-        condition.atoms(&mut |atom| match atom {
+        condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
                 let names = &query.languages[index];
                 let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
                 languages.push((index, is_one));
             }
             Predicate::Path(term) => {
-                paths.push((term, self.filters.parts(&query.terms[term].ngrams)));
+                paths.push((term, self.filters.columns(&query.terms[term].ngrams)));
             }
             Predicate::Content(_) | Predicate::Repo(_) => {}
         });
@@ -176,7 +176,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.filters.parts(&any).iter() {
+        for block in self.filters.columns(&any).iter() {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {

@@ -63,7 +63,7 @@ impl<'a> Evaluator<'a> {
     /// Whether some term is looked for in whole texts.
     pub(crate) fn reads_whole(&self) -> bool {
         let mut whole = false;
-        self.expr().atoms(&mut |of| {
+        self.expr().predicates(&mut |of| {
             let read = matches!(of, Predicate::Content(term) if !self.candidates.lists_term(term));
             whole |= read && !self.rules_out(of);
         });
@@ -143,7 +143,7 @@ impl<'a> Evaluator<'a> {
             if self.search.query().select == Select::Lines {
                 self.expr().involved(&known, &mut want);
             } else {
-                self.expr().resolve(&known).atoms(&mut want);
+                self.expr().resolve(&known).predicates(&mut want);
             }
         }
         wanted
@@ -236,7 +236,7 @@ impl<'a> Jobs<'a> {
         let mut ruled_out = Vec::new();
         // It is for what need not be looked for after something else.
         if query.terms.len() > 1 {
-            query.expr.atoms(&mut |of| {
+            query.expr.predicates(&mut |of| {
                 if self.evaluator.rules_out(of) || candidates.rules_out(blob, of) {
                     ruled_out.push(of);
                 }

@@ -35,7 +35,7 @@ impl ShardFilters {
             }
             Predicate::Path(term) => {
                 let files = cached.files.as_ref()?;
-                !files.filters.parts(&query.terms[term].ngrams).is_empty()
+                !files.filters.columns(&query.terms[term].ngrams).is_empty()
             }
             Predicate::Repo(_) | Predicate::Language(_) => return None,
         };

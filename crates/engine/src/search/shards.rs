@@ -54,7 +54,7 @@ impl Selection {
         brute: bool,
     ) -> Self {
         let mut predicates = Vec::new();
-        query.expr.atoms(&mut |predicate| {
+        query.expr.predicates(&mut |predicate| {
             if !predicates.contains(&predicate) {
                 predicates.push(predicate);
             }

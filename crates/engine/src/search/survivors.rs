@@ -111,7 +111,7 @@ impl Survivors {
         match plan {
             Plan::Scan => 0,
             Plan::Lookup(lookup) if lookup.scope == Scope::Path => 0,
-            Plan::Lookup(lookup) => lookup.ngrams(query).grams(),
+            Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
             Plan::All(parts) => {
                 parts.iter().map(|part| self.ngrams(part, query)).max().unwrap_or(0)
             }
