@@ -62,12 +62,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
 fn request(args: &SearchArgs) -> Result<Request> {
     let mut query = query(args)?;
     // What the query itself says goes before what is said beside it.
-    if let (Some(limit), None) = (args.limit, query.count) {
-        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+    if let (Some(limit), None) = (args.limit, query.settings.count) {
+        query.settings.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
     }
-    query.timeout = query.timeout.or(args.timeout);
-    if args.files_with_matches && query.select == Select::Lines {
-        query.select = Select::Files;
+    query.settings.timeout = query.settings.timeout.or(args.timeout);
+    if args.files_with_matches && query.settings.select == Select::Lines {
+        query.settings.select = Select::Files;
     }
     let narrow = Narrow { repos: &args.repo, files: &args.file, languages: &args.lang };
     let query = narrow.apply(query).map_err(|(kind, why)| anyhow::anyhow!("--{kind}: {why}"))?;

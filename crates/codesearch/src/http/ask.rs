@@ -240,18 +240,19 @@ fn request(asked: &Asked, usual: Option<Count>) -> Result<Request, Failure> {
     let (repos, files, languages) = (given(&asked.repo), given(&asked.file), given(&asked.lang));
     // What the query itself says goes before what is said beside it.
     let limit = asked.limit.as_deref().or(asked.num.as_deref()).filter(|text| !text.is_empty());
-    if let (Some(text), None) = (limit, query.count) {
+    if let (Some(text), None) = (limit, query.settings.count) {
         let limit: usize = text.parse().map_err(|_| {
             Failure::bad_request(format!("limit={text}: use a number of files, 0 for all"))
         })?;
-        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+        query.settings.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
     }
-    query.count = query.count.or(usual);
-    if let (Some(text), None) = (asked.timeout.as_deref().filter(|t| !t.is_empty()), query.timeout)
+    query.settings.count = query.settings.count.or(usual);
+    if let (Some(text), None) =
+        (asked.timeout.as_deref().filter(|t| !t.is_empty()), query.settings.timeout)
     {
         let timeout = query::duration(text)
             .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?;
-        query.timeout = Some(timeout);
+        query.settings.timeout = Some(timeout);
     }
     let narrow = Narrow { repos: &repos, files: &files, languages: &languages };
     let query = narrow

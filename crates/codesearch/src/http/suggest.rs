@@ -15,24 +15,6 @@ use super::numbers::grouped;
 /// Suggestions at most.
 const MOST: usize = 8;
 
-/// What a field is for.
-const FIELDS: [(&str, &str); 14] = [
-    ("repo:", "in the name of the repository"),
-    ("lang:", "files in a language: go, c++, rs"),
-    ("file:", "in the path: file:\\.go$, file:^src/"),
-    ("-file:", "not in the path"),
-    ("content:", "in the lines only"),
-    ("lit:", "these very characters, no expression"),
-    ("case:yes", "exactly this case"),
-    ("case:no", "any case"),
-    ("type:file", "paths only"),
-    ("type:repo", "repositories only"),
-    ("multiline:yes", "terms may match across lines"),
-    ("count:all", "everything there is"),
-    ("timeout:30s", "how long it may take"),
-    ("or", "one of two terms"),
-];
-
 /// What is asked.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Asked {
@@ -109,7 +91,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
 }
 
 fn fields(word: &str) -> Vec<Suggestion> {
-    FIELDS
+    query::SUGGESTIONS
         .iter()
         .filter(|(name, _)| !word.is_empty() && name.starts_with(word) && *name != word)
         .take(MOST)

@@ -187,7 +187,7 @@ async fn first(bench: &Bench<'_>) -> Result<Vec<First>> {
 /// Searches, and says how many milliseconds that took.
 async fn search(searcher: &Searcher, pattern: &str) -> Result<f64> {
     let mut query = Query::parse(pattern, Case::Smart)?;
-    query.count = Some(Count::Most(10));
+    query.settings.count = Some(Count::Most(10));
     let request = Arc::new(Request::new(&query)?);
     let begun = Instant::now();
     let (found, mut files) = mpsc::channel(2);

@@ -147,7 +147,7 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
 fn request(asked: &Search) -> Result<Request> {
     let mut query = Query::parse(&asked.query, Case::Smart)?;
     // What the query itself says goes before what is said beside it.
-    let limit = match query.count {
+    let limit = match query.settings.count {
         Some(Count::Most(limit)) => limit.min(MAX_FILES),
         Some(Count::All) => MAX_FILES,
         None => asked.limit.unwrap_or(FILES),
@@ -155,7 +155,7 @@ fn request(asked: &Search) -> Result<Request> {
     if !(1..=MAX_FILES).contains(&limit) {
         bail!("limit: give a number of files from 1 to {MAX_FILES}");
     }
-    query.count = Some(Count::Most(limit));
+    query.settings.count = Some(Count::Most(limit));
     let mut request = Request::new(&query)?;
     request.context = (asked.context_lines, asked.context_lines);
     request.skipped = true;

@@ -79,7 +79,7 @@ pub(super) async fn find(
     let _turn = server.turn().await?;
     let wait = begun.elapsed();
     let repos = server.searcher.store().repos().await?;
-    let (count, timeout) = (query.count, query.timeout);
+    let (count, timeout) = (query.settings.count, query.settings.timeout);
     let mut request = compiled(query).await?;
     let documents = estimate(&request, &repos);
     if options.estimate_doc_count {

@@ -39,7 +39,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<List
     let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     let mut names = BTreeSet::new();
     if !everything {
-        query.select = Select::Repos;
+        query.settings.select = Select::Repos;
         let mut request = compiled(query).await?;
         request.limit = None;
         request.timeout = Some(MAX_WALL_TIME);

@@ -73,7 +73,7 @@ async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
     let query = parse(asked.q)?;
     // What is no number is none, as in Zoekt.
     let num = asked.num.parse().ok().filter(|num: &i64| *num > 0);
-    if query.select == Select::Repos || names_repos_only(&query.tree) {
+    if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
         return Ok(json!({ "repos": list(repos, asked, num)? }));
     }
