@@ -17,6 +17,7 @@ mod commands;
 mod cursor;
 mod database;
 mod http;
+mod human;
 mod print;
 mod progress;
 mod request;

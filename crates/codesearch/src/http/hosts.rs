@@ -13,9 +13,9 @@ use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::ask::Asked;
 use super::error::{Body, Failure};
-use super::{page, wants_page};
+use super::pages::failed;
+use super::params::wants_page;
 
 /// The names by which a server is asked.
 #[derive(Clone, Debug)]
@@ -62,11 +62,7 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
         .to_owned();
     let body = Body { code: "wrong_host", message, position: None };
     let failure = Failure { status: StatusCode::MISDIRECTED_REQUEST, body };
-    if wants_page(request.headers(), None) {
-        page::failed(&Asked::default(), failure)
-    } else {
-        failure.into_response()
-    }
+    if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
 }
 
 #[cfg(test)]
