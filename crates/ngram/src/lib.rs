@@ -13,7 +13,11 @@
 //! say where to look at all; of chunks, to spare reading them; and of paths. All but the last are stored, so that
 //! how many bits they have and how n-grams become bits can be changed with a migration only.
 
+mod signature;
+
 use std::ops::Range;
+
+pub use signature::{BLOCK_CHUNKS, HitBitmap, ShardFilter, SignatureFile, SurvivingBlocks};
 
 /// Hashes that stand for the characters that fold to ASCII letters: see [`NgramQuery::non_ascii_fold`]. Every pattern with
 /// an s or a k in any case asks for them, and hardly any text has them, so they are many: one would be

@@ -1,5 +1,5 @@
 //! Which chunks and files of a shard can match: lookups as one statement that the trigram indexes
-//! answer. The rows that they index for texts are stretches of chunks, with the words of these.
+//! answer. The rows that they index for texts are documents: runs of neighbouring chunks with their lexemes.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -32,8 +32,8 @@ const ANY: &str = "%";
 /// What a lookup found in a shard, and perhaps more than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Stretches of chunks, ascending and apart from each other.
-    Stretches(Vec<Range<i32>>),
+    /// Documents: runs of chunks, ascending and apart from each other.
+    Documents(Vec<Range<i32>>),
     /// Chunks, ascending, each with its blob.
     Chunks(Vec<(i32, BlobId)>),
     /// Blobs, ascending, each once.
@@ -42,43 +42,43 @@ pub enum Found {
 
 impl Lease {
     /// Answers some lookups, each with its ngrams, in one shard and one statement. Those for chunks are answered
-    /// with stretches if `stretches` will do: finding out which of their chunks have the right n-grams, and
+    /// with documents if `documents` will do: finding out which of their chunks have the right n-grams, and
     /// which blobs they are of, takes longer than finding them.
     pub async fn lookups(
         &mut self,
         shard: ShardId,
         epoch: Epoch,
         lookups: &[(&Lookup, NgramQuery)],
-        stretches: bool,
+        documents: bool,
     ) -> Result<Vec<Found>> {
-        let statement = Statement::of(shard, lookups, self.loose(), stretches);
+        let statement = Statement::of(shard, lookups, self.no_recheck(), documents);
         let mut ask = Ask::new(statement.sql).bind(epoch.0);
         for parameter in statement.parameters {
             ask = match parameter {
-                // The loose operator takes the pattern as bytes, ILIKE as text.
-                Parameter::Pattern(text) if statement.loose => ask.bind(text.into_bytes()),
+                // The operator without a recheck takes the pattern as bytes, ILIKE as text.
+                Parameter::Pattern(text) if statement.no_recheck => ask.bind(text.into_bytes()),
                 Parameter::Pattern(text) => ask.bind(text),
                 Parameter::Bit(bit) => ask.bind(bit),
             };
         }
         let rows = self.rows(ask).await?;
         let (row, mut column) = (&rows[0], 0);
-        lookups.iter().map(|(lookup, _)| found(lookup, stretches, row, &mut column)).collect()
+        lookups.iter().map(|(lookup, _)| found(lookup, documents, row, &mut column)).collect()
     }
 }
 
-fn found(lookup: &Lookup, stretches: bool, row: &PgRow, column: &mut usize) -> Result<Found> {
+fn found(lookup: &Lookup, documents: bool, row: &PgRow, column: &mut usize) -> Result<Found> {
     let mut next = || {
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
     };
     Ok(match lookup.scope {
-        Scope::Chunk if stretches => {
+        Scope::Chunk if documents => {
             let (first, upto) = (next()?, next()?);
             let mut found: Vec<_> =
                 first.into_iter().zip(upto).map(|(first, upto)| first..upto).collect();
-            found.sort_unstable_by_key(|stretch| stretch.start);
-            Found::Stretches(found)
+            found.sort_unstable_by_key(|document| document.start);
+            Found::Documents(found)
         }
         Scope::Chunk => {
             let (numbers, blobs) = (next()?, next()?);
@@ -103,7 +103,7 @@ fn found(lookup: &Lookup, stretches: bool, row: &PgRow, column: &mut usize) -> R
 /// take four times as long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
     shard: ShardId,
-    loose: bool,
+    no_recheck: bool,
     sql: String,
     parameters: Vec<Parameter>,
 }
@@ -117,18 +117,23 @@ enum Parameter {
 }
 
 impl Statement {
-    fn of(shard: ShardId, lookups: &[(&Lookup, NgramQuery)], loose: bool, stretches: bool) -> Self {
+    fn of(
+        shard: ShardId,
+        lookups: &[(&Lookup, NgramQuery)],
+        no_recheck: bool,
+        documents: bool,
+    ) -> Self {
         let mut columns = Vec::new();
-        let mut statement = Self { shard, loose, sql: String::new(), parameters: Vec::new() };
+        let mut statement = Self { shard, no_recheck, sql: String::new(), parameters: Vec::new() };
         for (i, (lookup, ngrams)) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
             match lookup.scope {
                 Scope::Chunk => {
                     columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
-                    let (n, b) = if stretches { ("first", "upto") } else { ("n", "blob") };
+                    let (n, b) = if documents { ("first", "upto") } else { ("n", "blob") };
                     let _ =
                         write!(statement.sql, "(select array_agg({n}) n, array_agg({b}) b from ");
-                    statement.rows((!stretches).then_some(ngrams), &lookup.literals);
+                    statement.rows((!documents).then_some(ngrams), &lookup.literals);
                 }
                 Scope::Path => {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
@@ -152,7 +157,7 @@ impl Statement {
         statement
     }
 
-    /// The stretches that may hold a need, or, with a ngrams, the chunks.
+    /// The documents that may hold some literals, or, given n-grams, their chunks.
     fn rows(&mut self, ngrams: Option<&NgramQuery>, literals: &LiteralQuery) {
         self.sql.push_str(&self.shard.stretches());
         if let Some(ngrams) = ngrams {
@@ -165,7 +170,7 @@ impl Statement {
                 self.sql.push_str(" and ");
                 self.may_hold(ngrams);
             }
-            // The stretches first, whatever the planner thinks.
+            // The documents first, whatever the planner thinks.
             self.sql.push_str(" offset 0) c");
         }
         self.sql.push_str(" where ");
@@ -200,12 +205,12 @@ impl Statement {
     fn condition(&mut self, column: &str, literals: &LiteralQuery) {
         match literals {
             LiteralQuery::Literal(text) => {
-                let patterns = match (self.loose, column) {
-                    (true, _) => vec![loose_pattern(text)],
+                let patterns = match (self.no_recheck, column) {
+                    (true, _) => vec![trigram_pattern(text)],
                     (false, "words") => word_patterns(text),
                     (false, _) => vec![like_pattern(text)],
                 };
-                let operator = if self.loose { "@~~" } else { "ilike" };
+                let operator = if self.no_recheck { "@~~" } else { "ilike" };
                 for (i, pattern) in patterns.into_iter().enumerate() {
                     self.sql.push_str(if i == 0 { "" } else { " and " });
                     self.parameters.push(Parameter::Pattern(pattern));
@@ -256,7 +261,7 @@ impl Statement {
 }
 
 /// The rarest trigrams of a text, for the operator that never rechecks: `%fmt.%ntln%`.
-fn loose_pattern(text: &str) -> String {
+fn trigram_pattern(text: &str) -> String {
     let parts = rarest(text);
     if parts.is_empty() {
         return like_pattern(text);
@@ -310,10 +315,16 @@ fn escape(text: &str, pattern: &mut String) {
 mod tests {
     use super::*;
 
-    fn check(scope: Scope, literals: LiteralQuery, loose: bool, sql: &str, parameters: &[&str]) {
+    fn check(
+        scope: Scope,
+        literals: LiteralQuery,
+        no_recheck: bool,
+        sql: &str,
+        parameters: &[&str],
+    ) {
         let lookup = Lookup { scope, terms: vec![0], literals };
         let ngrams = ngrams_of_literals(&lookup.literals);
-        let statement = Statement::of(ShardId(7), &[(&lookup, ngrams)], loose, loose);
+        let statement = Statement::of(ShardId(7), &[(&lookup, ngrams)], no_recheck, no_recheck);
         assert_eq!(statement.sql, sql);
         let text = |parameter: Parameter| match parameter {
             Parameter::Pattern(text) => text,

@@ -57,8 +57,8 @@ pub struct Shard {
     pub chunks: i32,
     /// The last epoch whose files in it are not those of the epoch before.
     pub changed: Epoch,
-    /// All chunks with smaller numbers are in its summary.
-    pub summarised: i32,
+    /// All chunks with smaller numbers are in its documents and filters.
+    pub filtered: i32,
 }
 
 /// A repository, as a search needs it.
@@ -123,13 +123,13 @@ impl Store {
             epoch,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes, since, chunks, changed, summarised)| Shard {
+                .map(|(id, bytes, since, chunks, changed, filtered)| Shard {
                     id: ShardId(id),
                     bytes,
                     since: Epoch(since),
                     chunks,
                     changed: Epoch(changed),
-                    summarised,
+                    filtered,
                 })
                 .collect(),
             repos: repos

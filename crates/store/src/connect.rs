@@ -1,4 +1,4 @@
-//! Connecting: what the server must offer, the schema, and the loose operator.
+//! Connecting: what the server must offer, the schema, and the operator that never rechecks.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use crate::error::{Error, Result};
-use crate::grams::MAX_SUMMARISERS;
+use crate::filters::MAX_SUMMARISERS;
 use crate::lease::Leases;
 
 /// The oldest server that is supported (as `server_version_num`).
@@ -53,8 +53,8 @@ pub struct Store {
     /// How many statements were made for searches and pages.
     statements: Arc<AtomicU64>,
     pub(crate) options: Arc<PgConnectOptions>,
-    /// Whether the loose operator exists: see [`ensure_loose_operator`].
-    pub(crate) loose: bool,
+    /// Whether the operator that never rechecks exists: see [`ensure_operator`].
+    pub(crate) no_recheck: bool,
 }
 
 impl Store {
@@ -70,7 +70,7 @@ impl Store {
         first.execute("create schema if not exists codesearch").await?;
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
-        let loose = ensure_loose_operator(&mut first).await?;
+        let no_recheck = ensure_operator(&mut first).await?;
         let connections = bounded(&mut first, connections).await?;
         first.close().await?;
         let searching = options.clone().options([
@@ -85,13 +85,13 @@ impl Store {
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
         let options = Arc::new(options);
-        Ok(Self { leases, control, statements: Arc::default(), options, loose })
+        Ok(Self { leases, control, statements: Arc::default(), options, no_recheck })
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
     /// not be taught to, it looks up whole literals and rechecks what it found.
-    pub fn is_loose(&self) -> bool {
-        self.loose
+    pub fn no_recheck(&self) -> bool {
+        self.no_recheck
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
@@ -112,7 +112,7 @@ impl Store {
                      with (toast_tuple_target = 128);
                  create table stretches_{n:03} partition of stretches for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table prose_{n:03} partition of prose for values in ({n})
+                 create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
@@ -309,7 +309,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 /// family. Where we are none, plain `ILIKE` does the same work with a recheck, and this returns
 /// false. (`pg_dump` does not carry the operator: the family belongs to the extension. It is
 /// therefore looked for at each start.)
-async fn ensure_loose_operator(conn: &mut PgConnection) -> Result<bool> {
+async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     const EXISTS: &str = "select exists (
         select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
         where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3
@@ -332,7 +332,9 @@ async fn ensure_loose_operator(conn: &mut PgConnection) -> Result<bool> {
         conn.execute("rollback").await?;
         let (exists,): (bool,) = sqlx::query_as(EXISTS).fetch_one(&mut *conn).await?;
         if !exists {
-            tracing::info!("no loose operator, candidates are rechecked by the server: {error}");
+            tracing::info!(
+                "the operator that never rechecks cannot be made, so candidates are rechecked by the server: {error}"
+            );
         }
         return Ok(exists);
     }

@@ -5,7 +5,7 @@ use ngram::BloomFilter;
 use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::{BlobId, Oid, ProseRow, ShardId};
+use crate::{BlobId, DocRow, Oid, ShardId};
 
 /// A text to be stored: a blob with its chunks.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ pub struct Contents {
     pub lines: i32,
     /// Where it is cut.
     pub chunks: Vec<ChunkRow>,
-    /// What in it is prose.
-    pub prose: Option<ProseRow>,
+    /// Its doc, if it has one.
+    pub doc: Option<DocRow>,
 }
 
 /// One piece of a text.

@@ -35,8 +35,6 @@ const WARMING: &str =
 pub(crate) struct Leases {
     options: Arc<PgConnectOptions>,
     most: usize,
-    /// They are made ready before they are used.
-    warming: bool,
     /// How many are kept although nobody uses them.
     kept: Arc<AtomicUsize>,
     free: Arc<Semaphore>,
@@ -96,15 +94,13 @@ impl Leases {
     pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
-        Self { options, most, warming: true, kept: Arc::default(), free, idle: Arc::default() }
+        Self { options, most, kept: Arc::default(), free, idle: Arc::default() }
     }
 
     async fn connect(&self) -> Result<Backend> {
         let mut conn = PgConnection::connect_with(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
-        if self.warming {
-            conn.execute(WARMING).await?;
-        }
+        conn.execute(WARMING).await?;
         Ok(Backend { conn, pid, used: Instant::now() })
     }
 
@@ -158,17 +154,6 @@ impl Store {
             let backend = self.leases.connect().await?;
             self.leases.idle().push(backend);
         }
-    }
-
-    /// The same database with connections for searching of its own, which are made ready before they are
-    /// used, or are not.
-    #[must_use]
-    pub fn apart(&self, connections: u32, warming: bool) -> Self {
-        let mut leases = Leases::new(Arc::clone(&self.leases.options), connections);
-        leases.warming = warming;
-        let mut store = self.clone();
-        store.leases = leases;
-        store
     }
 
     /// Takes a connection for searching.
@@ -233,21 +218,9 @@ impl Lease {
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
-    /// The server's process at the other end.
-    pub fn pid(&self) -> i32 {
-        self.backend.as_ref().expect("there until it is done").pid
-    }
-
-    /// Bytes that the server's process has allocated for itself.
-    pub async fn memory(&mut self) -> Result<i64> {
-        let sql = "select sum(total_bytes)::bigint from pg_backend_memory_contexts";
-        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql.to_owned())).await?;
-        Ok(rows.first().map_or(0, |(bytes,)| *bytes))
-    }
-
-    /// Whether the server has the loose operator.
-    pub(crate) fn loose(&self) -> bool {
-        self.store.loose
+    /// Whether the server has the operator that never rechecks.
+    pub(crate) fn no_recheck(&self) -> bool {
+        self.store.no_recheck
     }
 }
 

@@ -3,16 +3,15 @@
 //! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
-pub mod bench;
 mod candidates;
 mod catalog;
 mod connect;
+mod contents;
 mod copy;
-mod documents;
+mod docs;
 mod error;
-mod grams;
+mod filters;
 mod lease;
-mod prose;
 mod repos;
 mod shards;
 mod statistics;
@@ -21,20 +20,18 @@ mod writer;
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
+pub use contents::{Chunk, File, FileFilter};
 pub use copy::{ChunkRow, Contents};
-pub use documents::{Chunk, File, FileFilter};
+pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
-pub use grams::{
-    BLOCK_CHUNKS, HitBitmap, MAX_SUMMARISERS, ShardFilter, SignatureFile, SurvivingBlocks,
-};
+pub use filters::MAX_SUMMARISERS;
 pub use lease::Lease;
-pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
 pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
 
-/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `prose`.
+/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -49,9 +46,9 @@ impl ShardId {
         format!("stretches_{:03}", self.0)
     }
 
-    /// The name of its partition of `prose`.
-    pub(crate) fn prose(self) -> String {
-        format!("prose_{:03}", self.0)
+    /// The name of its partition of `docs`.
+    pub(crate) fn docs(self) -> String {
+        format!("docs_{:03}", self.0)
     }
 
     /// The name of its partition of `files`.

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use crate::connect::Store;
 use crate::error::Result;
 use crate::writer::WRITE_LOCK;
-use crate::{ShardId, prose};
+use crate::{ShardId, docs};
 
 /// How far the build of one shard's index is.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ impl Store {
             .collect())
     }
 
-    /// Builds the trigram index of a shard, and that of its prose, unless it has them.
+    /// Builds the trigram index of a shard, and that of its docs, unless it has them.
     ///
     /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
     /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
@@ -114,7 +114,7 @@ impl Store {
              analyze chunks_{0:03} (shard, n, blob); analyze stretches_{0:03} (shard, first, upto, odd);
              {1}",
             shard.0,
-            prose::INDEX.replace("NNN", &format!("{:03}", shard.0))
+            docs::index_sql(shard)
         );
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
@@ -148,18 +148,18 @@ impl Store {
         Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
     }
 
-    /// Bytes on disk of the tables, of the trigram indexes of texts, and of prose with its indexes.
+    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with its indexes.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
         Ok(sqlx::query_as(
             "with sizes as (
-                 select c.relname like 'prose\\_%' prose, pg_total_relation_size(c.oid) total,
+                 select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,
                         coalesce((select sum(pg_relation_size(i.indexrelid)) from pg_index i
                             join pg_class x on x.oid = i.indexrelid
                             where i.indrelid = c.oid and x.relname like '%\\_trgm'), 0) trigrams
                  from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r')
-             select coalesce(sum(total - trigrams) filter (where not prose), 0)::bigint,
+             select coalesce(sum(total - trigrams) filter (where not docs), 0)::bigint,
                     coalesce(sum(trigrams), 0)::bigint,
-                    coalesce(sum(total) filter (where prose), 0)::bigint
+                    coalesce(sum(total) filter (where docs), 0)::bigint
              from sizes",
         )
         .fetch_one(self.control())
@@ -170,7 +170,7 @@ impl Store {
 /// Drops the index of a shard that is about to be filled: filling goes much faster without.
 pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
-        "drop index if exists stretches_{0:03}_trgm; drop index if exists prose_{0:03}_words",
+        "drop index if exists stretches_{0:03}_trgm; drop index if exists docs_{0:03}_lexemes",
         shard.0
     );
     conn.execute(AssertSqlSafe(sql)).await?;
@@ -181,7 +181,7 @@ pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Resul
 pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     drop_index(conn, shard).await?;
     conn.execute(AssertSqlSafe(format!(
-        "truncate chunks_{0:03}, stretches_{0:03}, prose_{0:03}",
+        "truncate chunks_{0:03}, stretches_{0:03}, docs_{0:03}",
         shard.0
     )))
     .await?;
@@ -204,18 +204,11 @@ pub(crate) async fn index_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Builds the index of the prose in a shard, unless it has one: a shard that was filled before there was
-/// prose has none.
-pub(crate) async fn index_prose(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = prose::INDEX.replace("NNN", &format!("{:03}", shard.0));
-    conn.execute(AssertSqlSafe(sql)).await?;
-    Ok(())
-}
-
 /// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
 /// has to read through, to their places.
 pub(crate) async fn flush_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    for index in [format!("stretches_{:03}_trgm", shard.0), format!("prose_{:03}_words", shard.0)] {
+    for index in [format!("stretches_{:03}_trgm", shard.0), format!("docs_{:03}_lexemes", shard.0)]
+    {
         sqlx::query(
             "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
         )

@@ -6,7 +6,7 @@
 //! own; without files that refer to them they are not part of any epoch, and the next ingest finds
 //! them by their hash.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -14,7 +14,7 @@ use crate::catalog::PIN_LOCKS;
 use crate::connect::Store;
 use crate::copy::{self, Contents, Rows};
 use crate::error::Result;
-use crate::{BlobId, Oid, ProseRow, RepoId, ShardId, prose, shards};
+use crate::{BlobId, DocRow, Oid, RepoId, ShardId, docs, shards};
 
 /// The advisory lock on writing.
 pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
@@ -261,8 +261,8 @@ impl Loader {
         let mut tx = self.conn.begin().await?;
         copy::chunks(&mut tx, shard, contents).await?;
         copy::blobs(&mut tx, shard, contents).await?;
-        let written = contents.iter().filter_map(|c| Some((c.id, c.prose.as_ref()?)));
-        prose::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
+        let written = contents.iter().filter_map(|c| Some((c.id, c.doc.as_ref()?)));
+        docs::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
         sqlx::query(
             "update shards set chunks = greatest(chunks, $2), bytes = bytes + $3 where shard = $1",
         )
@@ -399,35 +399,13 @@ impl Writer {
             .collect())
     }
 
-    /// Adds the prose of contents that are stored already, where it is not there: they were stored before
-    /// prose was, or for a file of which nothing is prose.
+    /// Stores the docs of contents that were stored before without one: before docs were indexed, or for a file in
+    /// which nothing is a doc. A search that sees the contents sees their docs at once.
     ///
-    /// It is seen at once, by those who see the contents.
-    pub async fn add_prose(&mut self, rows: &[(ShardId, BlobId, ProseRow)]) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let shards: Vec<i16> = rows.iter().map(|(shard, _, _)| shard.0).collect();
-        let blobs: Vec<i32> = rows.iter().map(|(_, blob, _)| blob.0).collect();
-        let there: Vec<(i16, i32)> = sqlx::query_as(
-            "select shard, blob from prose join unnest($1::smallint[], $2::int[]) asked (shard, blob)
-                 using (shard, blob)",
-        )
-        .bind(shards)
-        .bind(blobs)
-        .fetch_all(&mut self.conn)
-        .await?;
-        let there: HashSet<(i16, i32)> = there.into_iter().collect();
-        let mut lacking: BTreeMap<ShardId, Vec<(BlobId, &ProseRow)>> = BTreeMap::new();
-        for (shard, blob, row) in rows {
-            if !there.contains(&(shard.0, blob.0)) {
-                lacking.entry(*shard).or_default().push((*blob, row));
-            }
-        }
-        for (shard, rows) in lacking {
-            prose::insert(&mut self.conn, shard, &rows).await?;
-        }
-        Ok(())
+    /// # Errors
+    /// The database cannot be reached, or refuses a statement.
+    pub async fn add_docs(&mut self, rows: &[(ShardId, BlobId, DocRow)]) -> Result<()> {
+        docs::insert_missing(&mut self.conn, rows).await
     }
 
     /// Bytes of text stored so far, and the number of shards.
@@ -684,7 +662,7 @@ impl Writer {
         }
         for fill in self.fills.iter().filter(|fill| fill.live) {
             shards::index_paths(&mut self.conn, fill.shard).await?;
-            shards::index_prose(&mut self.conn, fill.shard).await?;
+            docs::build_index(&mut self.conn, fill.shard).await?;
         }
         self.purge().await?;
         if changed {
@@ -756,13 +734,7 @@ impl Writer {
                 .bind(shard)
                 .execute(&mut *tx)
                 .await?;
-                sqlx::query(
-                    "delete from prose where shard = $1 and blob in (
-                         select id from gone where shard = $1)",
-                )
-                .bind(shard)
-                .execute(&mut *tx)
-                .await?;
+                docs::delete_gone(&mut tx, ShardId(shard)).await?;
             }
             free_empty_shards(&mut tx).await?;
         }

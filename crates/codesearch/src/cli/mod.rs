@@ -3,7 +3,6 @@
 #![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
 
-mod bench;
 mod color;
 mod database;
 mod docs;
@@ -15,7 +14,6 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use bench::BenchArgs;
 pub(crate) use color::Color;
 pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
@@ -88,7 +86,4 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Look at, start or stop the private Postgres
     Db(DbArgs),
-    /// Measure this index: the experiments of the systems that codesearch learned from
-    #[command(after_help = bench::BENCH_HELP)]
-    Bench(BenchArgs),
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
         let paths = Paths::new(store, args.local || args.vimgrep).await?;
-        let mut printer = printer(args, &request, paths, store.is_loose());
+        let mut printer = printer(args, &request, paths, store.no_recheck());
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.

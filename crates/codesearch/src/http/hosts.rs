@@ -29,11 +29,6 @@ impl Hosts {
         Self(address.ip().to_canonical().is_loopback().then_some(others))
     }
 
-    /// Every name.
-    pub(crate) fn any() -> Self {
-        Self(None)
-    }
-
     /// Whether this server may be asked by what stands in `Host`, with or without a port.
     fn allow(&self, host: &str) -> bool {
         let Some(others) = &self.0 else { return true };

@@ -21,7 +21,7 @@ mod stream;
 mod top_k;
 
 use std::future::ready as ready_made;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::State;
@@ -30,7 +30,6 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_request, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use engine::search::Searcher;
 use tower_http::compression::CompressionLayer;
 
 use compat::{livegrep, zoekt};
@@ -89,12 +88,6 @@ const HEALTHY: Endpoint = Endpoint {
 const SYNTAX: Endpoint = Endpoint::untold("/syntax", Class::Light, || get(syntax));
 
 const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get(openapi));
-
-/// Every address there is, without limits or statistics in the database, for those who ask by one of these
-/// names.
-pub(crate) fn routes(searcher: Arc<Searcher>, hosts: Hosts) -> Router {
-    routes_of(Server::new(searcher, Settings::default()), hosts)
-}
 
 /// Every address there is, for those who ask by one of these names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {

@@ -34,7 +34,7 @@ impl SearchStream {
             let search = AssertUnwindSafe(searcher.search(&params, found)).catch_unwind();
             search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
         };
-        let (kind, told) = of_request(request, server.searcher.store().is_loose());
+        let (kind, told) = of_request(request, server.searcher.store().no_recheck());
         let counted = server.metrics.begin(kind, told);
         Self { search: Box::pin(search), files, ended: None, counted }
     }

@@ -140,8 +140,8 @@ mod tests {
         check(client, "x case:no", &exact, "/x/i 100 results, 10s timeout");
         check(client, "X", &Options::default(), "/X/ 100 results, 10s timeout");
         let lines = Options { multiline: true, ..Options::default() };
-        check(client, "x", &lines, "/x/im 100 results, 10s timeout");
-        check(client, "x multiline:no", &lines, "/x/i 100 results, 10s timeout");
+        check(client, r"x\s", &lines, r"/x\s/im 100 results, 10s timeout");
+        check(client, r"x\s multiline:no", &lines, r"/x\s/i 100 results, 10s timeout");
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         assert!(told("x", &wrong, &Client::PROGRAM).starts_with("repo: "));
         let wrong = Options { languages: vec!["klingon".to_owned()], ..Options::default() };
         assert!(told("x", &wrong, &Client::PROGRAM).starts_with("lang: "));
-        assert!(told("a(b", &Options::default(), &Client::PROGRAM).contains("parenthesis"));
+        assert!(told("a(b", &Options::default(), &Client::PROGRAM).contains("unclosed"));
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
         check(&Client::PROGRAM, "x", &none, "/x/i 100 results, 10s timeout, skipped");
         check(&Client::PROGRAM, all, &none, "/x/i all results, no timeout, skipped");
         check(&Client::PAGE, all, &none, "/x/i all results, 10s timeout, skipped");
-        check(&Client::ZOEKT, "x", &none, "/x/im all results, 20s timeout");
-        check(&Client::ZOEKT, "x timeout:1s", &timed(5), "/x/im all results, 1s timeout");
+        check(&Client::ZOEKT, r"x\s", &none, r"/x\s/im all results, 20s timeout");
+        check(&Client::ZOEKT, "x timeout:1s", &timed(5), "/x/i all results, 1s timeout");
         check(&Client::LIVEGREP, "x", &limited(0), "/x/i all results, 10s timeout");
         check(&Client::LIVEGREP, "x", &none, "/x/i 50 results, 10s timeout");
         assert_eq!(settled_limit(None, 8), Some(8));

@@ -1,6 +1,6 @@
 //! Restrictions beside the query text (`--file`, `&lang=`), as parts of the query.
 
-use engine::prose::DocsRequest;
+use engine::docs::DocsRequest;
 use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 use super::options::Options;

@@ -247,14 +247,14 @@ impl Fixture {
                      or right(words, 1) <> ' '",
             ),
             (
-                "prose without a blob",
-                "select count(*) from prose p where not exists
+                "docs without a blob",
+                "select count(*) from docs p where not exists
                      (select from blobs b where p.shard = b.shard and p.blob = b.id)",
             ),
             (
-                "a shard with prose but no index of it",
-                "select count(*) from shards s where exists (select from prose p where p.shard = s.shard)
-                     and to_regclass(format('codesearch.prose_%s_words', lpad(s.shard::text, 3, '0'))) is null",
+                "a shard with docs but no index of it",
+                "select count(*) from shards s where exists (select from docs p where p.shard = s.shard)
+                     and to_regclass(format('codesearch.docs_%s_lexemes', lpad(s.shard::text, 3, '0'))) is null",
             ),
             (
                 "a path twice in one epoch",

@@ -208,7 +208,7 @@ impl Asking<'_> {
                     };
                     self.within.push((lookup.terms.iter().copied().map(atom).collect(), found));
                 }
-                Found::Stretches(_) => unreachable!("they are told as chunks"),
+                Found::Documents(_) => unreachable!("they are told as chunks"),
                 Found::Chunks(chunks) => {
                     let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
                     blobs.extend(same.map(|same| same[0].1));
@@ -231,7 +231,7 @@ impl Asking<'_> {
         let lease = self.conn.lease().await?;
         let found = lease.lookups(target.shard.id, epoch, lookups, stretches).await?;
         let told = |found| match (found, &target.known.files) {
-            (Found::Stretches(stretches), Some(files)) => Found::Chunks(files.chunks(&stretches)),
+            (Found::Documents(stretches), Some(files)) => Found::Chunks(files.chunks(&stretches)),
             (found, _) => found,
         };
         Ok(found.into_iter().map(told).collect())

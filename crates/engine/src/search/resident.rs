@@ -9,7 +9,8 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use store::{Catalog, Epoch, FileFilter, Shard, ShardFilter, ShardId, SignatureFile, Store};
+use ngram::{ShardFilter, SignatureFile};
+use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store};
 use tokio::sync::Semaphore;
 
 use super::files::ShardFiles;
@@ -64,7 +65,7 @@ impl Knowledge<'_> {
         kept.map_or_else(Known::default, |kept| Known {
             files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
             // More may be in it than there was then.
-            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.summarised),
+            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.filtered),
             texts: kept.read >= shard.chunks,
         })
     }
@@ -144,7 +145,8 @@ impl Resident {
             all && overview.width() > SignatureFile::WIDTH / 2
         };
         for (id, kept) in &shards {
-            let Some(grams) = kept.grams.as_ref().filter(|grams| !good(grams.overview())) else {
+            let Some(grams) = kept.grams.as_ref().filter(|grams| !good(grams.signature_file()))
+            else {
                 continue;
             };
             let width: usize = some.iter().map(|(_, grams)| grams.width()).sum();
@@ -159,12 +161,12 @@ impl Resident {
     /// Puts the summaries of some shards into one overview, unless they are already.
     fn put(&self, some: Vec<(ShardId, Arc<ShardFilter>)>) {
         let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
-        let Some(first) = old.first().map(|grams| grams.overview()) else { return };
-        let are_in_one = old.iter().all(|grams| Arc::ptr_eq(grams.overview(), first));
+        let Some(first) = old.first().map(|grams| grams.signature_file()) else { return };
+        let are_in_one = old.iter().all(|grams| Arc::ptr_eq(grams.signature_file(), first));
         if are_in_one && first.shards() == old.len() {
             return;
         }
-        let new = ShardFilter::together(&old);
+        let new = ShardFilter::combine(&old);
         self.change(|shards| {
             for ((id, old), new) in ids.iter().zip(&old).zip(new) {
                 let kept = shards.get_mut(id).and_then(|kept| kept.grams.as_mut());
@@ -183,7 +185,7 @@ impl Resident {
     ) -> Result<(), store::Error> {
         let kept = self.kept(shard);
         let old_files = kept.as_ref().filter(|kept| kept.changed == shard.changed);
-        let old_grams = kept.as_ref().filter(|kept| kept.summarised == shard.summarised);
+        let old_grams = kept.as_ref().filter(|kept| kept.summarised == shard.filtered);
         if old_files.is_some() && old_grams.is_some() {
             return Ok(());
         }
@@ -191,7 +193,7 @@ impl Resident {
             Some(kept) => kept.grams.clone(),
             None => {
                 let mut lease = store.lease().await?;
-                let grams = lease.grams(shard).await?.map(Arc::new);
+                let grams = lease.filters(shard).await?.map(Arc::new);
                 // Given back before another one is taken: there may be no more than one.
                 lease.done();
                 grams
@@ -205,7 +207,7 @@ impl Resident {
             since: shard.since,
             changed: shard.changed,
             files,
-            summarised: shard.summarised,
+            summarised: shard.filtered,
             grams,
             read: kept.map_or(0, |kept| kept.read),
         };
@@ -304,7 +306,7 @@ impl Resident {
 /// The overviews that the summaries of some shards are in, and how many of these are in each.
 fn overviews(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
-    for overview in shards.values().filter_map(|kept| Some(kept.grams.as_ref()?.overview())) {
+    for overview in shards.values().filter_map(|kept| Some(kept.grams.as_ref()?.signature_file())) {
         match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, overview)) {
             Some((_, shards)) => *shards += 1,
             None => all.push((Arc::clone(overview), 1)),

@@ -6,9 +6,9 @@ use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ngram::Columns;
+use ngram::{Columns, HitBitmap, ShardFilter, SurvivingBlocks};
 use query::{CompiledQuery, Expr, Lookup, Plan, Predicate, Scope};
-use store::{Catalog, FileFilter, HitBitmap, RepoId, Shard, ShardFilter, ShardId, SurvivingBlocks};
+use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
 
 use super::resident::{Known, Resident};
 
@@ -292,7 +292,7 @@ impl Lead {
                 if term.matcher.spans_lines() {
                     grams.may_hold(&term.ngrams)
                 } else {
-                    let found = grams.passing(&term.ngrams, memo.look(number, program, grams));
+                    let found = grams.surviving(&term.ngrams, memo.look(number, program, grams));
                     let any = !found.blocks.is_empty();
                     passing.push((number, found));
                     any
@@ -320,7 +320,7 @@ impl Target {
             kept.map(|(_, passing)| Cow::Borrowed(passing)).or_else(|| {
                 let grams = self.known.grams.as_ref()?;
                 let ngrams = &program.terms[*term].ngrams;
-                Some(Cow::Owned(grams.passing(ngrams, &grams.look(ngrams))))
+                Some(Cow::Owned(grams.surviving(ngrams, &grams.hits(ngrams))))
             })
         };
         let (first, rest) = lookup.terms.split_first()?;
@@ -371,7 +371,7 @@ impl Memo {
     fn look(&mut self, term: usize, program: &CompiledQuery, grams: &ShardFilter) -> &HitBitmap {
         let known = self.looks.iter().position(|(of, look)| *of == term && look.is_of(grams));
         let at = known.unwrap_or_else(|| {
-            self.looks.push((term, grams.look(&program.terms[term].ngrams)));
+            self.looks.push((term, grams.hits(&program.terms[term].ngrams)));
             self.looks.len() - 1
         });
         &self.looks[at].1

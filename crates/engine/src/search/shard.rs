@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ngram::BLOCK_CHUNKS;
 use query::{Expr, Plan, Predicate, Select};
-use store::{BLOCK_CHUNKS, BlobId, Catalog, File, RepoId, Shard, Store};
+use store::{BlobId, Catalog, File, RepoId, Shard, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::batches::{Batch, Batches, Group, Groups, MAX_BYTES, Open, READ_FIRST, SMALL_BATCH};

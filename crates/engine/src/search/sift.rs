@@ -6,9 +6,9 @@ use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ngram::Columns;
+use ngram::{BLOCK_CHUNKS, Columns, SurvivingBlocks};
 use query::{CompiledQuery, Lookup, Plan, Scope};
-use store::{BLOCK_CHUNKS, BlobId, Shard, SurvivingBlocks};
+use store::{BlobId, Shard};
 
 use super::files::ShardFiles;
 use super::select::{Selection, Target};
@@ -186,7 +186,7 @@ impl Sifted {
                     parts.keep(here.map(|numbers| segment.places(numbers)));
                 }
                 if !parts.is_empty() {
-                    let without = grams.without(passing, chunks.clone());
+                    let without = grams.ruled_out(passing, chunks.clone());
                     for at in without.filter_map(|n| segment.find(n)) {
                         parts.remove(at);
                     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use lzzzz::{lz4, lz4_hc};
 use memmap2::{Mmap, MmapMut};
-use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{BLOCK_CHUNKS, BlobId, Chunk, Epoch, Shard, ShardId};
+use store::{BlobId, Chunk, Epoch, Shard, ShardId};
 
 use super::dictionary::dictionary;
 
@@ -392,7 +392,7 @@ mod tests {
     fn shard(since: i32) -> Shard {
         let epoch = Epoch(since);
         let id = ShardId(3);
-        Shard { id, bytes: 0, since: epoch, chunks: 1000, changed: epoch, summarised: 0 }
+        Shard { id, bytes: 0, since: epoch, chunks: 1000, changed: epoch, filtered: 0 }
     }
 
     fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {

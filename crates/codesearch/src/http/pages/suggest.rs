@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::browse::{Finding, Tree};
+use engine::browse::{FindRequest, Tree};
 use serde::Serialize;
 use serde_json::json;
 
@@ -85,7 +85,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
             })
             .collect(),
         "file" | "f" | "path" if !value.is_empty() => {
-            let finding = Finding { typed: value, limit: MOST, ..Finding::default() };
+            let finding = FindRequest { query: value, limit: MOST, ..FindRequest::default() };
             // Of what is too long to be a path there is none.
             let (near, _) = tree.find(&finding).unwrap_or_default();
             near.into_iter()

@@ -252,7 +252,7 @@ pub(super) async fn complete(
         if !whole {
             continue;
         }
-        let document = server.searcher.document(&file.repository, &file.file_name).await?;
+        let document = server.searcher.file_text(&file.repository, &file.file_name).await?;
         file.content = Base64(document.map(|it| it.text.into_bytes()).unwrap_or_default());
         bytes += file.content.0.len();
         if bytes > MAX_ANSWER_BYTES {

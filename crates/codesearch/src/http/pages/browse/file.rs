@@ -9,7 +9,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH}
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::browse::Document;
+use engine::browse::FileText;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
@@ -34,7 +34,7 @@ const MAX_LINE: usize = 5000;
 #[template(path = "file.html")]
 struct FilePage<'a> {
     query: &'a str,
-    document: &'a Document,
+    document: &'a FileText,
     crumbs: Vec<Crumb>,
     lines: Vec<LineView>,
     /// Lines in which the query matches.
@@ -112,11 +112,11 @@ async fn file(
     answered(&headers, &wanted.q, wanted.format.as_deref(), done)
 }
 
-async fn document(server: &Server, wanted: &Wanted) -> Result<Document, Failure> {
+async fn document(server: &Server, wanted: &Wanted) -> Result<FileText, Failure> {
     if wanted.repo.is_empty() || wanted.path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
-    let found = server.searcher.document(&wanted.repo, &wanted.path).await?;
+    let found = server.searcher.file_text(&wanted.repo, &wanted.path).await?;
     found.ok_or_else(|| Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)))
 }
 
@@ -145,7 +145,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     }
     let raw = [("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()), ("download", "1")];
     let same = document
-        .same
+        .copies
         .iter()
         .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
     let page = FilePage {
@@ -164,7 +164,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
 }
 
 /// The lines of a file, in colours, with what a query matches; and in how many lines it does.
-fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
+fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let text = &document.text;
     let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
     // A query that is none is no reason not to show the file.
@@ -208,7 +208,7 @@ fn file_lines(document: &Document, q: &str) -> (Vec<LineView>, usize) {
     (views.collect(), hits.len())
 }
 
-fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &Document) -> Answered {
+fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answered {
     let all = document.text.lines().count();
     let (from, upto) = match wanted.lines.as_deref() {
         None => (1, all),
@@ -223,7 +223,7 @@ fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &Document) -> Answe
         document.text.split_inclusive('\n').skip(from - 1).take((upto + 1).saturating_sub(from));
     let text: String = lines.collect();
     let same: Vec<_> =
-        document.same.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
+        document.copies.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
     let body = json!({
         "repo": document.repo,
         "path": document.path,

@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::browse::{Finding, TooMuch, Typed};
+use engine::browse::FindRequest;
+use engine::fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
 use super::{Answered, LIMIT, Wanted, answered};
@@ -79,8 +80,8 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
     let language = wanted.lang.as_deref();
     let languages = language.map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
-    let wrong = |why: TooMuch| Failure::bad_request(format!("q=: {why}"));
-    Typed::new(wanted.q.trim()).map_err(wrong)?;
+    let wrong = |why: QueryTooLong| Failure::bad_request(format!("q=: {why}"));
+    PathQuery::new(wanted.q.trim()).map_err(wrong)?;
     let _turn = server.turn().await?;
     let typed = wanted.q.clone();
     let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
@@ -88,7 +89,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
     let (params, kept) = (wanted.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
         let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
-        kept.find(&Finding { typed: params.q.trim(), repo, languages: &languages, limit })
+        kept.find(&FindRequest { query: params.q.trim(), repo, languages: &languages, limit })
     });
     let (near, count) = work.await.map_err(|_| Failure::broke_off())?.map_err(wrong)?;
     counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::browse::{Child, Tree};
+use engine::browse::{FolderItem, Tree};
 use serde_json::json;
 use store::Repo;
 
@@ -215,7 +215,7 @@ async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
     Ok(render(StatusCode::OK, &page))
 }
 
-fn child_json(child: &Child) -> serde_json::Value {
+fn child_json(child: &FolderItem) -> serde_json::Value {
     json!({
         "name": child.name,
         "kind": if child.files.is_some() { "folder" } else { "file" },

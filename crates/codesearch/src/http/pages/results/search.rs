@@ -197,7 +197,7 @@ impl Search {
         let files = UnrenderedFiles::of(marked.collect(), &params.q);
         let explanation = params
             .explains()
-            .then(|| explained(&request, server.searcher.store().is_loose(), Some(&stats)));
+            .then(|| explained(&request, server.searcher.store().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });

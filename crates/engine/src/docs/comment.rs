@@ -1,0 +1,440 @@
+//! The comment at the head of a source file: what it says of the file, without its licence.
+
+use super::DocText;
+
+/// How comments are written in a family of languages.
+struct Marks {
+    languages: &'static [&'static str],
+    /// What a comment to the end of the line begins with.
+    lines: &'static [&'static str],
+    /// What other comments begin and end with.
+    blocks: &'static [(&'static str, &'static str)],
+}
+
+const FAMILIES: &[Marks] = &[
+    Marks {
+        languages: &[
+            "arduino",
+            "c",
+            "c#",
+            "c++",
+            "d",
+            "dart",
+            "glsl",
+            "go",
+            "groovy",
+            "haxe",
+            "hlsl",
+            "java",
+            "javascript",
+            "kotlin",
+            "objective-c",
+            "odin",
+            "php",
+            "processing",
+            "protocol buffer",
+            "rust",
+            "sass",
+            "scala",
+            "solidity",
+            "svelte",
+            "swift",
+            "systemverilog",
+            "typescript",
+            "vala",
+            "verilog",
+            "zig",
+            "css",
+            "jule",
+            "go.mod",
+            "qml",
+            "typespec",
+            "ats",
+            "assembly",
+        ],
+        lines: &["//"],
+        blocks: &[("/*", "*/")],
+    },
+    Marks {
+        languages: &[
+            ".env",
+            "cmake",
+            "coffeescript",
+            "crystal",
+            "docker",
+            "elixir",
+            "gdscript",
+            "githubworkflow",
+            "graphql",
+            "hcl",
+            "julia",
+            "makefile",
+            "nim",
+            "nix",
+            "perl",
+            "powershell",
+            "r",
+            "raku",
+            "ruby",
+            "shell",
+            "tcl",
+            "toml",
+            "yaml",
+        ],
+        lines: &["#"],
+        blocks: &[
+            ("=begin", "=end"),
+            ("=pod", "=cut"),
+            ("=head1", "=cut"),
+            ("<#", "#>"),
+            ("#[", "]#"),
+        ],
+    },
+    Marks {
+        languages: &["python"],
+        lines: &["#"],
+        blocks: &[("\"\"\"", "\"\"\""), ("'''", "'''"), ("r\"\"\"", "\"\"\"")],
+    },
+    Marks {
+        languages: &["ada", "agda", "elm", "haskell", "idris", "lua", "purescript", "sql", "vhdl"],
+        lines: &["--"],
+        blocks: &[("{-", "-}"), ("--[[", "]]"), ("/*", "*/")],
+    },
+    Marks {
+        languages: &[
+            "autohotkey",
+            "clojure",
+            "common lisp",
+            "emacs lisp",
+            "llvm",
+            "racket",
+            "scheme",
+            "ini",
+            "webassembly",
+        ],
+        lines: &[";"],
+        blocks: &[("#|", "|#")],
+    },
+    Marks { languages: &["erlang", "oz", "prolog", "tex"], lines: &["%"], blocks: &[("/*", "*/")] },
+    Marks {
+        languages: &["coq", "f#", "ocaml", "pascal", "wolfram"],
+        lines: &["//"],
+        blocks: &[("(*", "*)"), ("{", "}")],
+    },
+    Marks {
+        languages: &["html", "svg", "vue", "xaml", "xml", "xsl"],
+        lines: &[],
+        blocks: &[("<!--", "-->")],
+    },
+    Marks { languages: &["vim script"], lines: &["\""], blocks: &[] },
+    Marks { languages: &["visual basic"], lines: &["'"], blocks: &[] },
+    Marks { languages: &["fortran legacy", "fortran modern"], lines: &["!"], blocks: &[] },
+];
+
+/// What a file may hold above the comment that is about it.
+const PREAMBLE: &[&str] = &[
+    "package ",
+    "import ",
+    "import(",
+    "import {",
+    "using ",
+    "use ",
+    "#include",
+    "#pragma",
+    "#ifndef",
+    "#define",
+    "#!",
+    "#import",
+    "require",
+    "from ",
+    "module ",
+    "namespace ",
+    "extern crate",
+    "<?php",
+    "<?xml",
+    "<!doctype",
+    "'use strict'",
+    "\"use strict\"",
+    "declare(",
+    "export {",
+    "export *",
+    "@file",
+    "library ",
+    "open ",
+    "syntax ",
+];
+
+/// A paragraph with one of these, in small letters, is about rights and not about the file.
+const LICENCE: &[&str] = &[
+    "copyright",
+    "(c) 19",
+    "(c) 20",
+    "license",
+    "licence",
+    "spdx-",
+    "all rights reserved",
+    "warrant",
+    "redistribut",
+    "permission is hereby",
+    "permission to use",
+    "applicable law",
+    "free software",
+    "mozilla public",
+    "as is\"",
+    "no event shall",
+    "public domain",
+];
+
+/// A line with one of these is for a program.
+const DIRECTIVES: &[&str] = &[
+    "-*-",
+    "vim:",
+    "vi:",
+    "go:build",
+    "go:generate",
+    "+build",
+    "eslint",
+    "@ts-",
+    "pylint:",
+    "noqa",
+    "rubocop",
+    "frozen_string_literal",
+    "coding:",
+    "istanbul",
+    "@flow",
+    "prettier-",
+    "clang-format",
+    "jshint",
+    "@generated",
+];
+
+/// A comment with one of these was written by a program, or tells only who did.
+const GENERATED: &[&str] =
+    &["do not edit", "generated by", "autogenerated", "auto-generated", "automatically generated"];
+
+/// Lines that are looked at: what is below is not at the head of a file.
+const MAX_LINES: usize = 400;
+
+/// Words of the shortest comment that says something.
+const MIN_WORDS: usize = 3;
+
+/// The comment at the head of a source file; none if there is none that says anything.
+pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
+    let language = language.to_lowercase();
+    let marks = FAMILIES.iter().find(|marks| marks.languages.contains(&&*language))?;
+    let mut lines = text.lines().take(MAX_LINES).peekable();
+    let mut block: Vec<&str> = Vec::new();
+    // A list of imports goes on to its end.
+    let mut until: Option<char> = None;
+    loop {
+        let line = lines.next();
+        let trimmed = line.map_or("", str::trim);
+        let commented = marks.lines.iter().find_map(|mark| trimmed.strip_prefix(mark));
+        let commented = commented.filter(|_| !trimmed.starts_with("#!"));
+        let opened = marks.blocks.iter().filter_map(|(open, close)| {
+            let rest = trimmed.get(..open.len()).filter(|begin| begin.eq_ignore_ascii_case(open));
+            rest.map(|_| (&trimmed[open.len()..], *close))
+        });
+        let opened = opened.max_by_key(|(_, close)| close.len());
+        match (opened, commented) {
+            (Some((mut rest, close)), _) if until.is_none() => {
+                // What stood above in another comment was about something else.
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
+                }
+                block.clear();
+                loop {
+                    if let Some((inside, _)) = rest.split_once(close) {
+                        block.push(inside);
+                        break;
+                    }
+                    block.push(rest);
+                    match lines.next() {
+                        Some(line) => rest = line.trim(),
+                        None => break,
+                    }
+                }
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
+                }
+                block.clear();
+            }
+            (_, Some(rest)) if until.is_none() => block.push(rest),
+            _ => {
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
+                }
+                block.clear();
+                line?;
+                if let Some(end) = until {
+                    until = until.filter(|_| !trimmed.contains(end));
+                    continue;
+                }
+                let small = trimmed.get(..trimmed.len().min(24)).unwrap_or("").to_lowercase();
+                if !trimmed.is_empty() && !PREAMBLE.iter().any(|begin| small.starts_with(begin)) {
+                    return None;
+                }
+                let listed =
+                    ["import", "export", "use "].iter().any(|begin| small.starts_with(begin));
+                let open = |(open, close)| (listed && trimmed.ends_with(open)).then_some(close);
+                until = [('(', ')'), ('{', '}')].into_iter().find_map(open);
+            }
+        }
+    }
+}
+
+/// What a comment says of its file: its paragraphs without those about rights.
+fn doc(lines: &[&str]) -> Option<DocText> {
+    let mut paragraphs: Vec<String> = vec![String::new()];
+    for line in lines {
+        let line = bare(line);
+        let says = line.contains(char::is_alphanumeric);
+        if says && DIRECTIVES.iter().any(|word| line.contains(word)) {
+            continue;
+        }
+        match paragraphs.last_mut() {
+            Some(last) if says => {
+                last.push_str(line);
+                last.push('\n');
+            }
+            Some(last) if !last.is_empty() => paragraphs.push(String::new()),
+            _ => {}
+        }
+    }
+    if paragraphs.iter().any(|text| holds(text, GENERATED)) {
+        return None;
+    }
+    paragraphs.retain(|text| !text.is_empty() && !holds(text, LICENCE));
+    let body = paragraphs.join("\n");
+    if body.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count() < MIN_WORDS
+    {
+        return None;
+    }
+    Some(DocText { comment: true, title: sentence(&body), headings: String::new(), body })
+}
+
+fn holds(text: &str, any: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    any.iter().any(|word| text.contains(word))
+}
+
+/// A line of a comment without the marks at its ends.
+fn bare(line: &str) -> &str {
+    let marks =
+        |c: char| matches!(c, '/' | '*' | '!' | '#' | ';' | '%' | '-' | '|' | '=' | '"' | '\'');
+    let inside = line.trim().trim_start_matches(marks);
+    // One blank belongs to the marks, more are a layout.
+    let inside = inside.strip_prefix(' ').unwrap_or(inside);
+    inside.trim_end().trim_end_matches(['*', '#', '|', '=']).trim_end()
+}
+
+/// The first sentence of a text, of its first paragraph at most.
+fn sentence(text: &str) -> String {
+    let first = text.split("\n\n").next().unwrap_or(text);
+    let mut end = first.len();
+    for (at, mark) in first.match_indices(['.', '?', '!']) {
+        let behind = at + mark.len();
+        let ends = first[behind..].chars().next().is_none_or(char::is_whitespace);
+        // Not after e.g. one letter.
+        let word = first[..at].rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+        if ends && word.chars().count() > 1 {
+            end = behind;
+            break;
+        }
+    }
+    first[..end].split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The title and all of the comment of a file, if it has one.
+    fn check(language: &str, text: &str, expected: Option<(&str, &str)>) {
+        let found = read(language, text);
+        let found =
+            found.map(|doc| (doc.title, doc.body.split_whitespace().collect::<Vec<_>>().join(" ")));
+        let found = found.as_ref().map(|(title, body)| (title.as_str(), body.as_str()));
+        assert_eq!(found, expected, "{language}: {text}");
+    }
+
+    #[test]
+    fn comments_of_many_languages() {
+        let both = Some(("Makes tea.", "Makes tea. And more."));
+        for (language, text) in [
+            ("Rust", "//! Makes tea.\n//! And more.\n\nuse x;\n"),
+            ("Go", "// Makes tea.\n// And more.\npackage tea\n"),
+            ("C", "/*\n * Makes tea.\n * And more.\n */\n#include <x.h>\n"),
+            (
+                "Java",
+                "package a.b;\n\nimport c.D;\n\n/**\n * Makes tea.\n * And more.\n */\nclass T {}\n",
+            ),
+            (
+                "Python",
+                "#!/usr/bin/python\n# -*- coding: utf-8 -*-\n\"\"\"Makes tea.\n\nAnd more.\"\"\"\n",
+            ),
+            ("Shell", "#!/bin/sh\n#\n# Makes tea.\n# And more.\nset -e\n"),
+            ("SQL", "-- Makes tea.\n-- And more.\nselect 1;\n"),
+            ("Haskell", "{- |\nMakes tea.\nAnd more.\n-}\nmodule Tea where\n"),
+            ("Lua", "--[[ Makes tea.\nAnd more. ]]\nreturn {}\n"),
+            ("Emacs Lisp", ";;; Makes tea.\n;; And more.\n(defun x ())\n"),
+            ("Erlang", "%% Makes tea.\n%% And more.\n-module(x).\n"),
+            ("OCaml", "(* Makes tea.\n   And more. *)\nlet x = 1\n"),
+            ("HTML", "<!DOCTYPE html>\n<!-- Makes tea.\nAnd more. -->\n<html>\n"),
+            ("PHP", "<?php\n/**\n * Makes tea.\n * And more.\n */\n"),
+            ("Vim Script", "\" Makes tea.\n\" And more.\nfinish\n"),
+            (
+                "Go",
+                "package a\n\nimport (\n\t\"x\"\n\t\"y\"\n)\n\n// Makes tea.\n// And more.\ntype T int\n",
+            ),
+            (
+                "JavaScript",
+                "'use strict';\nimport {\n  a,\n} from 'b';\n/* Makes tea.\nAnd more. */\n",
+            ),
+        ] {
+            check(language, text, both);
+        }
+    }
+
+    #[test]
+    fn licences_and_what_programs_wrote_are_left_out() {
+        let licence = "// Copyright 2020 The Authors.\n// Licensed under the Apache License.\n";
+        check(
+            "Go",
+            &format!("{licence}\n//go:build linux\n\n// Package tea makes it.\npackage tea\n"),
+            Some(("Package tea makes it.", "Package tea makes it.")),
+        );
+        check("Go", &format!("{licence}\npackage tea\n"), None);
+        check("Go", &format!("{licence}package tea\nfunc x() {{}}\n// Not at the head.\n"), None);
+        check(
+            "C",
+            "// SPDX-License-Identifier: GPL-2.0\n/*\n * kettle.c - drives the kettle\n *\n * Copyright (C) 1999 A. B.\n *\n * This program is free software.\n *\n * It boils. Slowly.\n */\n",
+            Some((
+                "kettle.c - drives the kettle",
+                "kettle.c - drives the kettle It boils. Slowly.",
+            )),
+        );
+        check("Go", "// Code generated by a tool. DO NOT EDIT.\npackage x\n", None);
+        check("Shell", "#!/bin/sh\n# short\n", None);
+        check("Python", "\"\"\"", None);
+        check(
+            "C",
+            "/* never closed and goes on",
+            Some(("never closed and goes on", "never closed and goes on")),
+        );
+        check("JSON", "// not a comment here", None);
+        check("Rust", "", None);
+    }
+
+    #[test]
+    fn a_sentence_ends_where_a_reader_pauses() {
+        for (text, expected) in [
+            ("One. Two.", "One."),
+            ("See a.b for e.g. more\nof it. Two", "See a.b for e.g. more of it."),
+            ("No end", "No end"),
+            ("First\n\nSecond.", "First"),
+        ] {
+            assert_eq!(sentence(text), expected);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The filters of whole shards: which blocks of chunks may hold what a query asks for.
+//!
+//! A shard has a Bloom filter for each block of chunks, one for each dense chunk and one for each large chunk. The
+//! filters of blocks and of dense chunks are bit-sliced, as they are stored. In a server's memory those of several
+//! shards lie side by side in a [`SignatureFile`]: one lookup filters them all, and takes hardly longer than one of a
+//! single shard, since a row of it is read from memory at once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+
+/// Chunks in a block. Smaller blocks are ruled out more often and take more memory, since each of them repeats the
+/// n-grams that are everywhere.
+pub const BLOCK_CHUNKS: i32 = 512;
+
+/// The filters of several shards side by side.
+#[derive(Debug)]
+pub struct SignatureFile {
+    /// The filters of blocks, and of large chunks, as if they were blocks.
+    blocks: BitSlices,
+    /// The filters of dense chunks.
+    dense: BitSlices,
+    /// How many shards there are.
+    shards: usize,
+}
+
+/// The filters of a shard: its columns of a signature file.
+#[derive(Clone, Debug)]
+pub struct ShardFilter {
+    file: Arc<SignatureFile>,
+    /// Which bytes of a row belong to its blocks, and which to its large chunks.
+    blocks: Range<usize>,
+    large: Range<usize>,
+    /// Which bytes of a row of the dense ones belong to its dense chunks.
+    dense: Range<usize>,
+    chunks: Arc<OwnFilters>,
+}
+
+/// The chunks that have a filter of their own, by ascending number.
+#[derive(Debug, Default)]
+struct OwnFilters {
+    large: Vec<Large>,
+    dense: Vec<i32>,
+}
+
+/// A large chunk.
+#[derive(Debug)]
+struct Large {
+    n: i32,
+    /// Its filter, if that is not much smaller than a block's: folded to the size of one, it lets more through, and the
+    /// chunk takes long to read.
+    whole: Option<BloomFilter>,
+}
+
+/// The columns of a signature file that may hold what a query asks for.
+#[derive(Clone, Debug)]
+pub struct HitBitmap {
+    of: Arc<SignatureFile>,
+    columns: Columns,
+}
+
+impl SignatureFile {
+    /// A signature file takes in no more shards when its rows have so many bytes: four lines of a processor's cache.
+    pub const WIDTH: usize = 256;
+
+    /// How many shards are in it.
+    pub fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Bytes in a row of blocks.
+    pub fn width(&self) -> usize {
+        self.blocks.width()
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.blocks.memory() + self.dense.memory()
+    }
+}
+
+impl ShardFilter {
+    /// The filters of a shard, in a signature file of their own: those of its blocks; those of its dense chunks, with
+    /// the numbers of these; and the large chunks, each with its filter. Numbers ascend.
+    ///
+    /// # Panics
+    /// There are not as many dense chunks as filters of them.
+    pub fn new(
+        blocks: BitSlices,
+        (dense, dense_chunks): (BitSlices, Vec<i32>),
+        large: Vec<(i32, BloomFilter)>,
+    ) -> Self {
+        assert_eq!(dense.width(), dense_chunks.len().div_ceil(8), "each has a filter");
+        let (numbers, filters): (Vec<i32>, Vec<BloomFilter>) = large.into_iter().unzip();
+        let columns = BitSlices::new(FilterKind::Block, &filters);
+        let whole = |set: BloomFilter| set.is_coarse_as(FilterKind::Block).then_some(set);
+        let large = numbers.into_iter().zip(filters);
+        let large = large.map(|(n, filter)| Large { n, whole: whole(filter) }).collect();
+        let (ends, width) = (blocks.width(), blocks.width() + columns.width());
+        let blocks = match columns.width() {
+            0 => blocks,
+            more => {
+                BitSlices::beside(FilterKind::Block, &[(&blocks, 0..ends), (&columns, 0..more)])
+            }
+        };
+        Self {
+            blocks: 0..ends,
+            large: ends..width,
+            dense: 0..dense.width(),
+            chunks: Arc::new(OwnFilters { large, dense: dense_chunks }),
+            file: Arc::new(SignatureFile { blocks, dense, shards: 1 }),
+        }
+    }
+
+    /// The filters of some shards, of any signature files, in one.
+    pub fn combine(some: &[Arc<Self>]) -> Vec<Arc<Self>> {
+        let blocks = some.iter().map(|one| (&one.file.blocks, one.bytes()));
+        let dense = some.iter().map(|one| (&one.file.dense, one.dense.clone()));
+        let file = Arc::new(SignatureFile {
+            blocks: BitSlices::beside(FilterKind::Block, &blocks.collect::<Vec<_>>()),
+            dense: BitSlices::beside(FilterKind::Dense, &dense.collect::<Vec<_>>()),
+            shards: some.len(),
+        });
+        let (mut at, mut dense_at) = (0, 0);
+        some.iter()
+            .map(|one| {
+                let (blocks, dense) = (at, dense_at);
+                let large = blocks + one.blocks.len();
+                (at, dense_at) = (large + one.large.len(), dense + one.dense.len());
+                Arc::new(Self {
+                    file: Arc::clone(&file),
+                    blocks: blocks..large,
+                    large: large..at,
+                    dense: dense..dense_at,
+                    chunks: Arc::clone(&one.chunks),
+                })
+            })
+            .collect()
+    }
+
+    /// The signature file that it is part of.
+    pub fn signature_file(&self) -> &Arc<SignatureFile> {
+        &self.file
+    }
+
+    /// Bytes that it has of a row of blocks.
+    pub fn width(&self) -> usize {
+        self.bytes().len()
+    }
+
+    fn bytes(&self) -> Range<usize> {
+        self.blocks.start..self.large.end
+    }
+
+    /// Looks at the blocks of this shard and of all that share its signature file.
+    pub fn hits(&self, ngrams: &NgramQuery) -> HitBitmap {
+        HitBitmap { of: Arc::clone(&self.file), columns: self.file.blocks.parts(ngrams) }
+    }
+
+    /// The blocks that may hold what was looked for, without the chunks that have a filter of their own.
+    ///
+    /// # Panics
+    /// The hits are not [of](HitBitmap::is_of) this shard.
+    pub fn blocks(&self, hits: &HitBitmap) -> Columns {
+        assert!(hits.is_of(self), "they are hits of other shards");
+        hits.columns.within(&self.blocks)
+    }
+
+    /// The blocks and chunks that may hold all of what was looked for.
+    ///
+    /// # Panics
+    /// The hits are not [of](HitBitmap::is_of) this shard.
+    pub fn surviving(&self, ngrams: &NgramQuery, hits: &HitBitmap) -> SurvivingBlocks {
+        assert!(hits.is_of(self), "they are hits of other shards");
+        self.let_through(ngrams, &hits.columns.within(&self.bytes()))
+    }
+
+    /// The blocks and chunks that may hold all of what is asked for, given the columns of blocks and large chunks that
+    /// may.
+    fn let_through(&self, ngrams: &NgramQuery, near: &Columns) -> SurvivingBlocks {
+        let mut large = near.within(&(self.blocks.len()..self.width()));
+        large.retain(|at| {
+            let whole = self.chunks.large[at].whole.as_ref();
+            whole.is_none_or(|filter| filter.may_hold(ngrams))
+        });
+        let mut blocks = near.within(&(0..self.blocks.len()));
+        let dense = self.file.dense.parts_within(&self.dense, ngrams);
+        let own = large.iter().map(|at| self.chunks.large[at].n);
+        for n in own.chain(dense.iter().map(|at| self.chunks.dense[at])) {
+            blocks.add((n / BLOCK_CHUNKS) as usize);
+        }
+        SurvivingBlocks { blocks, large, dense }
+    }
+
+    /// The chunks in a range of numbers whose own filters say that they do not hold what was asked for.
+    pub fn ruled_out<'a>(
+        &'a self,
+        surviving: &'a SurvivingBlocks,
+        chunks: Range<i32>,
+    ) -> impl Iterator<Item = i32> + 'a {
+        let (dense, large) = (&self.chunks.dense, &self.chunks.large);
+        let dense_at = |n| dense.partition_point(|chunk| *chunk < n);
+        let large_at = |n| large.partition_point(|large| large.n < n);
+        let dense_places = dense_at(chunks.start)..dense_at(chunks.end);
+        let large_places = large_at(chunks.start)..large_at(chunks.end);
+        let dense_ones = dense_places.filter(|at| !surviving.dense.contains(*at));
+        let large_ones = large_places.filter(|at| !surviving.large.contains(*at));
+        dense_ones.map(|at| dense[at]).chain(large_ones.map(|at| large[at].n))
+    }
+
+    /// Whether the shard may hold what is asked for, each literal of it in some block.
+    pub fn may_hold(&self, ngrams: &NgramQuery) -> bool {
+        match ngrams {
+            NgramQuery::Anything => true,
+            NgramQuery::Hashes(_) => {
+                let near = self.file.blocks.parts_within(&self.bytes(), ngrams);
+                !self.let_through(ngrams, &near).blocks.is_empty()
+            }
+            NgramQuery::All(all) => all.iter().all(|one| self.may_hold(one)),
+            NgramQuery::Any(any) => any.iter().any(|one| self.may_hold(one)),
+        }
+    }
+}
+
+impl HitBitmap {
+    /// Whether a shard was among those that were looked at.
+    pub fn is_of(&self, shard: &ShardFilter) -> bool {
+        Arc::ptr_eq(&self.of, &shard.file)
+    }
+
+    /// How many blocks, and large chunks, of all shards that were looked at may hold it.
+    pub fn count(&self) -> usize {
+        self.columns.count()
+    }
+}
+
+/// The blocks of a shard that may hold something, and those of its chunks with filters of their own that may.
+#[derive(Clone, Debug)]
+pub struct SurvivingBlocks {
+    /// The blocks.
+    pub blocks: Columns,
+    /// The large and the dense chunks, by their places.
+    large: Columns,
+    dense: Columns,
+}
+
+impl SurvivingBlocks {
+    /// Adds what may hold something else.
+    pub fn or(&mut self, other: &SurvivingBlocks) {
+        self.blocks.or(&other.blocks);
+        self.large.or(&other.large);
+        self.dense.or(&other.dense);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The n-grams of texts, one of which is to be there; an empty text is anything.
+    fn ngrams(texts: &str) -> NgramQuery {
+        NgramQuery::any(texts.split('|').map(NgramQuery::folded).collect())
+    }
+
+    fn filter(mut filter: BloomFilter, text: &str) -> BloomFilter {
+        filter.add(text);
+        filter
+    }
+
+    /// A shard with a block for each text, and with two large chunks and a dense one in the last of them.
+    fn shard(texts: &[&str]) -> Arc<ShardFilter> {
+        let blocks: Vec<_> =
+            texts.iter().map(|text| filter(BloomFilter::new(FilterKind::Block), text)).collect();
+        let last = (texts.len() as i32 - 1) * BLOCK_CHUNKS;
+        let filling = format!("{} ", texts.join(" ")).repeat(80_000);
+        let large = [(1, "large_one"), (5, "large_other")].map(|(n, name)| {
+            let text = format!("{name} {}", &filling[..n as usize * 30_000]);
+            (last + n, filter(BloomFilter::for_text(text.len()), &text))
+        });
+        let dense = [filter(BloomFilter::new(FilterKind::Dense), "dense_one")];
+        let dense = BitSlices::new(FilterKind::Dense, &dense);
+        let blocks = BitSlices::new(FilterKind::Block, &blocks);
+        Arc::new(ShardFilter::new(blocks, (dense, vec![last + 7]), large.into()))
+    }
+
+    #[test]
+    fn a_shard_tells_the_same_in_every_signature_file() {
+        let alone = [
+            shard(&["first words", "second words"]),
+            shard(&["third_thing"]),
+            shard(&[
+                "a",
+                "bb",
+                "some text",
+                "more",
+                "of",
+                "it",
+                "that",
+                "fills",
+                "nine",
+                "last words",
+            ]),
+        ];
+        let together = ShardFilter::combine(&alone);
+        let other_way: Vec<_> = [&together[2], &alone[0]].map(Arc::clone).into();
+        let other_way = ShardFilter::combine(&other_way);
+        let all = [(0, &together[0]), (1, &together[1]), (2, &together[2])];
+        for (of, shard) in all.into_iter().chain([(2, &other_way[0]), (0, &other_way[1])]) {
+            let alone = &alone[of];
+            for texts in [
+                "first",
+                "words",
+                "SECOND WORDS",
+                "third_thing",
+                "large_one",
+                "large_other",
+                "dense_one",
+                "dense_one|some text",
+                "nowhere_at_all",
+                "of",
+                "",
+            ] {
+                let ngrams = ngrams(texts);
+                let (a, b) = (alone.surviving(&ngrams, &alone.hits(&ngrams)), shard.hits(&ngrams));
+                assert_eq!(shard.blocks(&b), alone.blocks(&alone.hits(&ngrams)), "{texts}");
+                let b = shard.surviving(&ngrams, &b);
+                assert_eq!(a.blocks, b.blocks, "{texts}");
+                let ruled_out =
+                    |of: &ShardFilter, what| of.ruled_out(what, 0..i32::MAX).collect::<Vec<_>>();
+                assert_eq!(ruled_out(alone, &a), ruled_out(shard, &b), "{texts}");
+                assert_eq!(shard.may_hold(&ngrams), !a.blocks.is_empty(), "{texts}");
+            }
+        }
+        let found = |shard: &ShardFilter, texts: &str| {
+            let ngrams = ngrams(texts);
+            let surviving = shard.surviving(&ngrams, &shard.hits(&ngrams));
+            let ruled_out: Vec<i32> = shard.ruled_out(&surviving, 0..i32::MAX).collect();
+            (surviving.blocks.iter().collect::<Vec<_>>(), ruled_out)
+        };
+        assert_eq!(found(&together[0], "first words"), (vec![0, 1], vec![519]));
+        assert_eq!(found(&together[1], "large_one"), (vec![0], vec![7, 5]));
+        assert_eq!(found(&together[1], "dense_one"), (vec![0], vec![1, 5]));
+        assert_eq!(found(&together[2], "large_other").0, [9]);
+        assert!(found(&together[2], "nowhere_at_all").0.is_empty());
+    }
+}
