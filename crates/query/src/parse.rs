@@ -9,14 +9,13 @@
 //! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the
 //! groups inside; so the tree is read first, and its patterns are parsed once all is known.
 
-use std::time::Duration;
-
 use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::language::check_language;
 use crate::lex::{Lexer, Token, Word};
 use crate::pattern::{Case, Pattern};
-use crate::tree::{Count, Field, Query, Select, Term, Tree};
+use crate::settings::Settings;
+use crate::tree::{Field, Query, Term, Tree};
 
 /// Longest query, in bytes. Nobody types more, and parsing and planning it takes milliseconds.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
@@ -26,9 +25,6 @@ pub const MAX_TERMS: usize = 200;
 
 /// How deeply groups and negations may nest; it bounds the stack that walking the tree takes.
 const MAX_NESTING: usize = 100;
-
-/// Longest `timeout:`.
-const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
 impl Query {
     /// Parses a query. The defaults hold where the query says nothing about it.
@@ -57,15 +53,9 @@ impl Query {
                            put the text in quotes behind lit:";
             return Err(QueryError::new(source, at, message));
         }
-        let mut build = Build { source, select: None, count: None, timeout: None };
+        let mut build = Build { source, settings: Settings::default() };
         let tree = build.group(group, defaults.into(), true)?;
-        Ok(Query {
-            source: source.to_owned(),
-            tree,
-            select: build.select.unwrap_or_default(),
-            count: build.count,
-            timeout: build.timeout,
-        })
+        Ok(Query { source: source.to_owned(), tree, settings: build.settings })
     }
 }
 
@@ -215,9 +205,7 @@ impl Parser<'_> {
 
 struct Build<'a> {
     source: &'a str,
-    select: Option<Select>,
-    count: Option<Count>,
-    timeout: Option<Duration>,
+    settings: Settings,
 }
 
 impl Build<'_> {
@@ -336,26 +324,8 @@ impl Build<'_> {
                     _ => return Err(unknown("multiline:yes or multiline:no")),
                 }
             }
-            FieldName::Select => {
-                let select = match value {
-                    "filematch" | "content" => Select::Lines,
-                    "filename" | "file" | "path" => Select::Files,
-                    "repo" => Select::Repos,
-                    _ => return Err(unknown("type:filematch, type:file or type:repo")),
-                };
-                self.select = Some(select);
-            }
-            FieldName::Count => {
-                let count = match (value, value.parse()) {
-                    ("all", _) | (_, Ok(0)) => Count::All,
-                    (_, Ok(n)) => Count::Most(n),
-                    _ => return Err(unknown("a number of files, as in count:50, or count:all")),
-                };
-                self.count = Some(count);
-            }
-            FieldName::Timeout => {
-                self.timeout =
-                    Some(duration(value).map_err(|why| self.error(word.origins[0], why))?);
+            FieldName::Setting(setting) => {
+                self.settings.set(setting, value).map_err(|why| self.error(word.origins[0], why))?
             }
             _ => unreachable!("not a setting"),
         }
@@ -365,35 +335,5 @@ impl Build<'_> {
 
 /// Whether a word says how to search, not for what.
 fn is_setting(word: &Word) -> bool {
-    matches!(
-        word.field,
-        Some(
-            FieldName::Case
-                | FieldName::Multiline
-                | FieldName::Select
-                | FieldName::Count
-                | FieldName::Timeout
-        )
-    )
-}
-
-/// Reads `10s`, `500ms`, `2m` or `10` (seconds).
-///
-/// # Errors
-/// A sentence that says what to type, without a full stop.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        _ => f64::NAN,
-    };
-    let seconds = number.parse().unwrap_or(f64::NAN) * seconds;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
-        Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
-        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
-    }
+    matches!(word.field, Some(FieldName::Case | FieldName::Multiline | FieldName::Setting(_)))
 }
