@@ -38,7 +38,7 @@ pub(crate) use connections::{Threads, serve};
 use endpoint::{Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
-pub(crate) use limits::{Bounds, Limits, read_tokens};
+pub(crate) use limits::{Limits, Quota, read_tokens};
 pub(crate) use server::{Server, Settings};
 
 /// The addresses that are declared: our own first, then those of other engines.
