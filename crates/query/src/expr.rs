@@ -240,12 +240,14 @@ impl Expr {
     }
 
     /// Every atom in it.
-    pub fn atoms(&self, seen: &mut impl FnMut(Predicate)) {
+    pub fn predicates(&self, seen: &mut impl FnMut(Predicate)) {
         match self {
             Expr::Const(_) => {}
             Expr::Predicate(atom) => seen(*atom),
-            Expr::Not(inner) => inner.atoms(seen),
-            Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.atoms(seen)),
+            Expr::Not(inner) => inner.predicates(seen),
+            Expr::All(parts) | Expr::Any(parts) => {
+                parts.iter().for_each(|part| part.predicates(seen))
+            }
         }
     }
 
@@ -259,7 +261,7 @@ impl Expr {
         match (self, self.eval(known)) {
             (Expr::Const(_), _) | (_, Some(false)) | (Expr::Not(_), Some(true)) => {}
             (Expr::Predicate(atom), _) => seen(*atom),
-            (Expr::Not(inner), None) => inner.atoms(seen),
+            (Expr::Not(inner), None) => inner.predicates(seen),
             (Expr::All(parts) | Expr::Any(parts), _) => {
                 for part in parts {
                     part.involved(known, seen);

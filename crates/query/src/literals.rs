@@ -51,7 +51,7 @@ impl LiteralQuery {
     /// text must that it matches in, each string within a line.
     pub fn of(pattern: &Pattern) -> Self {
         let need = of_tree(pattern.hir(), 0);
-        let odd = need != LiteralQuery::Anything && names_odd(pattern.hir());
+        let odd = need != LiteralQuery::Anything && names_non_ascii_fold(pattern.hir());
         if odd { LiteralQuery::any(vec![need, LiteralQuery::NonAsciiFold]) } else { need }
     }
 
@@ -67,12 +67,12 @@ impl LiteralQuery {
     }
 
     /// Whether odd texts meet it.
-    pub fn names_odd(&self) -> bool {
+    pub fn names_non_ascii_fold(&self) -> bool {
         match self {
             LiteralQuery::NonAsciiFold => true,
             LiteralQuery::Anything | LiteralQuery::Literal(_) => false,
             LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
-                parts.iter().any(LiteralQuery::names_odd)
+                parts.iter().any(LiteralQuery::names_non_ascii_fold)
             }
         }
     }
@@ -164,7 +164,7 @@ const ODD: [char; 2] = ['\u{17f}', '\u{212a}'];
 
 /// Whether a pattern can match a text with an odd character where [`fold`] puts an ASCII letter.
 /// Of a class that is not enumerated (`\w`) it does not matter what it holds.
-fn names_odd(hir: &Hir) -> bool {
+fn names_non_ascii_fold(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => false,
         HirKind::Literal(literal) => {
@@ -174,9 +174,11 @@ fn names_odd(hir: &Hir) -> bool {
             let holds = |c| class.ranges().iter().any(|r| r.start() <= c && c <= r.end());
             ODD.into_iter().any(holds) && enumerate_class(&Class::Unicode(class.clone())).is_some()
         }
-        HirKind::Repetition(repetition) => names_odd(&repetition.sub),
-        HirKind::Capture(capture) => names_odd(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(names_odd),
+        HirKind::Repetition(repetition) => names_non_ascii_fold(&repetition.sub),
+        HirKind::Capture(capture) => names_non_ascii_fold(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().any(names_non_ascii_fold)
+        }
     }
 }
 

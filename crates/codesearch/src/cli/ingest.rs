@@ -55,6 +55,9 @@ pub(crate) struct IngestOptions {
     /// How many shards to make if the index is new; fixed from then on
     #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
     pub(crate) shards: i16,
+    /// Begin another shard after this many bytes of text: tests make several of a few files
+    #[arg(long, value_name = "BYTES", hide = true)]
+    pub(crate) shard_bytes: Option<u64>,
 }
 
 /// The number of partitions of the reference experiment.

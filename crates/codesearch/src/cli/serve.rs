@@ -47,8 +47,8 @@ pub(crate) struct ServeArgs {
     pub(crate) host: Vec<String>,
     /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
     /// machine's memory]
-    #[arg(long, value_name = "MIB")]
-    pub(crate) cache: Option<u64>,
+    #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
+    pub(crate) cache_bytes: Option<u64>,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
 }
@@ -89,4 +89,10 @@ pub(crate) struct OperatorArgs {
     /// it: whoever else reaches the server can say anything
     #[arg(long)]
     pub(crate) trust_forwarded: bool,
+}
+
+/// A number of MiB, perhaps with a fraction, as bytes.
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
+    number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
 }

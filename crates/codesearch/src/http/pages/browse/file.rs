@@ -171,7 +171,7 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
-        program.expr.atoms(&mut |atom| {
+        program.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
                 let matcher = &program.terms[term].matcher;
                 let begun = std::time::Instant::now();
