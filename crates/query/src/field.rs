@@ -2,7 +2,7 @@
 
 use crate::settings::Setting;
 
-/// What a word before a colon means.
+/// The meaning of a word before a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldName {
     Regex,
@@ -38,7 +38,7 @@ const NAMES: &[(&str, FieldName)] = &[
     ("timeout", FieldName::Setting(Setting::Timeout)),
 ];
 
-/// What to suggest to somebody who types a query, and what it means.
+/// The words that a program may suggest to somebody who types a query, each with its meaning.
 pub const SUGGESTIONS: [(&str, &str); 14] = [
     ("repo:", "in the name of the repository"),
     ("lang:", "files in a language: go, c++, rs"),
@@ -78,7 +78,7 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 
-/// What to say of a name that is no field.
+/// The message for a name that is no field.
 pub(crate) fn unknown(name: &str) -> String {
     let foreign = FOREIGN.iter().find(|(names, _)| names.contains(&name.to_lowercase().as_str()));
     if let Some((_, advice)) = foreign {

@@ -1,4 +1,4 @@
-//! A parsed query: a tree of terms, and what is asked for beside it.
+//! A parsed query: a tree of terms, and its settings.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::settings::Settings;
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// What was typed, for errors.
+    /// The query as it was typed, for errors.
     pub(crate) source: String,
-    /// What a file must be like.
+    /// The condition that a file must meet.
     pub tree: Tree,
     /// How to search.
     pub settings: Settings,
 }
 
-/// What a file must be like.
+/// A condition that a file must meet.
 #[derive(Clone, Debug)]
 pub enum Tree {
     /// All of these hold; no parts for every file.
@@ -36,7 +36,7 @@ pub enum Tree {
 pub struct Term {
     /// Where it is to match.
     pub field: Field,
-    /// What is to match.
+    /// The pattern.
     pub pattern: Pattern,
     /// The byte of the query at which it stands.
     pub(crate) at: usize,

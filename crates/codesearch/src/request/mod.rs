@@ -9,7 +9,7 @@
 //!
 //! 1. `crates/query/src/field.rs`: its names, and what is suggested to somebody who types it;
 //! 2. its meaning: `crates/query/src/settings.rs` for a setting of the whole query (as `count:`),
-//!    `crates/query/src/parse.rs` for a term that the index can answer already (as `repo:`);
+//!    `crates/query/src/build.rs` for a term that the index can answer already (as `repo:`);
 //! 3. for a setting, `crates/codesearch/src/request/build.rs`: what it does to a request, and what it goes before;
 //! 4. `docs/syntax.md`.
 //!
