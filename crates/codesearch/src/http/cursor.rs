@@ -3,6 +3,7 @@
 use engine::search::{Request, Resume, Stats};
 
 use super::order::Order;
+use crate::cursor;
 
 /// Where an answer ended. As text it says nothing to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,21 +39,39 @@ impl Cursor {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let ([order, shown], resume) = crate::cursor::decode(text).ok()?;
-        let order = match order {
+        let ([order, shown], resume) = cursor::decode(text).ok()?;
+        let order = match usize::try_from(order).ok()? {
             0 => None,
-            at => Some(*ORDERS.get(usize::try_from(at).ok()? - 1)?),
+            at => Some(*Order::ALL.get(at - 1)?),
         };
         Some(Self { resume, shown: usize::try_from(shown).ok()?, order })
     }
 }
 
-const ORDERS: [Order; 3] = [Order::Relevance, Order::Path, Order::Repo];
-
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let at = |order| ORDERS.iter().position(|one| *one == order).map_or(0, |at| at as u64 + 1);
-        let order = self.order.map_or(0, at);
-        f.write_str(&crate::cursor::encode([order, self.shown as u64], &self.resume))
+        let order = Order::ALL.iter().position(|order| Some(*order) == self.order);
+        let order = order.map_or(0, |at| at as u64 + 1);
+        f.write_str(&cursor::encode([order, self.shown as u64], &self.resume))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_was() {
+        let resume = Resume::from_numbers(&[7, u64::MAX, 1000]).unwrap();
+        for order in [None, Some(Order::Relevance), Some(Order::Path), Some(Order::Repo)] {
+            let cursor = Cursor { resume, shown: 50, order };
+            assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
+        }
+        let resume = Resume::from_numbers(&[7, 1, 1]).unwrap();
+        for wrong in
+            ["", "1-2-3-4", &cursor::encode([4, 0], &resume), &cursor::encode([0], &resume)]
+        {
+            assert_eq!(Cursor::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use engine::search::{Error, FileMatch, Line, Progress, Request, Resume, Searcher, Stats, Stopped};
-use query::{Case, Count, Query, Select};
+use query::{Count, Select};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::answer::{MAX_ANSWER_BYTES, MAX_LINE_BYTES, Text, count, shown};
-
-/// Results in an answer unless a call says otherwise, and at most.
-const FILES: usize = 50;
-const MAX_FILES: usize = 500;
+use crate::cursor;
+use crate::request::{self, Client, Options, Refused};
 
 /// Batches of files that the search may be ahead of what is done with them.
 const FOUND_AHEAD: usize = 2;
@@ -67,7 +65,7 @@ struct Cursor {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::cursor::encode([self.line], &self.resume))
+        f.write_str(&cursor::encode([self.line], &self.resume))
     }
 }
 
@@ -75,7 +73,7 @@ impl FromStr for Cursor {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let cursor = crate::cursor::decode(text.trim()).ok();
+        let cursor = cursor::decode(text.trim()).ok();
         let cursor = cursor.map(|([line], resume)| Self { resume, line });
         cursor.context("this is no cursor; give one as it stands in the answer before")
     }
@@ -84,10 +82,9 @@ impl FromStr for Cursor {
 pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String> {
     let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
     // A large pattern takes its time to compile.
-    let compiled = tokio::task::spawn_blocking(move || request(&asked)).await;
-    let mut request = compiled.expect("compiling does not panic")?;
-    request.resume = from.as_ref().map(|from| from.resume);
-    let request = Arc::new(request);
+    let resume = from.as_ref().map(|from| from.resume);
+    let compiled = tokio::task::spawn_blocking(move || request(&asked, resume)).await;
+    let request = Arc::new(compiled.expect("compiling does not panic")?);
     let (found, files) = mpsc::channel(FOUND_AHEAD);
     let select = request.program().select;
     let told = from.as_ref().map_or(0, |from| from.line);
@@ -115,22 +112,15 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     Ok(page.text.below(&head))
 }
 
-fn request(asked: &Search) -> Result<Request> {
-    let mut query = Query::parse(&asked.query, Case::Smart)?;
-    // What the query itself says goes before what is said beside it.
-    let limit = match query.count {
-        Some(Count::Most(limit)) => limit.min(MAX_FILES),
-        Some(Count::All) => MAX_FILES,
-        None => asked.limit.unwrap_or(FILES),
+fn request(asked: &Search, resume: Option<Resume>) -> Result<Request, Refused> {
+    let options = Options {
+        limit: asked.limit.map(Count::of),
+        context: (asked.context_lines, asked.context_lines),
+        resume,
+        ..Options::default()
     };
-    if !(1..=MAX_FILES).contains(&limit) {
-        bail!("limit: give a number of files from 1 to {MAX_FILES}");
-    }
-    query.count = Some(Count::Most(limit));
-    let mut request = Request::new(&query)?;
-    request.context = (asked.context_lines, asked.context_lines);
-    request.skipped = true;
-    Ok(request)
+    let query = request::parse(&asked.query, &options, &Client::AGENT)?;
+    request::build(query, &options, &Client::AGENT)
 }
 
 /// What an answer shows.
