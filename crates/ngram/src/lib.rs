@@ -278,17 +278,56 @@ impl BitSlices {
     /// The sets of all parts, in order. Sets with another number of bits are stretched or folded, so that at least the
     /// same is in them.
     pub fn new(kind: FilterKind, sets: &[BloomFilter]) -> Self {
-        let mut all = Columns(vec![u8::MAX; sets.len().div_ceil(8)]);
-        if let (Some(last), 1..) = (all.0.last_mut(), sets.len() % 8) {
-            *last = (1 << (sets.len() % 8)) - 1;
+        let mut slices = Self { kind, rows: Vec::new(), all: Columns(Vec::new()) };
+        slices.add(0, sets);
+        slices
+    }
+
+    /// So many parts, given the rows of all bits one after another, of the same number of bytes each. Rows may be wider
+    /// than the parts need. None if they are narrower.
+    pub fn from_rows(kind: FilterKind, parts: usize, rows: Vec<u8>) -> Option<Self> {
+        let (stored, width) = (rows.len() / kind.bits(), parts.div_ceil(8));
+        if rows.len() % kind.bits() != 0 || stored < width {
+            return None;
         }
-        let width = all.0.len();
-        let mut rows = vec![0; kind.bits() * width];
-        for (part, set) in sets.iter().enumerate() {
+        let mut slices = Self { kind, rows, all: first_columns(parts) };
+        if stored > width {
+            slices.rows = slices.rewoven(stored, width);
+        }
+        Some(slices)
+    }
+
+    /// The rows of all bits one after another, [`width`](Self::width) bytes each.
+    pub fn rows(&self) -> &[u8] {
+        &self.rows
+    }
+
+    /// Adds sets to the parts from one part on: to those that are there, what is in the sets; after the last, new parts.
+    pub fn add(&mut self, first: usize, sets: &[BloomFilter]) {
+        let (before, all) = (self.width(), first_columns(first + sets.len()));
+        if all.0.len() > before {
+            self.rows = self.rewoven(before, all.0.len());
+            self.all.0.resize(all.0.len(), 0);
+        }
+        self.all.or(&all);
+        let width = self.width();
+        for (part, set) in (first..).zip(sets) {
             let (byte, bit) = (part / 8, 1 << (part % 8));
-            set.each_bit_of(kind.bits(), |at| rows[at * width + byte] |= bit);
+            set.each_bit_of(self.kind.bits(), |at| self.rows[at * width + byte] |= bit);
         }
-        Self { kind, rows, all }
+    }
+
+    /// Its rows, with another number of bytes in each.
+    fn rewoven(&self, before: usize, width: usize) -> Vec<u8> {
+        let mut rows = vec![0; self.kind.bits() * width];
+        let both = before.min(width);
+        if both > 0 {
+            let old = self.rows.chunks_exact(before);
+            for (row, old) in rows.chunks_exact_mut(width).zip(old) {
+                row[..both].copy_from_slice(&old[..both]);
+            }
+        }
+        rows
     }
 
     /// The parts of several of one kind, side by side: in each row the bytes of the first one's, then those of the next
@@ -628,6 +667,15 @@ fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
         }
         start = end + 1;
     }
+}
+
+/// The first parts, so many.
+fn first_columns(parts: usize) -> Columns {
+    let mut all = Columns(vec![u8::MAX; parts.div_ceil(8)]);
+    if let (Some(last), 1..) = (all.0.last_mut(), parts % 8) {
+        *last = (1 << (parts % 8)) - 1;
+    }
+    all
 }
 
 /// Adds the hashes of the n-grams of a line that have signs in them, as they are and folded. `signs` says of each byte

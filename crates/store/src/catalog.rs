@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::connect::Store;
 use crate::error::{Error, Result};
+use crate::ingest::EPOCHS;
 use crate::{Epoch, RepoId, ShardId};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
@@ -98,11 +99,11 @@ impl Store {
                 .await?;
             (identity, epoch) = now;
         }
-        // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
+        // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
         let shards: Vec<(i16, i64, i32, i32, i32, i32)> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks, changed, summarised
+            "select shard, bytes, live_from, chunks, changed, filtered
              from shards where live_from <= $1 order by shard",
         )
         .bind(epoch.0)
@@ -157,7 +158,7 @@ impl Store {
         listener.ignore_pool_close_event(true);
         // A connection that broke is to be told at once.
         listener.eager_reconnect(false);
-        listener.listen("codesearch_epoch").await?;
+        listener.listen(EPOCHS).await?;
         Ok(Changes(listener))
     }
 }
@@ -187,7 +188,7 @@ impl Catalog {
         let read = async || {
             let mut pin = self.pin.lock().await;
             let rows: Vec<(i32, String, String)> = sqlx::query_as(
-                "select repo, path, reason from skipped where born <= $1 and died > $1",
+                "select repo, path, reason from skipped where valid_from <= $1 and valid_to > $1",
             )
             .bind(self.epoch.0)
             .fetch_all(&mut *pin)

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use crate::error::{Error, Result};
-use crate::filters::MAX_SUMMARISERS;
+use crate::filters;
+use crate::ingest::MAX_DERIVERS;
 use crate::lease::Leases;
 
 /// The oldest server that is supported (as `server_version_num`).
@@ -55,6 +56,8 @@ pub struct Store {
     pub(crate) options: Arc<PgConnectOptions>,
     /// Whether the operator that never rechecks exists: see [`ensure_operator`].
     pub(crate) no_recheck: bool,
+    /// How many shards the index has, once that is fixed and known.
+    shards: Arc<OnceLock<i16>>,
 }
 
 impl Store {
@@ -70,6 +73,7 @@ impl Store {
         first.execute("create schema if not exists codesearch").await?;
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
+        filters::convert(&mut first).await?;
         let no_recheck = ensure_operator(&mut first).await?;
         let connections = bounded(&mut first, connections).await?;
         first.close().await?;
@@ -85,7 +89,14 @@ impl Store {
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
         let options = Arc::new(options);
-        Ok(Self { leases, control, statements: Arc::default(), options, no_recheck })
+        Ok(Self {
+            leases,
+            control,
+            statements: Arc::default(),
+            options,
+            no_recheck,
+            shards: Arc::default(),
+        })
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
@@ -105,13 +116,16 @@ impl Store {
             return Ok(have as i16);
         }
         for n in 0..shards {
-            // Words and texts lie beside the rows, not in them: lookups read rows only.
+            // Lexemes and texts lie beside the rows, not in them: lookups read rows only. Slices of filters lie in
+            // theirs.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table stretches_{n:03} partition of stretches for values in ({n})
+                 create table documents_{n:03} partition of documents for values in ({n})
                      with (toast_tuple_target = 128);
+                 create table filters_{n:03} partition of filters for values in ({n})
+                     with (toast_tuple_target = 8160);
                  create table prose_{n:03} partition of prose for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
@@ -120,6 +134,11 @@ impl Store {
         }
         tx.commit().await?;
         Ok(shards)
+    }
+
+    /// How many shards the index has, where that was asked for before.
+    pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
+        &self.shards
     }
 
     /// A connection of its own, beside the pool, with the server's own planner settings.
@@ -166,8 +185,8 @@ async fn bounded(conn: &mut PgConnection, wanted: u32) -> Result<u32> {
     .fetch_one(conn)
     .await?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-    // Each shard that is summarised takes two.
-    let ingest = 1 + cores + cores.min(MAX_SUMMARISERS as i64) + i64::from(CONTROL);
+    // Each shard whose documents are derived takes two.
+    let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
     let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
     let room = (most - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
     if room < wanted {
@@ -296,7 +315,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
-/// text: `words @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
+/// text: `lexemes @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
 /// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
 /// them. We do that ourselves.
 ///
@@ -321,9 +340,9 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     let made = conn
         .execute(
             "begin;
-             create or replace function loose_like(text, bytea) returns boolean
+             create or replace function no_recheck(text, bytea) returns boolean
                  language internal immutable strict parallel safe as 'booland_statefunc';
-             create operator @~~ (leftarg = text, rightarg = bytea, function = loose_like, restrict = contsel);
+             create operator @~~ (leftarg = text, rightarg = bytea, function = no_recheck, restrict = contsel);
              alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
              commit",
         )

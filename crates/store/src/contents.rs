@@ -65,7 +65,7 @@ impl Lease {
         let condition = if blobs.is_some() { "blob = any($1)" } else { "$1::int[] is null" };
         let sql = format!(
             "select blob, bytes, repo, path, language from {}
-             where shard = {} and {condition} and born <= $2 and died > $2
+             where shard = {} and {condition} and valid_from <= $2 and valid_to > $2
                and ($3::int[] is null or repo = any($3))
                and ($4::text[] is null or lower(language) = any($4))",
             shard.files(),

@@ -233,6 +233,17 @@ impl Lease {
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
+    /// How many shards the index has.
+    pub(crate) async fn shard_count(&mut self) -> Result<i16> {
+        if let Some(count) = self.store.known_shards().get() {
+            return Ok(*count);
+        }
+        let sql = "select count(*) from shards".to_owned();
+        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql)).await?;
+        let count = rows.first().map_or(0, |(count,)| *count) as i16;
+        Ok(*self.store.known_shards().get_or_init(|| count))
+    }
+
     /// The server's process at the other end.
     pub fn pid(&self) -> i32 {
         self.backend.as_ref().expect("there until it is done").pid

@@ -1,6 +1,7 @@
-//! Everything that is SQL: the catalog, the shards, loading, candidates and documents.
+//! Everything that is SQL: the catalog, candidates, files and texts, filters, and ingest.
 //!
-//! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
+//! No other crate names a table, and no statement names the parent of a partition: each names the partitions that it
+//! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
 pub mod bench;
@@ -8,31 +9,31 @@ mod candidates;
 mod catalog;
 mod connect;
 mod contents;
-mod copy;
 mod error;
 mod filters;
+mod ingest;
 mod lease;
 mod prose;
 mod repos;
-mod shards;
 mod statistics;
-mod writer;
+mod status;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
 pub use contents::{Chunk, File, FileFilter};
-pub use copy::{ChunkRow, Contents};
 pub use error::{Error, Result};
-pub use filters::MAX_SUMMARISERS;
+pub use ingest::{
+    ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
+    SkippedRow, Todo, Totals,
+};
 pub use lease::Lease;
 pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
-pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
-pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
+pub use status::{IndexProgress, Ingest, ShardFill};
 
-/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `prose`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `prose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -42,9 +43,14 @@ impl ShardId {
         format!("chunks_{:03}", self.0)
     }
 
-    /// The name of its partition of `stretches`.
-    pub(crate) fn stretches(self) -> String {
-        format!("stretches_{:03}", self.0)
+    /// The name of its partition of `documents`.
+    pub(crate) fn documents(self) -> String {
+        format!("documents_{:03}", self.0)
+    }
+
+    /// The name of its partition of `filters`.
+    pub(crate) fn filters(self) -> String {
+        format!("filters_{:03}", self.0)
     }
 
     /// The name of its partition of `prose`.
@@ -66,7 +72,7 @@ pub struct BlobId(pub i32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoId(pub i32);
 
-/// A state of the index; each switch makes the next one.
+/// A state of the index; each publishing makes the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i32);
 

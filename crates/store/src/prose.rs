@@ -171,7 +171,7 @@ impl Lease {
              matched as materialized (
                  select blob, comment, plain, heads from named
                  where exists (select from {files} f where f.shard = {n} and f.blob = named.blob
-                       and f.born <= $3 and f.died > $3
+                       and f.valid_from <= $3 and f.valid_to > $3
                        and ($4::int[] is null or f.repo = any($4))
                        and ($5::text[] is null or lower(f.language) = any($5)))),
              counted as (select count(*) matched from matched),

@@ -73,7 +73,7 @@ impl Store {
     pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>> {
         Ok(sqlx::query_as(
             "select path, bytes, reason from skipped, state
-             where repo = $1 and born <= epoch and died > epoch order by reason, path",
+             where repo = $1 and valid_from <= epoch and valid_to > epoch order by reason, path",
         )
         .bind(repo.0)
         .fetch_all(self.control())
@@ -84,7 +84,7 @@ impl Store {
     pub async fn skipped_by_reason(&self) -> Result<HashMap<String, i64>> {
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "select reason, count(*) from skipped, state
-             where born <= epoch and died > epoch group by reason",
+             where valid_from <= epoch and valid_to > epoch group by reason",
         )
         .fetch_all(self.control())
         .await?;

@@ -266,7 +266,7 @@ impl Store {
         // A statement names its shard, and is the same for all of them.
         let rows: Vec<(String, i64, f64, i64, Option<f64>)> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!(
-                "select regexp_replace(query, '\\m(chunks|stretches|files|prose)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
+                "select regexp_replace(query, '\\m(chunks|documents|filters|files|prose)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
                         sum(calls)::bigint, sum(total_exec_time), sum(rows)::bigint,
                         (sum(shared_blks_hit) / nullif(sum(shared_blks_hit + shared_blks_read), 0))::float8
                  from {schema}.pg_stat_statements

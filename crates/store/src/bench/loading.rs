@@ -7,8 +7,8 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{Connection, Executor};
 
 use crate::connect::{self, Store, Target};
-use crate::copy::{Rows, send};
 use crate::error::Result;
+use crate::ingest::copy::{Rows, send};
 use crate::{BlobId, RepoId};
 
 /// What a page says of one item, in four tables.

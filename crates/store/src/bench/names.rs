@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::connect::Store;
-use crate::copy::{self, Rows};
 use crate::error::Result;
+use crate::ingest::copy::{self, Rows};
 
 /// How Postgres finds the paths nearest to what was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
