@@ -423,7 +423,7 @@ pub(crate) enum Dictionary {
     Plain,
 }
 
-impl From<Dictionary> for engine::prose::Dictionary {
+impl From<Dictionary> for engine::docs::Dictionary {
     fn from(dictionary: Dictionary) -> Self {
         match dictionary {
             Dictionary::Both => Self::Both,

@@ -1,6 +1,6 @@
 //! What is asked beside the query text (`--file`, `&lang=`), as parts of the query.
 
-use engine::prose::DocsRequest;
+use engine::docs::DocsRequest;
 use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 /// Restrictions beside the query text. Of each kind, one must hold.
@@ -35,7 +35,7 @@ impl Narrow<'_> {
     }
 }
 
-/// A search for prose with restrictions beside its query: repositories and languages, of each kind one must hold.
+/// A search for docs with restrictions beside its query: repositories and languages, of each kind one must hold.
 ///
 /// # Errors
 /// As [`Narrow::apply`].

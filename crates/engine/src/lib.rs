@@ -1,11 +1,9 @@
-//! What codesearch does: [`ingest`], [`search`], [`prose`] for what was written to be read, and [`browse`] for what is
-//! beside a search.
-//!
-//! All are orchestration: reading files and cutting texts is here, SQL is in `store`, the meaning
-//! of a query is in `query`, and what is printed is in the binary.
+//! The parts of codesearch between SQL (`store`), the query language (`query`) and what is printed (the binary):
+//! [`ingest`] fills the index, [`search`] finds files and lines in it, [`docs`] ranks what was written to be read, and
+//! [`browse`] answers which files there are.
 
 pub mod browse;
+pub mod docs;
 pub mod ingest;
-pub mod prose;
 pub mod search;
 pub mod threads;

@@ -44,6 +44,9 @@ impl Lease {
     /// Answers some lookups, each with its ngrams, in one shard and one statement. Those for chunks are answered
     /// with documents if `documents` will do: finding out which of their chunks have the right n-grams, and
     /// which blobs they are of, takes longer than finding them.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn lookups(
         &mut self,
         shard: ShardId,

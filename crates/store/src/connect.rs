@@ -63,6 +63,10 @@ pub struct Store {
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
     /// `connections` are used at once for searching, and fewer where the server has no room for them.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]; [`Error::Unsuitable`] when the server is too old, lacks an extension or a right, folds
+    /// letters in another way, or its schema is that of a newer version.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
         let options = options(target).await?;
         let mut first = PgConnection::connect_with(&options).await?;
@@ -106,6 +110,9 @@ impl Store {
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn init(&self, shards: i16) -> Result<i16> {
         let mut conn = self.connection().await?;
         let mut tx = conn.begin().await?;
@@ -126,7 +133,7 @@ impl Store {
                      with (toast_tuple_target = 128);
                  create table filters_{n:03} partition of filters for values in ({n})
                      with (toast_tuple_target = 8160);
-                 create table prose_{n:03} partition of prose for values in ({n})
+                 create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
@@ -358,4 +365,43 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
         return Ok(exists);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, value};
+
+    #[test]
+    fn an_index_keeps_its_number_of_shards() {
+        on_index(3, async |store| {
+            assert_eq!(store.init(9).await.unwrap(), 3);
+            let parts = "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhparent
+                         where c.relname = '";
+            for table in ["chunks", "documents", "filters", "docs", "files"] {
+                let sql = format!("{parts}{table}'");
+                assert_eq!(value::<i64>(store, &sql).await, 3, "{table}");
+            }
+        });
+    }
+
+    #[test]
+    fn every_table_and_the_columns_of_the_index_are_explained() {
+        on_index(1, async |store| {
+            let sql = "select coalesce(string_agg(relname, ' '), '') from pg_class
+                 where relnamespace = 'codesearch'::regnamespace and relkind in ('r', 'p')
+                   and not relispartition and relname not like '\\_%' and obj_description(oid, 'pg_class') is null";
+            assert_eq!(value::<String>(store, sql).await, "");
+        });
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_refused_in_words() {
+        let refused = |url: &str| of_url(url).unwrap_err().to_string();
+        assert!(refused("mysql://x").ends_with("it begins otherwise"));
+        assert!(
+            refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a URL of Postgres")
+        );
+        assert!(of_url("postgresql://me@host/database").is_ok());
+    }
 }

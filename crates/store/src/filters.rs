@@ -242,7 +242,11 @@ pub(crate) async fn take(
     );
     let mut rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
     rows.sort_unstable_by_key(|(kind, number, _)| (*kind, *number));
-    Ok(StoredFilters::of(rows, filtered))
+    let stored = StoredFilters::of(rows, filtered);
+    if stored.is_none() && filtered > 0 {
+        conn.execute(AssertSqlSafe(format!("delete from {}", shard.filters()))).await?;
+    }
+    Ok(stored)
 }
 
 /// Stores the filters of a shard: those that were taken out, with the filters of more chunks.
@@ -295,6 +299,7 @@ pub(crate) async fn convert(conn: &mut PgConnection) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::on_index;
 
     #[test]
     fn few_statements_name_few_shards_in_vain() {
@@ -309,6 +314,58 @@ mod tests {
         assert_eq!(groups(&(0..30).collect::<Vec<_>>(), 200), "0..64");
         assert_eq!(groups(&(0..200).collect::<Vec<_>>(), 200), "0..200");
         assert_eq!(groups(&[1, 2, 3, 100, 101], 200), "0..8 96..104");
+    }
+
+    #[test]
+    fn rows_of_several_shards_are_those_of_their_filters() {
+        on_index(9, async |store| {
+            // Two shards with a chunk each, and two without.
+            let mut session = store.try_session().await.unwrap().unwrap();
+            let mut live = Vec::new();
+            for (shard, text) in [(1, "some words"), (6, "and others")] {
+                let chunks = vec![crate::ChunkRow { line: 1, start: 0, end: text.len() }];
+                let contents = crate::Contents {
+                    oid: [shard as u8; 20],
+                    id: crate::BlobId(0),
+                    text: text.to_owned(),
+                    lines: 1,
+                    chunks,
+                    doc: None,
+                };
+                let mut loader = store.loader().await.unwrap();
+                loader.store(ShardId(shard), &[contents]).await.unwrap();
+                store.derive(ShardId(shard)).await.unwrap();
+                live.push((ShardId(shard), text));
+            }
+            assert!(session.underived().await.unwrap().is_empty());
+            session.close().await.unwrap();
+            let shard = |id: i16, filtered| Shard {
+                id: ShardId(id),
+                bytes: 0,
+                since: crate::Epoch(1),
+                chunks: filtered,
+                changed: crate::Epoch(1),
+                filtered,
+            };
+            let (one, six, empty, further) =
+                (shard(1, 1), shard(6, 1), shard(2, 1), shard(6, 9000));
+            let mut lease = store.lease().await.unwrap();
+            let bits: Vec<usize> = (0..1 << 18).step_by(977).rev().collect();
+            let rows = lease.block_rows(&[&six, &empty, &one], &bits).await.unwrap();
+            assert_eq!(rows.len(), 2);
+            for (id, text) in live {
+                let filter = filter(FilterKind::Block, text);
+                let slices = BitSlices::new(FilterKind::Block, &[filter]);
+                let expected: Vec<Vec<u8>> =
+                    bits.iter().map(|bit| slices.rows()[*bit..=*bit].to_vec()).collect();
+                assert_eq!(rows[&id], expected);
+            }
+            // As the filters of the shard are not so far, it is not in the answer.
+            assert!(lease.block_rows(&[&further], &bits).await.unwrap().is_empty());
+            assert!(lease.filters(&further).await.unwrap().is_none());
+            assert_eq!(lease.filters(&one).await.unwrap().unwrap().width(), 1);
+            lease.done();
+        });
     }
 
     fn filter(kind: FilterKind, text: &str) -> BloomFilter {

@@ -145,6 +145,9 @@ impl Store {
 
     /// Keeps so many connections for searching open and ready, whether they are used or not, and opens
     /// those that are not there yet.
+    ///
+    /// # Errors
+    /// The server cannot be reached or has no connection left.
     pub async fn keep_warm(&self, connections: usize) -> Result<()> {
         let connections = connections.min(self.leases.most);
         self.leases.kept.store(connections, Ordering::Relaxed);
@@ -250,6 +253,9 @@ impl Lease {
     }
 
     /// Bytes that the server's process has allocated for itself.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn memory(&mut self) -> Result<i64> {
         let sql = "select sum(total_bytes)::bigint from pg_backend_memory_contexts";
         let rows: Vec<(i64,)> = self.fetch(Ask::new(sql.to_owned())).await?;
@@ -275,6 +281,71 @@ impl Drop for Lease {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
             drop(conn);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, value};
+
+    async fn one(lease: &mut Lease) -> Result<i32> {
+        let rows: Vec<(i32,)> = lease.fetch(Ask::new("select 1".to_owned())).await?;
+        Ok(rows[0].0)
+    }
+
+    #[test]
+    fn a_connection_is_given_back_and_used_again() {
+        on_index(1, async |store| {
+            assert_eq!(store.connections(), (0, 4));
+            let mut first = store.lease().await.unwrap();
+            let pid = first.pid();
+            assert_eq!((store.connections(), one(&mut first).await.unwrap()), ((1, 4), 1));
+            first.done();
+            let again = store.lease().await.unwrap();
+            assert_eq!((store.connections(), again.pid()), ((1, 4), pid));
+            again.done();
+            store.keep_warm(3).await.unwrap();
+            assert_eq!(store.leases.idle().len(), 3);
+        });
+    }
+
+    #[test]
+    fn a_statement_on_a_dead_connection_runs_on_a_new_one() {
+        on_index(1, async |store| {
+            let lease = store.lease().await.unwrap();
+            let pid = lease.pid();
+            lease.done();
+            let ended = format!("select pg_terminate_backend({pid}, 10000)");
+            assert!(value::<bool>(store, &ended).await);
+            let mut lease = store.lease().await.unwrap();
+            assert_eq!((lease.pid(), one(&mut lease).await.unwrap()), (pid, 1));
+            assert_ne!(lease.pid(), pid);
+            lease.done();
+        });
+    }
+
+    #[test]
+    fn who_waits_is_told_when_the_connections_are_closed() {
+        on_index(1, async |store| {
+            let apart = store.apart(1, false);
+            let held = apart.lease().await.unwrap();
+            let (waiting, ()) = tokio::join!(apart.lease(), apart.leases.close());
+            assert!(matches!(waiting, Err(Error::Unreachable(_))));
+            held.done();
+        });
+    }
+
+    #[test]
+    fn the_shards_of_an_index_are_counted_once() {
+        on_index(7, async |store| {
+            let mut lease = store.lease().await.unwrap();
+            assert_eq!(lease.shard_count().await.unwrap(), 7);
+            let before = store.statements();
+            assert_eq!(lease.shard_count().await.unwrap(), 7);
+            assert_eq!(store.statements(), before);
+            lease.done();
         });
     }
 }

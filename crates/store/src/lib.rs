@@ -9,31 +9,33 @@ mod candidates;
 mod catalog;
 mod connect;
 mod contents;
+mod docs;
 mod error;
 mod filters;
 mod ingest;
 mod lease;
-mod prose;
 mod repos;
 mod statistics;
 mod status;
+#[cfg(test)]
+mod testing;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
 pub use contents::{Chunk, File, FileFilter};
+pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
 pub use ingest::{
     ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
     SkippedRow, Todo, Totals,
 };
 pub use lease::Lease;
-pub use prose::{Headline, PROSE_GAP, ProseAsk, ProseFound, ProseHit, ProseQuery, ProseRow};
 pub use repos::Repo;
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `prose`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -53,9 +55,9 @@ impl ShardId {
         format!("filters_{:03}", self.0)
     }
 
-    /// The name of its partition of `prose`.
-    pub(crate) fn prose(self) -> String {
-        format!("prose_{:03}", self.0)
+    /// The name of its partition of `docs`.
+    pub(crate) fn docs(self) -> String {
+        format!("docs_{:03}", self.0)
     }
 
     /// The name of its partition of `files`.

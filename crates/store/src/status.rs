@@ -125,21 +125,21 @@ impl Store {
             .collect())
     }
 
-    /// Bytes on disk of the tables, of the trigram indexes of texts, and of prose with its indexes.
+    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with their indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
         Ok(sqlx::query_as(
             "with sizes as (
-                 select c.relname like 'prose\\_%' prose, pg_total_relation_size(c.oid) total,
+                 select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,
                         coalesce((select sum(pg_relation_size(i.indexrelid)) from pg_index i
                             join pg_class x on x.oid = i.indexrelid
                             where i.indrelid = c.oid and x.relname like '%\\_trgm'), 0) trigrams
                  from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r')
-             select coalesce(sum(total - trigrams) filter (where not prose), 0)::bigint,
+             select coalesce(sum(total - trigrams) filter (where not docs), 0)::bigint,
                     coalesce(sum(trigrams), 0)::bigint,
-                    coalesce(sum(total) filter (where prose), 0)::bigint
+                    coalesce(sum(total) filter (where docs), 0)::bigint
              from sizes",
         )
         .fetch_one(self.control())

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use anyhow::{Context, Result};
-use engine::prose::{DocsRequest, DocsStopped, MAX_RANKED};
+use engine::docs::{DocsRequest, DocsStopped, MAX_RANKED};
 use engine::search::{DEFAULT_TIMEOUT, Searcher};
 
 use crate::cli::{DatabaseArgs, DocsArgs};

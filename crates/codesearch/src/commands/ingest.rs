@@ -94,12 +94,12 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
             reasons.join(", ")
         );
     }
-    let (tables, indexes, prose) = store.size_on_disk().await?;
+    let (tables, indexes, docs) = store.size_on_disk().await?;
     say!(
-        "on disk: {} of tables, {} of trigram indexes, {} of prose",
+        "on disk: {} of tables, {} of trigram indexes, {} of docs",
         HumanBytes(tables as u64),
         HumanBytes(indexes as u64),
-        HumanBytes(prose as u64)
+        HumanBytes(docs as u64)
     );
     say!(
         "seconds: {:.1} looking, {:.1} reading and storing, {:.1} indexing, {:.1} switching over",

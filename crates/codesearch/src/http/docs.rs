@@ -5,9 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::prose::{
-    self, Dictionary, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED,
-};
+use engine::docs::{self, Dictionary, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED};
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use serde::Deserialize;
 
@@ -169,8 +167,8 @@ fn shown(found: Docs) -> Found {
         n => format!("{} texts", grouped(n)),
     };
     let stopped = stopped(&found).map(|(_, why)| why);
-    let pieces = |pieces: Vec<prose::Piece>| -> Vec<Piece> {
-        let piece = |piece: prose::Piece| Piece { hit: piece.hit, class: "", text: piece.text };
+    let pieces = |pieces: Vec<docs::Piece>| -> Vec<Piece> {
+        let piece = |piece: docs::Piece| Piece { hit: piece.hit, class: "", text: piece.text };
         pieces.into_iter().map(piece).collect()
     };
     let ms = found.duration.as_secs_f64() * 1000.0;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use engine::prose::{Doc, Docs, DocsStopped, Kind, Piece};
+use engine::docs::{Doc, Docs, DocsStopped, Kind, Piece};
 use serde::Serialize;
 
 use super::text::{MATCH, PATH, coloured};

@@ -24,4 +24,5 @@ mod search;
 mod stats;
 mod trigrams;
 mod updates;
+mod upgrade;
 mod zoekt;

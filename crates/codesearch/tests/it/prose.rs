@@ -184,16 +184,49 @@ fn an_index_without_prose_gets_it_when_all_is_read_again() {
     let fixture = written();
     let before = fixture.found(&["kettle"]);
     fixture.exec(
-        "drop table prose;
-         drop text search configuration prose_english, prose_plain, prose_asked;
-         drop text search dictionary prose_words;
-         delete from _sqlx_migrations where version = 2",
+        "drop table docs;
+         drop text search configuration docs_english, docs_plain, docs_plain_query;
+         drop text search dictionary docs_stopwords;
+         delete from _sqlx_migrations where version in (2, 7)",
     );
     assert!(fixture.found(&["kettle"]).is_empty());
     fixture.ingest();
     fixture.run(&["ingest", "--again", "--depth", "1", "."]).code(0);
     assert_eq!(fixture.found(&["kettle"]), before);
     fixture.check_invariants();
+}
+
+#[test]
+fn an_index_in_which_docs_have_their_old_names_gets_the_new_ones() {
+    let fixture = written();
+    let before = fixture.docs(&["kettle"])["docs"].clone();
+    fixture.exec(
+        "alter table docs rename to prose;
+         alter table prose rename column heading_lexemes to heads;
+         alter table prose rename column lexemes to words;
+         do $$
+         declare name text;
+         begin
+             for name in select relname from pg_class
+                 where relnamespace = 'codesearch'::regnamespace and relname ~ '^docs_'
+             loop
+                 execute format('alter table %I rename to %I', name,
+                     regexp_replace(regexp_replace(name, '^docs', 'prose'), '_lexemes$', '_words'));
+             end loop;
+         end $$;
+         alter text search configuration docs_english rename to prose_english;
+         alter text search configuration docs_plain rename to prose_plain;
+         alter text search configuration docs_plain_query rename to prose_asked;
+         alter text search dictionary docs_stopwords rename to prose_words;
+         delete from _sqlx_migrations where version = 7",
+    );
+    assert_eq!(fixture.docs(&["kettle"])["docs"], before);
+    fixture.check_invariants();
+    let old: i64 = fixture.sql(
+        "select count(*) from pg_class
+         where relnamespace = 'codesearch'::regnamespace and relname ~ 'prose'",
+    );
+    assert_eq!(old, 0);
 }
 
 #[test]
@@ -290,7 +323,7 @@ fn the_index_finds_what_a_scan_finds() {
              from files f join repos r on r.id = f.repo
                   join lateral (select string_agg(contents, '' order by n) text from chunks c
                                 where c.shard = f.shard and c.blob = f.blob) t on true
-             where to_tsvector('prose_english', text) @@ websearch_to_tsquery('prose_english', '{query}')"
+             where to_tsvector('docs_english', text) @@ websearch_to_tsquery('docs_english', '{query}')"
         ));
         assert_eq!(found, scanned.into_iter().collect(), "{query}");
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use store::{
-    BlobId, Contents, FileRow, Oid, ProseRow, RepoId, Session, ShardId, SkippedRow, Store, Todo,
+    BlobId, Contents, DocRow, FileRow, Oid, RepoId, Session, ShardId, SkippedRow, Store, Todo,
     Totals,
 };
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ const BATCH_FILES: i64 = 4096;
 
 /// Files of more bytes come last in their shard, the larger the later: a search with a limit goes through a shard from
 /// its beginning, and finds more files in less text. In the fetched corpus they are 11 of 100 files, and 68 of 100 bytes.
-/// The others stay in the order of their paths, of which summaries are kept, too.
+/// The others stay in the order of their paths, of which filters are kept, too.
 const LARGE: i64 = 16 << 10;
 
 /// Bytes of them that a lane holds back until its shard is full: as many as most shards have.
@@ -59,8 +59,8 @@ pub(crate) struct Group {
     pub(crate) stored: Totals,
     /// The shards they are in.
     pub(crate) filled: Vec<ShardId>,
-    /// Prose of texts that were being stored without.
-    late: Vec<(ShardId, BlobId, ProseRow)>,
+    /// Docs of texts that were being stored without.
+    late: Vec<(ShardId, BlobId, DocRow)>,
 }
 
 /// Reads and stores the files after number `after`, up to the end of a group of repositories.
@@ -110,7 +110,7 @@ pub(crate) async fn load(
         dispatch_late(session, &mut lanes, at, &mut group).await?;
     }
     lanes.finish().await?;
-    session.add_prose(&group.late).await?;
+    session.add_docs(&group.late).await?;
     Ok(group)
 }
 
@@ -185,7 +185,7 @@ async fn dispatch(
     let mut places = lanes.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
     let stored = session.stored(&unknown).await?;
-    // Contents that are stored may lack their prose.
+    // Contents that are stored may lack their doc.
     let mut written = Vec::new();
 
     let mut fresh: Vec<Contents> = Vec::new();
@@ -201,17 +201,17 @@ async fn dispatch(
             }
         };
         let bytes = text.text.len() as i32;
-        if let Some(prose) = &text.prose {
+        if let Some(doc) = &text.doc {
             if let Some((shard, blob, _)) = stored.get(&text.oid) {
-                written.push((*shard, *blob, prose.clone()));
-            } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.prose) {
-                // Stored for a file of which nothing is prose; this one's goes with it, or comes after it.
-                place.prose = true;
+                written.push((*shard, *blob, doc.clone()));
+            } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.doc) {
+                // Stored for a file in which nothing is a doc; this one's goes with it, or comes after it.
+                place.doc = true;
                 let with = (place.shard == lane.shard)
                     .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
                 match with.flatten() {
-                    Some(contents) => contents.prose = Some(prose.clone()),
-                    None => group.late.push((place.shard, place.blob, prose.clone())),
+                    Some(contents) => contents.doc = Some(doc.clone()),
+                    None => group.late.push((place.shard, place.blob, doc.clone())),
                 }
             }
         }
@@ -219,7 +219,7 @@ async fn dispatch(
         let (shard, blob) = place.unwrap_or_else(|| {
             let place = places.entry(text.oid).or_insert_with(|| {
                 let id = BlobId(lane.chunks);
-                let prose = text.prose.is_some();
+                let doc = text.doc.is_some();
                 lane.chunks += text.chunks.len() as i32;
                 lane.bytes += i64::from(bytes);
                 group.stored += Totals { files: 1, bytes: i64::from(bytes) };
@@ -229,9 +229,9 @@ async fn dispatch(
                     text: text.text,
                     lines: text.lines,
                     chunks: text.chunks,
-                    prose: text.prose,
+                    doc: text.doc,
                 });
-                Place { shard: lane.shard, blob: id, prose }
+                Place { shard: lane.shard, blob: id, doc }
             });
             (place.shard, place.blob)
         });
@@ -251,7 +251,7 @@ async fn dispatch(
         group.filled.push(lane.shard);
         lane.send(fresh).await?;
     }
-    session.add_prose(&written).await?;
+    session.add_docs(&written).await?;
     for (shard, _, _) in written {
         if !group.filled.contains(&shard) {
             group.filled.push(shard);
@@ -269,8 +269,8 @@ type Places = HashMap<Oid, Place>;
 struct Place {
     shard: ShardId,
     blob: BlobId,
-    /// With their prose.
-    prose: bool,
+    /// With its doc.
+    doc: bool,
 }
 
 /// The connections that store, each with the shard it fills.
@@ -374,8 +374,7 @@ impl Lane {
     }
 
     async fn send(&mut self, contents: Vec<Contents>) -> Result<(), Error> {
-        let place =
-            |c: &Contents| Place { shard: self.shard, blob: c.id, prose: c.prose.is_some() };
+        let place = |c: &Contents| Place { shard: self.shard, blob: c.id, doc: c.doc.is_some() };
         let places = contents.iter().map(|c| (c.oid, place(c))).collect();
         if self.send.send((self.shard, contents)).await.is_err() {
             // The task has ended, which it does only with an error.

@@ -142,6 +142,9 @@ pub trait Progress: Fn(Event) + Send + Sync {}
 impl<F: Fn(Event) + Send + Sync> Progress for F {}
 
 /// Brings the index up to date with the repositories below some folders.
+///
+/// # Errors
+/// A path that was named is no folder or cannot be read, there is nothing to index, or the database cannot do its part.
 pub async fn run(
     store: &Store,
     options: &Options,
@@ -239,6 +242,9 @@ pub async fn run(
 }
 
 /// Removes repositories from the index.
+///
+/// # Errors
+/// [`Error::NoSuchRepo`], or the database cannot do its part.
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
     let mut session = lock(store, progress).await?;
     let mut gone = Vec::new();

@@ -12,11 +12,11 @@ use gengo_language::Language;
 use memchr::memchr;
 use sha1::{Digest, Sha1};
 use siphasher::sip::SipHasher13;
-use store::{ChunkRow, Oid, ProseRow};
+use store::{ChunkRow, DocRow, Oid};
 
 use super::cut::cut;
 use super::skip::SkipReason;
-use crate::prose::Prose;
+use crate::docs::DocText;
 
 /// A file changed so recently that it may change again without its times telling.
 const RACY: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ pub(crate) struct Text {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) lines: i32,
     pub(crate) language: Option<String>,
-    pub(crate) prose: Option<ProseRow>,
+    pub(crate) doc: Option<DocRow>,
     pub(crate) fingerprint: i64,
 }
 
@@ -81,8 +81,8 @@ pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Sk
     };
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
-    let prose = Prose::of(path, language.as_deref(), &text).map(|prose| prose.row());
-    Ok(Text { oid, text, chunks, lines, language, prose, fingerprint })
+    let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
+    Ok(Text { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
 /// The bytes of a file as they were at one moment, as far as its times can tell.

@@ -62,8 +62,8 @@ impl Scratch {
         self.conn
             .execute(
                 "create table codesearch_bench.prose as
-                     select row_number() over ()::int id, ts_filter(heads, '{a}') title, words body, heads, comment
-                     from prose where not plain;
+                     select row_number() over ()::int id, ts_filter(heading_lexemes, '{a}') title, lexemes body, heading_lexemes heads, comment
+                     from docs where not plain;
                  alter table codesearch_bench.prose
                      alter column title set statistics 0, alter column body set statistics 0",
             )
@@ -126,7 +126,7 @@ impl Scratch {
         let sql = "with words as materialized (
                        select word, ndoc::bigint from ts_stat('select body from codesearch_bench.prose')
                        where word ~ '^[a-z]{3,12}$'
-                         and plainto_tsquery('prose_english', word)::text = quote_literal(word))
+                         and plainto_tsquery('docs_english', word)::text = quote_literal(word))
                    select near.word, near.ndoc from unnest($1::bigint[]) with ordinality asked (wanted, n),
                         lateral (select * from words order by abs(ndoc - wanted), word limit 1) near
                    order by n";
@@ -142,11 +142,11 @@ impl Scratch {
             .collect();
         let sql = format!(
             "select array_agg(r.name || '/' || f.path) files, comment, array[{}] ranks
-             from (select websearch_to_tsquery('prose_english', $1) english,
-                          websearch_to_tsquery('prose_asked', $1) plain) asked,
-                  lateral (select shard, blob, comment, words, case when p.plain then asked.plain else english end q
-                           from prose p where words @@ english and not p.plain
-                                           or words @@ asked.plain and p.plain) p
+             from (select websearch_to_tsquery('docs_english', $1) english,
+                          websearch_to_tsquery('docs_plain_query', $1) plain) asked,
+                  lateral (select shard, blob, comment, lexemes words, case when p.plain then asked.plain else english end q
+                           from docs p where lexemes @@ english and not p.plain
+                                           or lexemes @@ asked.plain and p.plain) p
                   join files f using (shard, blob) join repos r on r.id = f.repo
              where f.valid_to = 2147483647
              group by shard, blob, comment, words, q",

@@ -1,16 +1,14 @@
 //! Filling: which shard takes the next contents, and storing them there.
 
-use std::collections::{BTreeMap, HashSet};
-
 use ngram::BloomFilter;
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection};
 
 use super::copy::{self, Rows, SEND_BYTES};
 use super::index;
 use super::session::Session;
 use crate::connect::Store;
 use crate::error::Result;
-use crate::{BlobId, Oid, ProseRow, ShardId, prose};
+use crate::{BlobId, DocRow, Oid, ShardId, docs};
 
 /// A text to be stored: a blob with its chunks.
 #[derive(Clone, Debug)]
@@ -25,8 +23,8 @@ pub struct Contents {
     pub lines: i32,
     /// Where it is cut.
     pub chunks: Vec<ChunkRow>,
-    /// What in it is prose.
-    pub prose: Option<ProseRow>,
+    /// Its doc, if it has one.
+    pub doc: Option<DocRow>,
 }
 
 /// One piece of a text.
@@ -76,8 +74,8 @@ impl Loader {
         let mut tx = self.conn.begin().await?;
         copy_chunks(&mut tx, shard, contents).await?;
         copy_blobs(&mut tx, shard, contents).await?;
-        let written = contents.iter().filter_map(|c| Some((c.id, c.prose.as_ref()?)));
-        prose::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
+        let written = contents.iter().filter_map(|c| Some((c.id, c.doc.as_ref()?)));
+        docs::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
         sqlx::query(
             "update shards set chunks = greatest(chunks, $2), bytes = bytes + $3 where shard = $1",
         )
@@ -171,32 +169,12 @@ impl Session {
         all
     }
 
-    /// Adds the prose of contents that are stored already, where it is not there: they were stored before
-    /// prose was, or for a file of which nothing is prose.
-    ///
-    /// It is seen at once, by those who see the contents.
+    /// Stores the docs of contents that were stored before without one: before docs were indexed, or for a file in
+    /// which nothing is a doc. A search that sees the contents sees their docs at once.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn add_prose(&mut self, rows: &[(ShardId, BlobId, ProseRow)]) -> Result<()> {
-        let mut shards: BTreeMap<ShardId, Vec<(BlobId, &ProseRow)>> = BTreeMap::new();
-        for (shard, blob, row) in rows {
-            shards.entry(*shard).or_default().push((*blob, row));
-        }
-        for (shard, mut rows) in shards {
-            let sql = format!(
-                "select blob from {} where shard = {} and blob = any($1)",
-                shard.prose(),
-                shard.0
-            );
-            let there: Vec<i32> = sqlx::query_scalar(AssertSqlSafe(sql))
-                .bind(rows.iter().map(|(blob, _)| blob.0).collect::<Vec<_>>())
-                .fetch_all(&mut self.conn)
-                .await?;
-            let there: HashSet<i32> = there.into_iter().collect();
-            rows.retain(|(blob, _)| !there.contains(&blob.0));
-            prose::insert(&mut self.conn, shard, &rows).await?;
-        }
-        Ok(())
+    pub async fn add_docs(&mut self, rows: &[(ShardId, BlobId, DocRow)]) -> Result<()> {
+        docs::insert_missing(&mut self.conn, rows).await
     }
 }

@@ -8,7 +8,7 @@ use super::session::Session;
 use super::{index, publish};
 use crate::catalog::PIN_LOCKS;
 use crate::error::Result;
-use crate::{Epoch, ShardId};
+use crate::{Epoch, ShardId, docs};
 
 impl Session {
     /// Clears up after an ingest: puts the additions to indexed shards in their place, makes the indexes
@@ -25,7 +25,7 @@ impl Session {
         }
         for state in self.shards.iter().filter(|state| state.live) {
             index::build_paths(&mut self.conn, state.shard).await?;
-            index::build_prose(&mut self.conn, state.shard).await?;
+            docs::build_index(&mut self.conn, state.shard).await?;
         }
         self.purge().await?;
         let changed = std::mem::take(&mut self.changed);
@@ -125,8 +125,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
         shard.chunks()
     );
     conn.execute(AssertSqlSafe(sql)).await?;
-    let sql = format!("delete from {} where shard = {n} and blob = any($1)", shard.prose());
-    sqlx::query(AssertSqlSafe(sql)).bind(&unused).execute(&mut *conn).await?;
+    docs::delete(conn, shard, &unused).await?;
     sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
         .bind(n)
         .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
@@ -155,7 +154,7 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
                 shard.chunks(),
                 shard.documents(),
                 shard.filters(),
-                shard.prose()
+                shard.docs()
             );
             conn.execute(AssertSqlSafe(sql)).await?;
             freed.push(shard.0);

@@ -4,10 +4,10 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::connect::Store;
 use crate::error::Result;
-use crate::{ShardId, prose};
+use crate::{ShardId, docs};
 
 impl Store {
-    /// Builds the trigram index of a shard, and that of its prose, unless it has them.
+    /// Builds the trigram index of a shard, and that of its docs, unless it has them.
     ///
     /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
     /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
@@ -25,7 +25,7 @@ impl Store {
              {2}",
             shard.documents(),
             shard.chunks(),
-            prose_index(shard)
+            docs::index_sql(shard)
         );
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
@@ -45,16 +45,12 @@ impl Store {
     }
 }
 
-fn prose_index(shard: ShardId) -> String {
-    prose::INDEX.replace("NNN", &format!("{:03}", shard.0))
-}
-
 /// Drops the indexes of a shard that is about to be filled: filling goes much faster without.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
-        "drop index if exists {}_trgm; drop index if exists {}_words",
+        "drop index if exists {}_trgm; drop index if exists {}_lexemes",
         shard.documents(),
-        shard.prose()
+        shard.docs()
     );
     conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())
@@ -75,17 +71,10 @@ pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Builds the index of the prose in a shard, unless it has one: a shard that was filled before there was
-/// prose has none.
-pub(crate) async fn build_prose(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    conn.execute(AssertSqlSafe(prose_index(shard))).await?;
-    Ok(())
-}
-
 /// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
 /// has to read through, to their places.
 pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    for index in [format!("{}_trgm", shard.documents()), format!("{}_words", shard.prose())] {
+    for index in [format!("{}_trgm", shard.documents()), format!("{}_lexemes", shard.docs())] {
         sqlx::query(
             "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
         )

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use engine::prose::{Dictionary, DocsRequest, MAX_RANKED, asked};
+use engine::docs::{Dictionary, DocsRequest, MAX_RANKED, asked};
 use serde::{Deserialize, Serialize};
 use store::bench::prose::{Judged, RANKINGS, Scratch};
 
@@ -292,7 +292,7 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
             last = Some((full, some));
         }
         let Some((full, some)) = last else { continue };
-        let place = |doc: &engine::prose::Doc| (doc.repo.clone(), doc.path.clone());
+        let place = |doc: &engine::docs::Doc| (doc.repo.clone(), doc.path.clone());
         let among: Vec<_> = some.docs.iter().map(place).collect();
         all.push(Word {
             matched: some.matched,

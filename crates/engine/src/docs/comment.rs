@@ -1,6 +1,6 @@
 //! The comment at the head of a source file: what it says of the file, without its licence.
 
-use super::Prose;
+use super::DocText;
 
 /// How comments are written in a family of languages.
 struct Marks {
@@ -219,7 +219,7 @@ const MAX_LINES: usize = 400;
 const MIN_WORDS: usize = 3;
 
 /// The comment at the head of a source file; none if there is none that says anything.
-pub(crate) fn read(language: &str, text: &str) -> Option<Prose> {
+pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     let language = language.to_lowercase();
     let marks = FAMILIES.iter().find(|marks| marks.languages.contains(&&*language))?;
     let mut lines = text.lines().take(MAX_LINES).peekable();
@@ -239,8 +239,8 @@ pub(crate) fn read(language: &str, text: &str) -> Option<Prose> {
         match (opened, commented) {
             (Some((mut rest, close)), _) if until.is_none() => {
                 // What stood above in another comment was about something else.
-                if let Some(prose) = prose(&block) {
-                    return Some(prose);
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
                 }
                 block.clear();
                 loop {
@@ -254,15 +254,15 @@ pub(crate) fn read(language: &str, text: &str) -> Option<Prose> {
                         None => break,
                     }
                 }
-                if let Some(prose) = prose(&block) {
-                    return Some(prose);
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
                 }
                 block.clear();
             }
             (_, Some(rest)) if until.is_none() => block.push(rest),
             _ => {
-                if let Some(prose) = prose(&block) {
-                    return Some(prose);
+                if let Some(doc) = doc(&block) {
+                    return Some(doc);
                 }
                 block.clear();
                 line?;
@@ -284,7 +284,7 @@ pub(crate) fn read(language: &str, text: &str) -> Option<Prose> {
 }
 
 /// What a comment says of its file: its paragraphs without those about rights.
-fn prose(lines: &[&str]) -> Option<Prose> {
+fn doc(lines: &[&str]) -> Option<DocText> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for line in lines {
         let line = bare(line);
@@ -310,7 +310,7 @@ fn prose(lines: &[&str]) -> Option<Prose> {
     {
         return None;
     }
-    Some(Prose { comment: true, title: sentence(&body), headings: String::new(), body })
+    Some(DocText { comment: true, title: sentence(&body), headings: String::new(), body })
 }
 
 fn holds(text: &str, any: &[&str]) -> bool {
@@ -352,9 +352,8 @@ mod tests {
     /// The title and all of the comment of a file, if it has one.
     fn check(language: &str, text: &str, expected: Option<(&str, &str)>) {
         let found = read(language, text);
-        let found = found.map(|prose| {
-            (prose.title, prose.body.split_whitespace().collect::<Vec<_>>().join(" "))
-        });
+        let found =
+            found.map(|doc| (doc.title, doc.body.split_whitespace().collect::<Vec<_>>().join(" ")));
         let found = found.as_ref().map(|(title, body)| (title.as_str(), body.as_str()));
         assert_eq!(found, expected, "{language}: {text}");
     }

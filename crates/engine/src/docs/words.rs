@@ -40,7 +40,7 @@ pub(crate) fn is_english(text: &str) -> bool {
     const FEW: usize = 15;
     /// More need not be looked at.
     const ENOUGH: usize = 2000;
-    /// One word of so many, in prose that is half code.
+    /// One word of so many, in a text that is half code.
     const SHARE: usize = 25;
     let words: Vec<&str> = runs(text).map(|run| &text[run]).take(ENOUGH).collect();
     let foreign = words.iter().filter(|word| !word.is_ascii()).count();

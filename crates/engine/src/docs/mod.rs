@@ -1,7 +1,7 @@
-//! Prose: the documents and comments that people wrote to be read, found by their words.
+//! DocText: the documents and comments that people wrote to be read, found by their words.
 //!
-//! What is prose in a file, and where its title and headings are, is decided here, without SQL, once when the
-//! file is ingested ([`Prose::of`]) and again when it is shown: its text is stored once only, as
+//! What of a file is a doc, and where its title and headings are, is decided here, without SQL, once when the
+//! file is ingested ([`DocText::of`]) and again when it is shown: its text is stored once only, as
 //! chunks. [`words`] says what of it Postgres is given; [`find`] searches.
 
 mod comment;
@@ -9,13 +9,13 @@ mod find;
 mod markup;
 mod words;
 
-use store::{PROSE_GAP, ProseRow};
+use store::{DOC_GAP, DocRow};
 
 pub use find::{
     Dictionary, Doc, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED, Piece,
 };
 
-/// What of a text is looked at for prose, in bytes: a `tsvector` has 16,383 positions, and about as
+/// Bytes of a file that are searched for its doc: a `tsvector` has 16,383 positions, and about as
 /// many words are in it.
 const MAX_TEXT: usize = 128 << 10;
 
@@ -25,9 +25,9 @@ const MAX_TITLE: usize = 160;
 /// Most bytes of all headings of a document.
 const MAX_HEADINGS: usize = 16 << 10;
 
-/// What is prose in a file.
+/// The doc of a file, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prose {
+pub(crate) struct DocText {
     /// The comment at the head of a source file, not a document.
     pub(crate) comment: bool,
     /// Its title, or else its first sentence.
@@ -43,8 +43,8 @@ pub fn asked(typed: &str) -> String {
     words::asked(typed, true)
 }
 
-impl Prose {
-    /// What is prose in a file: of a document all, of a source file the comment at its head. None where
+impl DocText {
+    /// The doc of a file: all of a README or the like, the comment at the head of a source file. None where
     /// there is none. Of a large file only the beginning is looked at.
     pub(crate) fn of(path: &str, language: Option<&str>, text: &str) -> Option<Self> {
         let mut end = text.len().min(MAX_TEXT);
@@ -52,12 +52,12 @@ impl Prose {
             end -= 1;
         }
         let text = &text[..end];
-        let prose = match markup::format(path, language, text) {
+        let doc = match markup::format(path, language, text) {
             Some(format) => markup::read(format, text),
             None => comment::read(language?, text),
         }?;
-        let letters = prose.body.chars().filter(|c| c.is_alphabetic()).take(3).count();
-        (letters == 3).then(|| prose.bounded())
+        let letters = doc.body.chars().filter(|c| c.is_alphabetic()).take(3).count();
+        (letters == 3).then(|| doc.bounded())
     }
 
     fn bounded(mut self) -> Self {
@@ -76,12 +76,12 @@ impl Prose {
     }
 
     /// As it is indexed.
-    pub(crate) fn row(&self) -> ProseRow {
-        ProseRow {
+    pub(crate) fn row(&self) -> DocRow {
+        DocRow {
             comment: self.comment,
             plain: !words::is_english(&self.body),
             title: words::spread(&self.title),
-            headings: self.headings.lines().map(words::spread).collect::<Vec<_>>().join(PROSE_GAP),
+            headings: self.headings.lines().map(words::spread).collect::<Vec<_>>().join(DOC_GAP),
             body: words::spread(&self.body),
         }
     }

@@ -1,4 +1,4 @@
-//! Finding prose by its words: the best first, with what matches marked.
+//! Finding docs by their words: the best first, with what matches marked.
 //!
 //! Each shard finds, ranks and cuts on its own, several at a time; what the page shows of the best of all is
 //! then loaded in a few batches: files and texts of each shard, and one statement that marks all texts. Of a
@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use query::Matcher;
 use store::{
-    Catalog, File, FileFilter, Headline, ProseAsk, ProseFound, ProseHit, ProseQuery, RepoId, Shard,
+    Catalog, DocHit, DocsQuery, File, FileFilter, Headline, RepoId, Shard, ShardDocs,
+    ShardDocsQuery,
 };
 
-use super::{Prose, words};
+use super::{DocText, words};
 use crate::search::Searcher;
 
 /// Contents that are ranked by all their words, of all that match, unless a request says otherwise.
@@ -54,7 +55,7 @@ pub struct DocsRequest {
     pub timeout: Option<Duration>,
 }
 
-/// Why a search for prose has no answer.
+/// Why a search for docs has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     /// There is no word in the query.
@@ -108,10 +109,10 @@ pub enum DocsStopped {
     Shards(String),
 }
 
-/// What kind of prose it is.
+/// The kinds of docs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A document.
+    /// All of a file.
     Document,
     /// The comment at the head of a source file.
     Comment,
@@ -126,7 +127,7 @@ pub struct Piece {
     pub text: String,
 }
 
-/// A file with prose that matches.
+/// A file whose doc matches.
 #[derive(Clone, Debug)]
 pub struct Doc {
     /// The name of its repository.
@@ -135,7 +136,7 @@ pub struct Doc {
     pub path: String,
     /// Its language, when that was recognised.
     pub language: Option<String>,
-    /// What kind of prose it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its title, or the first sentence of the comment.
     pub title: Vec<Piece>,
@@ -148,7 +149,7 @@ pub struct Doc {
 }
 
 /// A hit, and where it is: the shard's place in the catalog.
-type Placed = (usize, ProseHit);
+type Placed = (usize, DocHit);
 
 impl Searcher {
     /// The documents and comments that match, the best first.
@@ -178,7 +179,7 @@ impl Searcher {
             languages: (!languages.is_empty()).then(|| languages.clone()),
         };
         let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
-        let ask = ProseAsk { query, files, ranked, limit: request.limit as i64 };
+        let ask = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
 
         let mut docs = Docs { shards: shards.len(), ..Docs::default() };
         let hits = self.ranked(&catalog, shards, &ask, request, deadline, &mut docs).await?;
@@ -200,9 +201,9 @@ impl Searcher {
         &self,
         words: &str,
         dictionary: Dictionary,
-    ) -> Result<ProseQuery, DocsError> {
+    ) -> Result<DocsQuery, DocsError> {
         let mut lease = self.store().lease().await?;
-        let [english, beside, plain] = lease.prose_query(words).await?;
+        let [english, beside, plain] = lease.docs_query(words).await?;
         lease.done();
         let asked = match dictionary {
             Dictionary::Both => [Some(english), Some(beside)],
@@ -215,7 +216,7 @@ impl Searcher {
         match (&english, &plain) {
             (None, None) if excludes => Err(DocsError::Excludes),
             (None, None) => Err(DocsError::Common),
-            _ => Ok(ProseQuery { english, plain }),
+            _ => Ok(DocsQuery { english, plain }),
         }
     }
 
@@ -224,14 +225,14 @@ impl Searcher {
         &self,
         catalog: &Catalog,
         shards: Vec<usize>,
-        ask: &ProseAsk,
+        ask: &ShardDocsQuery,
         request: &DocsRequest,
         deadline: Option<Instant>,
         docs: &mut Docs,
     ) -> Result<Vec<Placed>, store::Error> {
-        let look = async |at: usize| -> Result<(usize, ProseFound), store::Error> {
+        let look = async |at: usize| -> Result<(usize, ShardDocs), store::Error> {
             let mut lease = self.store().lease().await?;
-            let found = lease.prose(catalog.shards[at].id, ask).await?;
+            let found = lease.docs(catalog.shards[at].id, ask).await?;
             lease.done();
             Ok((at, found))
         };
@@ -255,7 +256,7 @@ impl Searcher {
                     return Err(error);
                 }
                 Ok(Some(Err(error))) => {
-                    tracing::error!("a shard could not be searched for prose: {error}");
+                    tracing::error!("a shard could not be searched for docs: {error}");
                     docs.stopped.get_or_insert(DocsStopped::Shards(error.to_string()));
                 }
                 Err(_) => {
@@ -275,15 +276,15 @@ impl Searcher {
     async fn shown(
         &self,
         catalog: &Catalog,
-        ask: &ProseAsk,
+        ask: &ShardDocsQuery,
         request: &DocsRequest,
         hits: Vec<Placed>,
     ) -> Result<Vec<Doc>, store::Error> {
-        let mut by_shard: HashMap<usize, Vec<ProseHit>> = HashMap::new();
+        let mut by_shard: HashMap<usize, Vec<DocHit>> = HashMap::new();
         for (at, hit) in &hits {
             by_shard.entry(*at).or_default().push(*hit);
         }
-        let load = async |(at, hits): (usize, Vec<ProseHit>)| -> Result<_, store::Error> {
+        let load = async |(at, hits): (usize, Vec<DocHit>)| -> Result<_, store::Error> {
             let shard = &catalog.shards[at];
             let blobs: Vec<_> = hits.iter().map(|hit| hit.blob).collect();
             let mut lease = self.store().lease().await?;
@@ -305,15 +306,15 @@ impl Searcher {
                     let text = texts.remove(&hit.blob).unwrap_or_default();
                     let of_blob: Vec<&File> =
                         files.iter().filter(|file| file.blob == hit.blob).collect();
-                    // The same contents may be prose as one file and none as another.
+                    // The same contents may be a doc as one file and none as another.
                     let shown = of_blob.iter().find_map(|file| {
-                        let prose = Prose::of(&file.path, file.language.as_deref(), &text)?;
-                        (prose.comment == hit.comment).then_some((*file, prose))
+                        let doc = DocText::of(&file.path, file.language.as_deref(), &text)?;
+                        (doc.comment == hit.comment).then_some((*file, doc))
                     });
-                    let first = of_blob.first().map(|file| (*file, Prose::default()));
-                    if let Some((file, prose)) = shown.or(first) {
-                        let body = words::apart(words::window(&prose.body, &query));
-                        let texts = [words::apart(&prose.title), body];
+                    let first = of_blob.first().map(|file| (*file, DocText::default()));
+                    if let Some((file, doc)) = shown.or(first) {
+                        let body = words::apart(words::window(&doc.body, &query));
+                        let texts = [words::apart(&doc.title), body];
                         loaded.push(((at, hit.blob), (file.clone(), texts, of_blob.len() - 1)));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::Prose;
+use super::DocText;
 
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,31 +61,31 @@ fn is_written(text: &str) -> bool {
 }
 
 /// Title, headings and text of a document.
-pub(crate) fn read(format: Format, text: &str) -> Option<Prose> {
-    let mut prose = match format {
+pub(crate) fn read(format: Format, text: &str) -> Option<DocText> {
+    let mut doc = match format {
         Format::Markdown => markdown(text),
         Format::Rest => underlined(text, true),
         Format::Text => underlined(text, false),
         Format::AsciiDoc => asciidoc(text),
         Format::Man => man(text),
     };
-    let first = first_line(&prose.body)?;
+    let first = first_line(&doc.body)?;
     // A plain text begins with its title, ruled or not.
-    if format == Format::Text && first != prose.title && !prose.title.is_empty() {
-        prose.headings.insert_str(0, &format!("{}\n", prose.title));
-        prose.title.clear();
+    if format == Format::Text && first != doc.title && !doc.title.is_empty() {
+        doc.headings.insert_str(0, &format!("{}\n", doc.title));
+        doc.title.clear();
     }
-    if prose.title.trim().is_empty() {
-        prose.title = first.to_owned();
+    if doc.title.trim().is_empty() {
+        doc.title = first.to_owned();
     }
-    Some(prose)
+    Some(doc)
 }
 
 fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| line.contains(char::is_alphabetic))
 }
 
-impl Prose {
+impl DocText {
     /// Notes a heading: the first one is the title.
     fn head(&mut self, text: &str) {
         let text = text.trim();
@@ -108,11 +108,11 @@ impl Prose {
 }
 
 /// Markdown as its readers see it: without marks, addresses and pictures.
-fn markdown(text: &str) -> Prose {
+fn markdown(text: &str) -> DocText {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
-    let mut prose = Prose::default();
+    let mut doc = DocText::default();
     let mut heading: Option<String> = None;
     let (mut pictures, mut metadata) = (0, false);
     let mut html = String::new();
@@ -120,7 +120,7 @@ fn markdown(text: &str) -> Prose {
         match event {
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
             Event::End(TagEnd::Heading(_)) => {
-                prose.head(&heading.take().unwrap_or_default());
+                doc.head(&heading.take().unwrap_or_default());
             }
             Event::Start(Tag::Image { .. }) => pictures += 1,
             Event::End(TagEnd::Image) => pictures -= 1,
@@ -128,16 +128,16 @@ fn markdown(text: &str) -> Prose {
             Event::End(TagEnd::MetadataBlock(_)) => metadata = false,
             Event::Text(text) if metadata => {
                 if let Some(title) = metadata_title(&text) {
-                    prose.head(title);
+                    doc.head(title);
                 }
             }
             Event::Text(text) | Event::Code(text) if pictures == 0 => match &mut heading {
                 Some(heading) => heading.push_str(&text),
-                None => prose.body.push_str(&text),
+                None => doc.body.push_str(&text),
             },
             Event::SoftBreak | Event::HardBreak => match &mut heading {
                 Some(heading) => heading.push(' '),
-                None => prose.body.push('\n'),
+                None => doc.body.push('\n'),
             },
             Event::Start(Tag::HtmlBlock) => html.clear(),
             Event::Html(line) => html.push_str(&line),
@@ -146,8 +146,8 @@ fn markdown(text: &str) -> Prose {
                 let is_heading = ["<h1", "<h2", "<h3"].iter().any(|tag| html.contains(tag));
                 match text.trim() {
                     "" => {}
-                    text if is_heading => prose.head(text),
-                    text => prose.line(text),
+                    text if is_heading => doc.head(text),
+                    text => doc.line(text),
                 }
             }
             Event::End(
@@ -157,12 +157,12 @@ fn markdown(text: &str) -> Prose {
                 | TagEnd::TableRow
                 | TagEnd::TableHead
                 | TagEnd::BlockQuote(_),
-            ) => prose.body.push('\n'),
-            Event::End(TagEnd::TableCell) => prose.body.push(' '),
+            ) => doc.body.push('\n'),
+            Event::End(TagEnd::TableCell) => doc.body.push(' '),
             _ => {}
         }
     }
-    prose
+    doc
 }
 
 /// The title in the settings above a document: `title: x` or `title = "x"`.
@@ -203,8 +203,8 @@ fn is_rule(line: &str) -> bool {
 }
 
 /// reStructuredText, and plain text in its manner: headings are lines with a rule below them.
-fn underlined(text: &str, rest: bool) -> Prose {
-    let mut prose = Prose::default();
+fn underlined(text: &str, rest: bool) -> DocText {
+    let mut doc = DocText::default();
     let mut lines = text.lines().map(str::trim_end).peekable();
     // In a comment of reStructuredText, which is what is indented below its first line.
     let mut hidden = false;
@@ -219,7 +219,7 @@ fn underlined(text: &str, rest: bool) -> Prose {
         }
         if let Some(mark) = trimmed.strip_prefix("..").filter(|_| rest) {
             if let Some((_, text)) = mark.split_once("::") {
-                prose.line(text.trim_start());
+                doc.line(text.trim_start());
             } else if mark.is_empty() || mark.starts_with(' ') {
                 hidden = true;
             }
@@ -230,21 +230,21 @@ fn underlined(text: &str, rest: bool) -> Prose {
         // One or two marks are a rule to no reader; a rule much shorter than the line is below something else.
         let ruled = is_rule(below) && below.len() + 3 >= length && length <= super::MAX_TITLE;
         if ruled && trimmed.contains(char::is_alphabetic) {
-            prose.head(trimmed);
+            doc.head(trimmed);
         } else {
-            prose.line(line);
+            doc.line(line);
         }
     }
-    prose
+    doc
 }
 
-fn asciidoc(text: &str) -> Prose {
-    let mut prose = Prose::default();
+fn asciidoc(text: &str) -> DocText {
+    let mut doc = DocText::default();
     for line in text.lines().map(str::trim_end) {
         let marks = line.len() - line.trim_start_matches('=').len();
         let (marked, rest) = line.split_at(marks);
         if !marked.is_empty() && rest.starts_with(' ') {
-            prose.head(rest);
+            doc.head(rest);
         } else if is_rule(line)
             || line.starts_with("//")
             || line.starts_with("include::")
@@ -253,15 +253,15 @@ fn asciidoc(text: &str) -> Prose {
         {
             // A rule, a comment, something from elsewhere, an anchor, a setting.
         } else {
-            prose.line(line);
+            doc.line(line);
         }
     }
-    prose
+    doc
 }
 
 /// A page of the manual: `.SH` and `.TH` as in man(7), `.Sh` and `.Nd` as in mdoc(7).
-fn man(text: &str) -> Prose {
-    let mut prose = Prose::default();
+fn man(text: &str) -> DocText {
+    let mut doc = DocText::default();
     // The line below the heading of the first section says what the page is about.
     let mut name = false;
     let (mut title, mut about) = (String::new(), String::new());
@@ -271,7 +271,7 @@ fn man(text: &str) -> Prose {
             if name && !line.trim().is_empty() {
                 about = format!("{about} {line}");
             }
-            prose.line(&line);
+            doc.line(&line);
             continue;
         };
         let (word, arguments) = macros.trim_start().split_once(' ').unwrap_or((macros, ""));
@@ -279,26 +279,26 @@ fn man(text: &str) -> Prose {
         match word {
             "SH" | "Sh" | "SS" | "Ss" => {
                 name = arguments.trim().eq_ignore_ascii_case("name");
-                prose.head(&arguments);
+                doc.head(&arguments);
             }
             "TH" | "Dt" => arguments.split_whitespace().next().unwrap_or("").clone_into(&mut title),
             "Nd" => {
                 title = format!("{title} - {}", arguments.trim());
-                prose.line(&arguments);
+                doc.line(&arguments);
             }
             // Comments, settings and requests without words.
             "\\\"" | "Dd" | "Os" | "de" | "ds" | "nr" | "if" | "ie" | "el" | "so" | "sp" | "in"
             | "ta" => {}
             _ if word.starts_with('\\') => {}
             _ if arguments.trim().is_empty() => {}
-            _ => prose.line(&arguments),
+            _ => doc.line(&arguments),
         }
     }
     // The heading of the first section is NAME on all pages.
     if let Some(title) = [about, title].into_iter().find(|title| !title.trim().is_empty()) {
-        prose.title = title;
+        doc.title = title;
     }
-    prose
+    doc
 }
 
 /// Text of a page of the manual without escapes: `\fBgit\fP\-log` is git-log.
@@ -335,10 +335,10 @@ mod tests {
     fn check(path: &str, language: Option<&str>, text: &str, expected: (&str, &[&str], &str)) {
         let format =
             format(path, language, text).unwrap_or_else(|| panic!("{path} is no document"));
-        let prose = read(format, text).unwrap();
-        let body: Vec<&str> = prose.body.split_whitespace().collect();
-        let title: Vec<&str> = prose.title.split_whitespace().collect();
-        let headings: Vec<&str> = prose.headings.lines().collect();
+        let doc = read(format, text).unwrap();
+        let body: Vec<&str> = doc.body.split_whitespace().collect();
+        let title: Vec<&str> = doc.title.split_whitespace().collect();
+        let headings: Vec<&str> = doc.headings.lines().collect();
         assert_eq!((title.join(" ").as_str(), &*headings), (expected.0, expected.1), "{path}");
         assert_eq!(body.join(" "), expected.2, "{path}");
     }
