@@ -20,7 +20,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion};
 use serde_json::{Value, json};
 use shared::queries::{Kind, QUERIES, Query};
-use shared::server::{Server, codesearch, run};
+use shared::server::Server;
 use shared::summary::{quantile, share_under, trimmed_mean};
 
 /// The limits of the reference experiment; 0 is none.
@@ -78,14 +78,7 @@ fn bench() -> std::io::Result<()> {
         (Some(home), _) => Some(home.clone()),
         (None, Some(_)) => None,
         (None, None) => {
-            sample = tempfile::Builder::new().prefix("codesearch-bench").tempdir()?;
-            let mut ingest = codesearch(Some(sample.path()), args.index.as_deref());
-            ingest
-                .arg("ingest")
-                .arg("--depth")
-                .arg("1")
-                .arg(shared::project().join("corpus/sample"));
-            print!("{}", run(ingest)?);
+            sample = shared::sample(args.index.as_deref())?;
             Some(sample.path().to_owned())
         }
     };

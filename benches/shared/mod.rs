@@ -4,10 +4,10 @@
 
 pub mod queries;
 pub mod server;
-#[path = "../../crates/codesearch/src/commands/bench/summary.rs"]
 pub mod summary;
 pub mod watch;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The folder of the project.
@@ -19,6 +19,17 @@ pub fn project() -> PathBuf {
 pub fn path(typed: &str) -> PathBuf {
     let called = std::env::var_os("PWD").map_or_else(project, PathBuf::from);
     called.join(typed)
+}
+
+/// The sample, indexed in a new home, which is deleted when it is dropped.
+pub fn sample(index: Option<&str>) -> std::io::Result<tempfile::TempDir> {
+    let home = tempfile::Builder::new().prefix("codesearch-bench").tempdir()?;
+    // The private Postgres of root runs as another user, who has to get there.
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
+    let mut ingest = server::codesearch(Some(home.path()), index);
+    ingest.args(["ingest", "--depth", "1"]).arg(project().join("corpus/sample"));
+    print!("{}", server::run(ingest)?);
+    Ok(home)
 }
 
 /// Ends a benchmark: what went wrong in a sentence, and a status that says so.

@@ -97,6 +97,21 @@ impl Server {
         }
     }
 
+    /// The whole answer of an address below this server's, which must be a good one, and the milliseconds that it took.
+    pub fn get(&self, path: &str) -> std::io::Result<(f64, Vec<u8>)> {
+        get(&self.agent, &format!("{}{}", self.url, path.trim_start_matches('/')))
+    }
+
+    /// Asks from several clients at once, as [`load`].
+    pub fn load(
+        &self,
+        clients: usize,
+        time: Duration,
+        path: impl Fn(usize) -> String + Sync,
+    ) -> std::io::Result<Vec<f64>> {
+        load(&self.url, clients, time, path)
+    }
+
     /// Waits until the server has read ahead what it keeps: its memory no longer grows.
     pub fn settle(&self) {
         let mut last = 0;
@@ -117,6 +132,52 @@ impl Drop for Server {
         let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
         let _ = self.child.wait();
     }
+}
+
+/// Asks from several clients at once for some time, each the next path below an address as soon as it has its answer.
+/// Gives the milliseconds of each request.
+pub fn load(
+    url: &str,
+    clients: usize,
+    time: Duration,
+    path: impl Fn(usize) -> String + Sync,
+) -> std::io::Result<Vec<f64>> {
+    let (begun, path) = (Instant::now(), &path);
+    let client = |first: usize| {
+        let (agent, mut ms, mut number) = (agent(), Vec::new(), first);
+        while begun.elapsed() < time {
+            let path = path(number);
+            ms.push(get(&agent, &format!("{url}{}", path.trim_start_matches('/')))?.0);
+            number += clients;
+        }
+        Ok::<_, std::io::Error>(ms)
+    };
+    let (client, mut all) = (&client, Vec::new());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..clients).map(|first| scope.spawn(move || client(first))).collect();
+        for thread in threads {
+            all.extend(thread.join().expect("a client ends")?);
+        }
+        Ok::<_, std::io::Error>(())
+    })?;
+    Ok(all)
+}
+
+/// The whole answer of an address, which must be a good one, and the milliseconds that it took.
+fn get(agent: &Agent, url: &str) -> std::io::Result<(f64, Vec<u8>)> {
+    let mut status = None;
+    let ask = || {
+        let answer = agent.get(url).call()?;
+        status = Some(answer.status());
+        Ok(answer)
+    };
+    let (ms, answer) = timed(ask, <[u8]>::to_vec)?;
+    if status.is_some_and(|status| status.is_success()) {
+        return Ok((ms, answer));
+    }
+    let text = String::from_utf8_lossy(&answer);
+    Err(std::io::Error::other(format!("{url}: {}: {text}", status.unwrap_or_default())))
 }
 
 thread_local! {

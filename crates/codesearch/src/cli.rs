@@ -74,9 +74,6 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Look at, start or stop the private Postgres
     Db(DbArgs),
-    /// Measure this index: the experiments of the systems that codesearch learned from
-    #[command(after_help = BENCH_HELP)]
-    Bench(BenchArgs),
 }
 
 const INGEST_HELP: &str = "\
@@ -195,13 +192,6 @@ Examples:
   codesearch stats --statements              what Postgres itself counts of statements
 
 Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
-
-const BENCH_HELP: &str = "\
-  codesearch bench reference                   all experiments, on the index that is there
-  codesearch bench reference --only regex      one of them
-
-Takes its time, and wants the machine for itself. What a step has found is kept, so that a run which was
-interrupted goes on where it was: run it again.";
 
 /// Where the index is.
 #[derive(Args, Debug)]
@@ -549,28 +539,6 @@ pub(crate) struct InitArgs {
     /// How many shards to make; fixed from then on
     #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
     pub(crate) shards: i16,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct BenchArgs {
-    /// Which experiments
-    #[arg(value_name = "WHAT")]
-    pub(crate) what: BenchWhat,
-    /// Only this one (several: each of them)
-    #[arg(long, value_name = "EXPERIMENT")]
-    pub(crate) only: Vec<String>,
-    /// The folder for the report, and for what its steps have found
-    #[arg(long, value_name = "FOLDER", default_value = "codesearch-bench")]
-    pub(crate) out: PathBuf,
-    /// Forget what earlier runs have found
-    #[arg(long)]
-    pub(crate) again: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BenchWhat {
-    /// Those of five published systems, with their figures beside ours
-    Reference,
 }
 
 #[derive(Args, Debug)]

@@ -16,6 +16,7 @@ mod cli;
 mod commands;
 mod database;
 mod http;
+mod human;
 mod narrow;
 mod print;
 mod progress;
@@ -43,8 +44,7 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp | Command::Bench(_))
-    {
+    if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // For those who answer again and again: threads are there already, and what is free is given back without
         // waiting for somebody to take more. Where that cannot be had, it is given back later.
         engine::threads::keep();
@@ -65,7 +65,6 @@ fn main() -> ExitCode {
         Command::Init(args) => commands::repos::init(&cli.database, &args),
         Command::Stats(args) => commands::stats::run(&cli.database, &args),
         Command::Db(args) => commands::db::run(&cli.database, &args),
-        Command::Bench(args) => commands::bench::run(&cli.database, &args),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -4,6 +4,7 @@
 
 pub mod browse;
 pub mod docs;
+pub mod fuzzy;
 pub mod ingest;
 pub mod search;
 pub mod threads;

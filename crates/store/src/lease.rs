@@ -35,8 +35,6 @@ const WARMING: &str =
 pub(crate) struct Leases {
     options: Arc<PgConnectOptions>,
     most: usize,
-    /// They are made ready before they are used.
-    warming: bool,
     /// How many are kept although nobody uses them.
     kept: Arc<AtomicUsize>,
     free: Arc<Semaphore>,
@@ -96,15 +94,13 @@ impl Leases {
     pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
-        Self { options, most, warming: true, kept: Arc::default(), free, idle: Arc::default() }
+        Self { options, most, kept: Arc::default(), free, idle: Arc::default() }
     }
 
     async fn connect(&self) -> Result<Backend> {
         let mut conn = PgConnection::connect_with(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
-        if self.warming {
-            conn.execute(WARMING).await?;
-        }
+        conn.execute(WARMING).await?;
         Ok(Backend { conn, pid, used: Instant::now() })
     }
 
@@ -161,17 +157,6 @@ impl Store {
             let backend = self.leases.connect().await?;
             self.leases.idle().push(backend);
         }
-    }
-
-    /// The same database with connections for searching of its own, which are made ready before they are
-    /// used, or are not.
-    #[must_use]
-    pub fn apart(&self, connections: u32, warming: bool) -> Self {
-        let mut leases = Leases::new(Arc::clone(&self.leases.options), connections);
-        leases.warming = warming;
-        let mut store = self.clone();
-        store.leases = leases;
-        store
     }
 
     /// Takes a connection for searching.
@@ -247,21 +232,6 @@ impl Lease {
         Ok(*self.store.known_shards().get_or_init(|| count))
     }
 
-    /// The server's process at the other end.
-    pub fn pid(&self) -> i32 {
-        self.backend.as_ref().expect("there until it is done").pid
-    }
-
-    /// Bytes that the server's process has allocated for itself.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses a statement.
-    pub async fn memory(&mut self) -> Result<i64> {
-        let sql = "select sum(total_bytes)::bigint from pg_backend_memory_contexts";
-        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql.to_owned())).await?;
-        Ok(rows.first().map_or(0, |(bytes,)| *bytes))
-    }
-
     /// Whether the server has the operator that never rechecks.
     pub(crate) fn no_recheck(&self) -> bool {
         self.store.no_recheck
@@ -295,16 +265,21 @@ mod tests {
         Ok(rows[0].0)
     }
 
+    /// The server's process at the other end.
+    fn pid(lease: &Lease) -> i32 {
+        lease.backend.as_ref().unwrap().pid
+    }
+
     #[test]
     fn a_connection_is_given_back_and_used_again() {
         on_index(1, async |store| {
             assert_eq!(store.connections(), (0, 4));
             let mut first = store.lease().await.unwrap();
-            let pid = first.pid();
+            let process = pid(&first);
             assert_eq!((store.connections(), one(&mut first).await.unwrap()), ((1, 4), 1));
             first.done();
             let again = store.lease().await.unwrap();
-            assert_eq!((store.connections(), again.pid()), ((1, 4), pid));
+            assert_eq!((store.connections(), pid(&again)), ((1, 4), process));
             again.done();
             store.keep_warm(3).await.unwrap();
             assert_eq!(store.leases.idle().len(), 3);
@@ -315,13 +290,13 @@ mod tests {
     fn a_statement_on_a_dead_connection_runs_on_a_new_one() {
         on_index(1, async |store| {
             let lease = store.lease().await.unwrap();
-            let pid = lease.pid();
+            let process = pid(&lease);
             lease.done();
-            let ended = format!("select pg_terminate_backend({pid}, 10000)");
+            let ended = format!("select pg_terminate_backend({process}, 10000)");
             assert!(value::<bool>(store, &ended).await);
             let mut lease = store.lease().await.unwrap();
-            assert_eq!((lease.pid(), one(&mut lease).await.unwrap()), (pid, 1));
-            assert_ne!(lease.pid(), pid);
+            assert_eq!((pid(&lease), one(&mut lease).await.unwrap()), (process, 1));
+            assert_ne!(pid(&lease), process);
             lease.done();
         });
     }

@@ -4,7 +4,6 @@
 //! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
-pub mod bench;
 mod candidates;
 mod catalog;
 mod connect;

@@ -3,7 +3,8 @@
 use std::io::{BufWriter, Write, stdout};
 
 use anyhow::{Context, Result, anyhow};
-use engine::browse::{Finding, Typed};
+use engine::browse::FindRequest;
+use engine::fuzzy::PathQuery;
 use engine::search::Searcher;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::print::Paths;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     // What cannot be asked is told before anything is opened.
-    Typed::new(&args.query)?;
+    PathQuery::new(&args.query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
     Database::open(database, serve::connections())?.run(async |store| {
@@ -23,8 +24,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         let tree = searcher.tree().await?;
         let asked = args.clone();
         let work = tokio::task::spawn_blocking(move || {
-            tree.find(&Finding {
-                typed: &asked.query,
+            tree.find(&FindRequest {
+                query: &asked.query,
                 repo: asked.repo.as_deref(),
                 languages: &languages,
                 limit: if asked.limit == 0 { tree.len() } else { asked.limit },

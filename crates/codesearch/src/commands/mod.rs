@@ -1,6 +1,5 @@
 //! One file for each verb of the command line.
 
-pub(crate) mod bench;
 pub(crate) mod db;
 pub(crate) mod docs;
 pub(crate) mod files;

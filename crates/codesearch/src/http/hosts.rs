@@ -13,9 +13,9 @@ use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::ask::Asked;
 use super::error::{Body, Failure};
-use super::{page, wants_page};
+use super::pages::failed;
+use super::params::wants_page;
 
 /// The names by which a server is asked.
 #[derive(Clone, Debug)]
@@ -27,11 +27,6 @@ impl Hosts {
     pub(crate) fn of(address: SocketAddr, others: &[String]) -> Self {
         let others = others.iter().map(|name| name.to_lowercase()).collect();
         Self(address.ip().to_canonical().is_loopback().then_some(others))
-    }
-
-    /// Every name.
-    pub(crate) fn any() -> Self {
-        Self(None)
     }
 
     /// Whether this server may be asked by what stands in `Host`, with or without a port.
@@ -62,11 +57,7 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
         .to_owned();
     let body = Body { code: "wrong_host", message, position: None };
     let failure = Failure { status: StatusCode::MISDIRECTED_REQUEST, body };
-    if wants_page(request.headers(), None) {
-        page::failed(&Asked::default(), failure)
-    } else {
-        failure.into_response()
-    }
+    if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
 }
 
 #[cfg(test)]

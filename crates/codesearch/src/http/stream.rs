@@ -16,14 +16,15 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::Server;
-use super::ask::{Asked, Running, compiled};
+use super::cursor::Cursor;
 use super::error::Failure;
-use super::given::{Given, Refused};
-use super::numbers::grouped;
-use super::results::Search;
-use super::search::{StatsJson, next};
-use super::written::{Fields, event};
+use super::json::{FieldSet, StatsJson, event};
+use super::pages::Search;
+use super::params::{RejectedParams, SearchParams, StrictParams};
+use super::request::compiled;
+use super::search_stream::SearchStream;
+use super::server::Server;
+use crate::human::grouped;
 
 /// How often something is told while nothing else is.
 const TICK: Duration = Duration::from_millis(200);
@@ -48,19 +49,19 @@ impl Client {
 /// Answers a search while it runs.
 pub(crate) async fn stream(
     State(server): State<Server>,
-    asked: Result<Given<Asked>, Refused>,
+    params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {
     let (send, receive) = mpsc::channel(AHEAD);
     let gone = send.clone();
     let threads = server.threads.clone();
     let work = async move {
         let client = Client(send);
-        let done = match asked {
+        let done = match params {
             Err(refused) => Err(refused.failure),
-            Ok(Given(asked)) if asked.format.as_deref() == Some("html") => {
-                pieces(&server, &asked, &client).await
+            Ok(StrictParams(params)) if params.format.as_deref() == Some("html") => {
+                pieces(&server, &params, &client).await
             }
-            Ok(Given(asked)) => files(&server, &asked, &client).await,
+            Ok(StrictParams(params)) => files(&server, &params, &client).await,
         };
         if let Err(failure) = done {
             client.tell("error", json!({ "error": failure.body }).to_string()).await;
@@ -83,20 +84,20 @@ pub(crate) async fn stream(
 }
 
 /// The events for programs.
-async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Failure> {
+async fn files(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
     let _turn = server.turn().await?;
     let begun = Instant::now();
-    asked.of_a_program()?;
-    if asked.sorts() {
+    params.of_a_program()?;
+    if params.sorts() {
         return Err(Failure::bad_request(
             "sort= is not for results that are sent as they are found: leave it out, or ask /search",
         ));
     }
-    let fields = Fields::of(asked)?;
-    let mut request = compiled(asked, None).await?;
-    request.resume = asked.cursor(None)?.map(|cursor| cursor.resume);
+    let fields = FieldSet::of(params)?;
+    let mut request = compiled(params, None).await?;
+    request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
-    let mut search = Running::start(server, &request);
+    let mut search = SearchStream::start(server, &request);
     let mut count = 0;
     loop {
         let found = match tokio::time::timeout(TICK, search.next()).await {
@@ -120,7 +121,7 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
         }
     }
     let stats = search.end()?;
-    let next = next(&request, &stats);
+    let next = Cursor::after_all(&request, &stats).map(|next| next.to_string());
     client
         .tell("done", json!({ "stats": StatsJson::from(&stats), "next": next }).to_string())
         .await;
@@ -128,16 +129,16 @@ async fn files(server: &Server, asked: &Asked, client: &Client) -> Result<(), Fa
 }
 
 /// The events for our own page: the first files as soon as there are some, and then all in order.
-async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), Failure> {
+async fn pieces(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
     let _turn = server.turn().await?;
-    let mut search = Search::start(server, asked).await?;
+    let mut search = Search::start(server, params).await?;
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {
         let found = search.found();
         // What is shown stays until the end: a page that changes under the eye cannot be read.
         if shown == 0 && found > 0 {
             shown = found;
-            let html = search.so_far(&asked.q).await;
+            let html = search.so_far(&params.q).await;
             if !client.tell("files", json!({ "html": html }).to_string()).await {
                 return Ok(());
             }
@@ -147,7 +148,7 @@ async fn pieces(server: &Server, asked: &Asked, client: &Client) -> Result<(), F
             return Ok(());
         }
     }
-    let html = search.html(server, asked).await?;
+    let html = search.html(server, params).await?;
     client.tell("done", json!({ "html": html }).to_string()).await;
     Ok(())
 }

@@ -206,7 +206,6 @@ fn micros(micros: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::bench::summary;
 
     /// Compares what a histogram says of some durations, in milliseconds, with what they say themselves.
     #[track_caller]
@@ -228,10 +227,10 @@ mod tests {
             let rank = (part * sorted.len() as f64).ceil() as usize;
             near(&format!("{part}"), ms(histogram.quantile(part)), sorted[rank.max(1) - 1]);
         }
-        near("mean", ms(histogram.mean()), summary::trimmed_mean(durations, 0.0));
+        near("mean", ms(histogram.mean()), trimmed_mean(durations, 0.0));
         for part in [0.05, 0.2] {
             let trim = Trim { low: part * 100.0, high: part * 100.0 };
-            let exact = summary::trimmed_mean(durations, part);
+            let exact = trimmed_mean(durations, part);
             near(&format!("trimmed {part}"), ms(histogram.trimmed_mean(trim)), exact);
         }
         // What was kept is what was counted.
@@ -242,6 +241,15 @@ mod tests {
             assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), histogram.total());
             assert!(rows.windows(2).all(|two| two[0].upto() == Some(two[1].from())));
         }
+    }
+
+    /// The mean without a part of the numbers at each end.
+    fn trimmed_mean(values: &[f64], part: f64) -> f64 {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let cut = (sorted.len() as f64 * part) as usize;
+        let kept = &sorted[cut..sorted.len() - cut];
+        kept.iter().sum::<f64>() / kept.len() as f64
     }
 
     #[test]

@@ -10,7 +10,7 @@ use store::{SlowSearch, Store};
 
 use super::histogram::{Histogram, Row, Trim};
 use super::span::{Span, rfc3339};
-use crate::http::grouped;
+use crate::human::grouped;
 
 /// The quantiles that are told.
 pub(crate) const QUANTILES: [(&str, f64); 4] =

@@ -8,6 +8,7 @@ mod bad_input;
 mod browser;
 mod editors;
 mod equality;
+mod experiments;
 mod files;
 mod harness;
 mod http;

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
 
-use super::names::Names;
-use super::typed::fold;
+use super::entry::FileEntry;
+use crate::fuzzy::{PathIndex, fold};
 use crate::search::ShardFiles;
 
 /// All files of one state of the index, by repository and path.
@@ -15,14 +15,14 @@ use crate::search::ShardFiles;
 pub struct Tree {
     catalog: Arc<Catalog>,
     shards: Vec<(Shard, Arc<ShardFiles>)>,
-    /// Each file: its shard's place in `shards`, and its place in the shard.
+    /// The position of each file's shard in `shards`, and that of the file in the shard.
     files: Vec<(u16, u32)>,
     /// By name.
     repos: Vec<RepoTree>,
     /// The most frequent first.
     languages: Vec<(String, usize)>,
-    /// Made when it is first asked for.
-    pub(super) names: OnceLock<Names>,
+    /// Built when it is first needed.
+    pub(super) path_index: OnceLock<PathIndex>,
 }
 
 /// A repository in a tree.
@@ -32,27 +32,14 @@ pub struct RepoTree {
     pub id: RepoId,
     /// Its name.
     pub name: String,
-    /// The name as it is compared with what was typed.
+    /// The name as it is compared with a query.
     pub(super) folded: String,
     files: Range<usize>,
 }
 
-/// A file in a tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'t> {
-    /// Its path in the repository.
-    pub path: &'t str,
-    /// Bytes of its text.
-    pub bytes: usize,
-    /// Its language, when that was recognised.
-    pub language: Option<&'t str>,
-    pub(crate) repo: RepoId,
-    pub(crate) blob: BlobId,
-}
-
-/// What lies directly in a folder.
+/// A file or folder that lies directly in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Child {
+pub struct FolderItem {
     /// Its name.
     pub name: String,
     /// How many files are in it, for a folder.
@@ -63,9 +50,9 @@ pub struct Child {
     pub language: Option<String>,
 }
 
-/// How much there is of something.
+/// How many files there are of something, and how large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct FileTotals {
     /// Files.
     pub files: usize,
     /// Bytes of their texts.
@@ -73,7 +60,7 @@ pub struct Counted {
 }
 
 impl Tree {
-    /// Puts the files of all shards in order. Takes its time, and so is for a thread of its own.
+    /// Puts the files of all shards in order. Sorts all paths, and so belongs on a thread of its own.
     pub(crate) fn new(catalog: Arc<Catalog>, shards: Vec<(Shard, Arc<ShardFiles>)>) -> Self {
         let mut repos: Vec<(&str, RepoId)> =
             catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
@@ -115,10 +102,10 @@ impl Tree {
         let mut languages: Vec<(String, usize)> =
             counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        Self { catalog, shards, files, repos, languages, names: OnceLock::new() }
+        Self { catalog, shards, files, repos, languages, path_index: OnceLock::new() }
     }
 
-    /// The state that it is of.
+    /// The state of the index that it lists.
     pub fn epoch(&self) -> Epoch {
         self.catalog.epoch
     }
@@ -154,32 +141,32 @@ impl Tree {
     }
 
     /// The files of a repository, by path.
-    pub fn files(&self, repo: &RepoTree) -> impl Iterator<Item = Entry<'_>> {
+    pub fn files(&self, repo: &RepoTree) -> impl Iterator<Item = FileEntry<'_>> {
         self.files[repo.files.clone()].iter().map(|file| self.entry(*file))
     }
 
     /// A file.
-    pub fn file(&self, repo: &str, path: &str) -> Option<Entry<'_>> {
-        self.place(repo, path).map(|(_, entry)| entry)
+    pub fn file(&self, repo: &str, path: &str) -> Option<FileEntry<'_>> {
+        self.locate(repo, path).map(|(_, entry)| entry)
     }
 
     /// Eight bytes that name the contents of a file: the same for the same contents, and in this state of
     /// the index never for others.
     pub fn contents(&self, repo: &str, path: &str) -> Option<[u8; 8]> {
-        let (shard, entry) = self.place(repo, path)?;
+        let (shard, entry) = self.locate(repo, path)?;
         let blob = u64::from(entry.blob.0.cast_unsigned());
         Some((u64::from(shard.id.0.cast_unsigned()) << 32 | blob).to_be_bytes())
     }
 
-    pub(crate) fn place(&self, repo: &str, path: &str) -> Option<(&Shard, Entry<'_>)> {
+    pub(crate) fn locate(&self, repo: &str, path: &str) -> Option<(&Shard, FileEntry<'_>)> {
         let files = &self.files[self.repo(repo)?.files.clone()];
         let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;
         Some((&self.shards[usize::from(files[at].0)].0, self.entry(files[at])))
     }
 
-    /// What lies in a folder of a repository, folders first; the folder is given without slashes at
-    /// its ends, and is empty for all of the repository. None if there is no such folder.
-    pub fn folder(&self, repo: &RepoTree, folder: &str) -> Option<Vec<Child>> {
+    /// The items of a folder of a repository, folders first; the folder is given without slashes at its ends, and is
+    /// empty for the root of the repository. None if there is no such folder.
+    pub fn folder(&self, repo: &RepoTree, folder: &str) -> Option<Vec<FolderItem>> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let files = &self.files[repo.files.clone()];
         let from = files.partition_point(|file| self.entry(*file).path < prefix.as_str());
@@ -187,12 +174,12 @@ impl Tree {
             .iter()
             .map(|file| self.entry(*file))
             .take_while(|entry| entry.path.starts_with(&prefix));
-        let mut folders: BTreeMap<&str, Counted> = BTreeMap::new();
+        let mut folders: BTreeMap<&str, FileTotals> = BTreeMap::new();
         let mut children = Vec::new();
         for entry in inside {
             match entry.path[prefix.len()..].split_once('/') {
                 Some((name, _)) => folders.entry(name).or_default().add(&entry),
-                None => children.push(Child {
+                None => children.push(FolderItem {
                     name: entry.path[prefix.len()..].to_owned(),
                     files: None,
                     bytes: entry.bytes,
@@ -200,56 +187,56 @@ impl Tree {
                 }),
             }
         }
-        let folders = folders.into_iter().map(|(name, counted)| Child {
+        let folders = folders.into_iter().map(|(name, counted)| FolderItem {
             name: name.to_owned(),
             files: Some(counted.files),
             bytes: counted.bytes,
             language: None,
         });
-        let all: Vec<Child> = folders.chain(children).collect();
+        let all: Vec<FolderItem> = folders.chain(children).collect();
         (!all.is_empty() || folder.is_empty()).then_some(all)
     }
 
     /// The languages of a repository, the largest first.
-    pub fn languages(&self, repo: &RepoTree) -> Vec<(String, Counted)> {
-        let mut languages: HashMap<&str, Counted> = HashMap::new();
+    pub fn languages(&self, repo: &RepoTree) -> Vec<(String, FileTotals)> {
+        let mut languages: HashMap<&str, FileTotals> = HashMap::new();
         for entry in self.files(repo) {
             languages.entry(entry.language.unwrap_or("other")).or_default().add(&entry);
         }
-        let mut all: Vec<(String, Counted)> =
+        let mut all: Vec<(String, FileTotals)> =
             languages.into_iter().map(|(name, counted)| (name.to_owned(), counted)).collect();
         all.sort_by(|(a, x), (b, y)| (y.bytes, a).cmp(&(x.bytes, b)));
         all
     }
 
-    /// The files with some contents but for one, by repository and path, at most so many.
-    pub(crate) fn same(
+    /// The other files with the contents of one, by repository and path, at most `most`.
+    pub(crate) fn copies(
         &self,
         shard: ShardId,
         blob: BlobId,
-        but: (&str, &str),
+        of: (&str, &str),
         most: usize,
     ) -> Vec<(String, String)> {
-        let Some((_, files)) = self.shards.iter().find(|(of, _)| of.id == shard) else {
+        let Some((_, files)) = self.shards.iter().find(|(here, _)| here.id == shard) else {
             return Vec::new();
         };
         let name = |id: RepoId| self.catalog.repos.get(&id).map(|repo| repo.name.clone());
-        let mut same: Vec<(String, String)> = files
+        let mut copies: Vec<(String, String)> = files
             .of_blob(blob)
             .filter_map(|entry| Some((name(entry.repo)?, entry.path.to_owned())))
-            .filter(|(repo, path)| (repo.as_str(), path.as_str()) != but)
+            .filter(|(repo, path)| (repo.as_str(), path.as_str()) != of)
             .collect();
-        same.sort_unstable();
-        same.truncate(most);
-        same
+        copies.sort_unstable();
+        copies.truncate(most);
+        copies
     }
 
-    pub(crate) fn entry(&self, (shard, row): (u16, u32)) -> Entry<'_> {
+    pub(crate) fn entry(&self, (shard, row): (u16, u32)) -> FileEntry<'_> {
         self.shards[usize::from(shard)].1.entry(row as usize)
     }
 
-    /// A file by its place among all.
-    pub(crate) fn nth(&self, at: u32) -> Entry<'_> {
+    /// A file by its number among all.
+    pub(crate) fn nth(&self, at: u32) -> FileEntry<'_> {
         self.entry(self.files[at as usize])
     }
 }
@@ -265,14 +252,14 @@ impl RepoTree {
         self.files.is_empty()
     }
 
-    /// The places of its files among all.
+    /// The numbers of its files among all.
     pub(crate) fn numbers(&self) -> Range<u32> {
         self.files.start as u32..self.files.end as u32
     }
 }
 
-impl Counted {
-    fn add(&mut self, entry: &Entry<'_>) {
+impl FileTotals {
+    fn add(&mut self, entry: &FileEntry<'_>) {
         self.files += 1;
         self.bytes += entry.bytes;
     }

@@ -7,7 +7,7 @@ use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuer
 use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
-use crate::browse::Entry;
+use crate::browse::entry::FileEntry;
 
 /// The files of a shard at one epoch, in the order of their blobs.
 #[derive(Debug)]
@@ -326,9 +326,9 @@ impl ShardFiles {
     }
 
     /// A file by its place.
-    pub(crate) fn entry(&self, at: usize) -> Entry<'_> {
+    pub(crate) fn entry(&self, at: usize) -> FileEntry<'_> {
         let row = &self.rows[at];
-        Entry {
+        FileEntry {
             path: self.path(at),
             bytes: row.bytes as usize,
             language: self.language(row).map(|language| language.name.as_str()),
@@ -338,7 +338,7 @@ impl ShardFiles {
     }
 
     /// The files with some contents.
-    pub(crate) fn of_blob(&self, blob: BlobId) -> impl Iterator<Item = Entry<'_>> {
+    pub(crate) fn of_blob(&self, blob: BlobId) -> impl Iterator<Item = FileEntry<'_>> {
         (self.from(blob.0)..self.from(blob.0 + 1)).map(|at| self.entry(at))
     }
 

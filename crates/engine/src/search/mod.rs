@@ -48,7 +48,7 @@ pub use stats::{Phases, Stats, Stopped};
 use texts::{Space, TEXT};
 use verify::Scratches;
 
-use crate::browse::Tree;
+use crate::browse::tree::Tree;
 
 /// How long shards may be ruled out without a pause, in which others have their turn and the time may be up.
 const WITHOUT_PAUSE: Duration = Duration::from_millis(1);

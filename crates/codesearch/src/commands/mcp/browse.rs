@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use engine::browse::{Child, Finding, Near, TooMuch, Tree};
+use engine::browse::{FindRequest, FolderItem, NearFile, Tree};
+use engine::fuzzy::QueryTooLong;
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -111,7 +112,7 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
         bail!("no repository is named '{}'; list_repos lists them", asked.repo);
     };
     let path = asked.path.trim_matches('/');
-    if let Some(document) = searcher.document(&asked.repo, path).await? {
+    if let Some(document) = searcher.file_text(&asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
         return lines(&what, &document.text, &asked);
@@ -124,7 +125,8 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
     let (typed, within, kept) = (name.to_owned(), asked.repo.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
         let within = Some(within.as_str());
-        let finding = Finding { typed: &typed, repo: within, limit: NEAR, ..Finding::default() };
+        let finding =
+            FindRequest { query: &typed, repo: within, limit: NEAR, ..FindRequest::default() };
         kept.find(&finding).unwrap_or_default()
     });
     let (near, _) = work.await?;
@@ -136,7 +138,7 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
 }
 
 /// What lies in a folder, as a line.
-fn entry(child: &Child) -> String {
+fn entry(child: &FolderItem) -> String {
     match (child.files, &child.language) {
         (Some(files), _) => format!("{}/ ({})\n", child.name, count(files, "file", "files")),
         (None, Some(language)) => {
@@ -207,15 +209,15 @@ fn found(
     tree: &Tree,
     asked: &FindFile,
     languages: &[String],
-) -> Result<(Vec<String>, usize), TooMuch> {
+) -> Result<(Vec<String>, usize), QueryTooLong> {
     let offset = asked.offset as usize;
-    let (near, all) = tree.find(&Finding {
-        typed: &asked.typed,
+    let (near, all) = tree.find(&FindRequest {
+        query: &asked.typed,
         repo: asked.repo.as_deref(),
         languages,
         limit: offset + asked.limit,
     })?;
-    let line = |near: Near| {
+    let line = |near: NearFile| {
         let language = near.language.map_or(String::new(), |name| format!(" ({name})"));
         format!("{}: {}{language}\n", near.repo, near.path)
     };

@@ -1,0 +1,57 @@
+//! The price of statistics and limits: a server with all of them in turn with one that has none.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::Bench;
+use crate::regex::PATTERNS;
+
+/// Rounds with statistics and limits, each beside one without, and how long one takes.
+const ROUNDS: usize = 8;
+const ROUND: Duration = Duration::from_secs(2);
+pub(crate) const CLIENTS: usize = 4;
+
+/// Statistics, and limits that nobody meets.
+const ALL: [&str; 12] = [
+    "--slow",
+    "1s",
+    "--client-at-once",
+    "65536",
+    "--client-per-minute",
+    "4294967295",
+    "--client-mib-per-minute",
+    "4294967295",
+    "--server-per-minute",
+    "4294967295",
+    "--server-mib-per-minute",
+    "4294967295",
+];
+
+/// Milliseconds of the requests of each round.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) off: Vec<Vec<f64>>,
+    pub(crate) on: Vec<Vec<f64>>,
+}
+
+pub(crate) fn measure(bench: &Bench<'_>) -> Result<Cost> {
+    // Two servers share the memory that one would take.
+    let cache = (postgres::machine_memory() >> 23).to_string();
+    let cache = ["--cache", &cache];
+    let off = bench.index.server(&[&cache[..], &["--no-statistics", "--slow", "60m"]].concat())?;
+    let on = bench.index.server(&[&cache[..], &ALL].concat())?;
+    off.settle();
+    on.settle();
+    let (nothing, _) = PATTERNS[7];
+    let path = |_| format!("/search?limit=10&q={nothing}");
+    let (rounds, round) = (bench.steps.times(ROUNDS), bench.steps.span(ROUND));
+    let mut cost = Cost { off: Vec::new(), on: Vec::new() };
+    for n in 0..rounds {
+        cost.off.push(off.load(CLIENTS, round, path)?);
+        cost.on.push(on.load(CLIENTS, round, path)?);
+        bench.steps.progress(n as u64 + 1, rounds as u64);
+    }
+    Ok(cost)
+}

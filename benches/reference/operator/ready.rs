@@ -1,0 +1,52 @@
+//! First searches on new connections, and those after them.
+
+use anyhow::Result;
+use engine::search::Searcher;
+use serde::{Deserialize, Serialize};
+
+use super::search;
+use crate::Bench;
+
+/// How often a first search is made, each on a connection of its own.
+const FIRST: usize = 20;
+
+/// Searches after the first one on the same connection.
+const LATER: usize = 20;
+
+/// A search that asks Postgres for little.
+const PATTERN: &str = r"fmt\.Println";
+
+/// Milliseconds of searches on connections that were come by in one way.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct First {
+    pub(crate) name: String,
+    pub(crate) first: Vec<f64>,
+    pub(crate) later: Vec<f64>,
+}
+
+pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Vec<First>> {
+    // The first search reads from disk; later ones differ in their connections only.
+    search(&bench.index.searcher, PATTERN).await?;
+    let ways = [("made when it is needed", false), ("made before, and readied", true)];
+    let mut all =
+        ways.map(|(name, _)| First { name: name.to_owned(), first: Vec::new(), later: Vec::new() });
+    let firsts = bench.steps.times(FIRST);
+    // In turn, so that what else the machine does meanwhile is shared by both.
+    for n in 0..firsts {
+        for (row, (_, ready)) in all.iter_mut().zip(ways) {
+            let store = bench.index.connect(1).await?;
+            if ready {
+                store.keep_warm(1).await?;
+            }
+            let searcher = Searcher::new(store.clone(), 1);
+            searcher.catalog().await?;
+            row.first.push(search(&searcher, PATTERN).await?);
+            for _ in 0..LATER {
+                row.later.push(search(&searcher, PATTERN).await?);
+            }
+            store.close().await;
+        }
+        bench.steps.progress(n as u64 + 1, firsts as u64);
+    }
+    Ok(all.into())
+}

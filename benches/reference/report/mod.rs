@@ -1,0 +1,75 @@
+//! The outcome of experiments as text, JSON and pictures.
+
+mod picture;
+mod table;
+
+use std::fmt::Write as _;
+use std::io::Result;
+
+use serde::Serialize;
+
+pub(crate) use table::Table;
+
+use crate::shared;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// On what.
+    pub(crate) machine: String,
+    /// One for each system.
+    pub(crate) sections: Vec<Section>,
+}
+
+/// What was measured of one system.
+#[derive(Debug, Serialize)]
+pub(crate) struct Section {
+    /// A word, for file names.
+    pub(crate) name: &'static str,
+    /// What was measured, and whose experiment it is.
+    pub(crate) title: String,
+    /// In their order.
+    pub(crate) tables: Vec<Table>,
+}
+
+impl Report {
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
+            "codesearch, reference experiments, {}\ntimes of one run on one machine: compare them with each other only\n",
+            self.machine
+        );
+        for section in &self.sections {
+            let _ = write!(text, "\n== {}\n", section.title);
+            for table in &section.tables {
+                let _ = write!(text, "\n{}", table.text());
+            }
+        }
+        text
+    }
+
+    /// Writes the records `NAME.txt`, `NAME.json` and a picture for each table.
+    pub(crate) fn write(&self, name: &str) -> Result<()> {
+        shared::record(&format!("{name}.txt"), &self.text())?;
+        shared::record(&format!("{name}.json"), &serde_json::to_string_pretty(self)?)?;
+        for section in &self.sections {
+            for (svg, at) in section.tables.iter().filter_map(picture::bars).zip(1..) {
+                let file = match name.ends_with(section.name) {
+                    true => format!("{name}-{at}.svg"),
+                    false => format!("{name}-{}-{at}.svg", section.name),
+                };
+                shared::record(&file, &svg)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cores, memory and system of this machine.
+pub(crate) fn machine() -> String {
+    format!(
+        "{} cores, {} GB of memory, {}",
+        crate::index::cores(),
+        postgres::machine_memory() >> 30,
+        std::env::consts::OS
+    )
+}

@@ -1,0 +1,39 @@
+//! Searches whose answers are put together before they are sent, as other engines' clients expect them.
+
+use std::sync::Arc;
+
+use engine::search::{FileMatch, Line, Request, Stats};
+
+use crate::http::error::Failure;
+use crate::http::search_stream::SearchStream;
+use crate::http::server::Server;
+
+/// An answer that takes more bytes than this is cut, and says so.
+pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+
+/// Runs a search and hands over its files one by one, until there are no more or `take` wants no more.
+pub(crate) async fn gather(
+    server: &Server,
+    request: Request,
+    mut take: impl FnMut(FileMatch) -> bool,
+) -> Result<Stats, Failure> {
+    let mut search = SearchStream::start(server, &Arc::new(request));
+    let mut enough = false;
+    while let Some(files) = search.next().await {
+        if !enough && !files.into_iter().all(&mut take) {
+            enough = true;
+            search.stop();
+        }
+    }
+    search.end()
+}
+
+/// The lines right before and right after one of a file's, up to so many of each. The file was searched
+/// for with at least as much context.
+pub(crate) fn around(lines: &[Line], at: usize, most: usize) -> (&[Line], &[Line]) {
+    let number = lines[at].number;
+    let near = |line: &Line| line.number.abs_diff(number) <= most as u64;
+    let from = lines[..at].partition_point(|line| !near(line));
+    let upto = at + 1 + lines[at + 1..].partition_point(near);
+    (&lines[from..at], &lines[at + 1..upto])
+}

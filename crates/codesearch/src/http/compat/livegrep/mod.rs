@@ -1,0 +1,182 @@
+//! livegrep's JSON: `/api/v1/search/`, asked by GET or POST.
+//!
+//! A query is livegrep's: one pattern for a line, which may have blanks in it, with `file:`, `repo:` and
+//! others beside it. Bounds count characters, and lines before a match are told from the nearest on.
+
+mod asked;
+mod parse;
+
+use std::time::{Duration, Instant};
+
+use axum::Form;
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::FormRejection;
+use axum::http::StatusCode;
+use engine::search::{FileMatch, Line, Stats, Stopped};
+use query::{Field, Matcher, QueryError};
+use serde::Serialize;
+
+use crate::http::compat::collect::{MAX_ANSWER_BYTES, around, gather};
+use crate::http::error::{Body, Failure};
+use crate::http::server::Server;
+use asked::read;
+
+/// Lines, and as many paths, unless `max_matches:` says otherwise; livegrep's default.
+const DEFAULT_MATCHES: usize = 50;
+
+/// Lines before and after each match; livegrep's default.
+const CONTEXT: usize = 3;
+
+/// An answer, as it is sent.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    info: Info,
+    results: Vec<Found>,
+    file_results: Vec<FoundFile>,
+    search_type: &'static str,
+}
+
+/// What the search did, in milliseconds.
+#[derive(Debug, Serialize)]
+struct Info {
+    re2_time: u64,
+    git_time: u64,
+    sort_time: u64,
+    index_time: u64,
+    analyze_time: u64,
+    total_time: u64,
+    why: &'static str,
+}
+
+/// A line that matches.
+#[derive(Debug, Serialize)]
+struct Found {
+    tree: String,
+    version: &'static str,
+    path: String,
+    lno: u64,
+    context_before: Vec<String>,
+    context_after: Vec<String>,
+    bounds: [usize; 2],
+    line: String,
+}
+
+/// A path that matches.
+#[derive(Debug, Serialize)]
+struct FoundFile {
+    tree: String,
+    version: &'static str,
+    path: String,
+    bounds: [usize; 2],
+}
+
+/// Answers a search.
+pub(crate) async fn search(
+    State(server): State<Server>,
+    form: Result<Form<Vec<(String, String)>>, FormRejection>,
+) -> Result<Json<Answer>, Failure> {
+    let Form(parameters) = form.map_err(|error| bad_query(error.body_text()))?;
+    let asked = read(&parameters).map_err(bad_query)?;
+    let begun = Instant::now();
+    let _turn = server.turn().await?;
+    let most = match asked.max_matches {
+        0 => Some(DEFAULT_MATCHES),
+        most => usize::try_from(most).ok(),
+    };
+    let pattern = asked.pattern().map_err(wrong)?;
+    let (mut stats, mut results, mut bytes) = (Stats::default(), Vec::new(), 0);
+    let full = |count: usize, bytes: usize| {
+        most.is_some_and(|most| count >= most) || bytes > MAX_ANSWER_BYTES
+    };
+    if !asked.paths_only {
+        let mut request = asked.request(Field::Content, &pattern, most).await?;
+        request.context = (CONTEXT, CONTEXT);
+        stats = gather(&server, request, |file| {
+            bytes += file.size();
+            results.extend(lines(&file));
+            !full(results.len(), bytes)
+        })
+        .await?;
+    }
+    let mut file_results = Vec::new();
+    let request = asked.request(Field::Path, &pattern, most).await?;
+    // The term that comes first.
+    let matcher = request.program().terms[0].matcher.clone();
+    let of_paths = gather(&server, request, |file| {
+        bytes += file.size();
+        file_results.extend(found_file(file, &matcher));
+        !full(file_results.len(), bytes)
+    })
+    .await?;
+    if asked.paths_only {
+        stats = of_paths;
+    }
+    let count = if asked.paths_only { file_results.len() } else { results.len() };
+    let why = match stats.stopped {
+        Some(Stopped::Timeout(_) | Stopped::Shards(_)) => "TIMEOUT",
+        _ if full(count, bytes) => "MATCH_LIMIT",
+        _ => "NONE",
+    };
+    results.truncate(most.unwrap_or(usize::MAX));
+    Ok(Json(Answer {
+        info: Info {
+            re2_time: millis(stats.phases.verify),
+            git_time: 0,
+            sort_time: 0,
+            index_time: millis(stats.phases.lookup),
+            analyze_time: 0,
+            total_time: millis(begun.elapsed()),
+            why,
+        },
+        results,
+        file_results,
+        search_type: if asked.paths_only { "filename_only" } else { "normal" },
+    }))
+}
+
+/// The matching lines of a file.
+fn lines(file: &FileMatch) -> impl Iterator<Item = Found> {
+    file.lines.iter().enumerate().filter_map(|(at, line)| {
+        let range = line.ranges.first()?;
+        let (before, after) = around(&file.lines, at, CONTEXT);
+        let text = |line: &Line| line.text.clone();
+        Some(Found {
+            tree: file.repo.clone(),
+            version: "",
+            path: file.path.clone(),
+            lno: line.number,
+            context_before: before.iter().rev().map(text).collect(),
+            context_after: after.iter().map(text).collect(),
+            bounds: bounds(&line.text, range),
+            line: line.text.clone(),
+        })
+    })
+}
+
+fn found_file(file: FileMatch, matcher: &Matcher) -> Option<FoundFile> {
+    let range = matcher.ranges(&file.path).into_iter().next()?;
+    let bounds = bounds(&file.path, &range);
+    Some(FoundFile { tree: file.repo, version: "", path: file.path, bounds })
+}
+
+/// A range of bytes, in characters.
+fn bounds(text: &str, range: &std::ops::Range<usize>) -> [usize; 2] {
+    let left = text[..range.start].chars().count();
+    [left, left + text[range.clone()].chars().count()]
+}
+
+fn millis(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}
+
+fn bad_query(message: String) -> Failure {
+    let body = Body { code: "bad_query", message, position: None };
+    Failure { status: StatusCode::BAD_REQUEST, body }
+}
+
+/// A pattern that is none. It is not known where in the query it stood.
+fn wrong(error: QueryError) -> Failure {
+    let body = Body { code: "query", message: error.message, position: None };
+    Failure { status: StatusCode::BAD_REQUEST, body }
+}

@@ -1,0 +1,269 @@
+//! Searches as Zoekt does them: everything is gathered, up to its caps, and the best of it is shown.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+use engine::search::{FileMatch, Request, Stopped, score};
+use query::{Count, Predicate, Query, Select};
+use store::Repo;
+
+use super::answer::{Counts, File, SearchResult, nanos};
+use super::arguments::{Caps, Options};
+use super::compiled;
+use super::lines::{self, Base64, ChunkMatch, LineMatch};
+use super::list::{file_url, line_fragment};
+use crate::http::compat::collect::{MAX_ANSWER_BYTES, gather};
+use crate::http::error::Failure;
+use crate::http::server::Server;
+
+/// What was found of a search so far.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) caps: Caps,
+    pub(super) files: usize,
+    pub(super) matches: usize,
+    pub(super) by_repo: HashMap<String, usize>,
+    /// The best files and their scores.
+    pub(super) kept: Vec<(f32, FileMatch)>,
+    pub(super) bytes: usize,
+    pub(super) skipped: usize,
+    /// Not everything was looked at.
+    pub(super) cut: bool,
+}
+
+impl Tally {
+    pub(super) fn new(caps: Caps) -> Self {
+        let (by_repo, kept) = (HashMap::new(), Vec::new());
+        Self { caps, files: 0, matches: 0, by_repo, kept, bytes: 0, skipped: 0, cut: false }
+    }
+
+    /// Takes a file with so many matches; false if it is one too many.
+    pub(super) fn take(&mut self, file: FileMatch, matches: usize) -> bool {
+        if self.matches > self.caps.total || self.bytes > MAX_ANSWER_BYTES {
+            self.cut = true;
+            return false;
+        }
+        let of_repo = self.by_repo.entry(file.repo.clone()).or_default();
+        if *of_repo >= self.caps.repo {
+            self.skipped += 1;
+            return true;
+        }
+        *of_repo += matches;
+        self.matches += matches;
+        self.files += 1;
+        self.bytes += file.size();
+        self.kept.push((score(&file), file));
+        if self.caps.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000)) {
+            self.sort();
+        }
+        true
+    }
+
+    /// Puts the best first, and lets go of those that are not shown.
+    pub(super) fn sort(&mut self) {
+        self.kept.sort_by(|(a, x), (b, y)| {
+            b.total_cmp(a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
+        });
+        self.kept.truncate(self.caps.files.unwrap_or(usize::MAX));
+        self.bytes = self.kept.iter().map(|(_, file)| file.size()).sum();
+    }
+}
+
+/// Searches as `/api/search` does.
+pub(super) async fn find(
+    server: &Server,
+    query: Query,
+    options: Options,
+) -> Result<SearchResult, Failure> {
+    let begun = Instant::now();
+    let _turn = server.turn().await?;
+    let wait = begun.elapsed();
+    let repos = server.searcher.store().repos().await?;
+    let (count, timeout) = (query.count, query.timeout);
+    let mut request = compiled(query).await?;
+    let documents = estimate(&request, &repos);
+    if options.estimate_doc_count {
+        let stats = Counts { shard_files_considered: documents, ..Counts::default() };
+        return Ok(SearchResult { stats, ..SearchResult::default() });
+    }
+    let caps = options.caps(documents);
+    // What the query itself says goes before what is said beside it.
+    request.timeout = timeout.or(Some(options.timeout()));
+    let mut result = if request.program().select == Select::Repos {
+        whole_repos(server, request, caps, options).await?
+    } else {
+        request.context = (options.context(), options.context());
+        request.limit = match count {
+            None => Some(caps.total.saturating_add(1)),
+            Some(Count::All) => None,
+            Some(Count::Most(most)) => Some(most),
+        };
+        matching(server, request, caps, options, documents).await?
+    };
+    result.stats.duration = nanos(begun.elapsed().saturating_sub(wait));
+    result.stats.wait = nanos(wait);
+    if let Some(files) = &mut result.files {
+        complete(server, files, options.whole).await?;
+    }
+    for repo in &repos {
+        if let Some(url) = result.repo_urls.get_mut(&repo.name) {
+            *url = file_url(repo);
+        }
+        if let Some(fragment) = result.line_fragments.get_mut(&repo.name) {
+            line_fragment(repo).clone_into(fragment);
+        }
+    }
+    Ok(result)
+}
+
+/// How many files are in repositories that the query does not rule out.
+pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
+    let program = request.program();
+    let may_match = |repo: &&Repo| {
+        let known = |atom| match atom {
+            Predicate::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
+            _ => None,
+        };
+        program.expr.eval(&known) != Some(false)
+    };
+    repos.iter().filter(may_match).map(|repo| repo.files as usize).sum()
+}
+
+/// The files that match.
+pub(super) async fn matching(
+    server: &Server,
+    request: Request,
+    caps: Caps,
+    options: Options,
+    documents: usize,
+) -> Result<SearchResult, Failure> {
+    let program = request.program();
+    let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
+    // A search for files is shown as if each was asked for by its name.
+    let names_only = program.select == Select::Files;
+    let mut tally = Tally::new(caps);
+    let stats = gather(server, request, |mut file| {
+        if names_only {
+            file.path_ranges.clear();
+        }
+        let matches = if options.chunk_matches {
+            lines::spans(&file, spanning).len()
+        } else {
+            lines::count(&file)
+        };
+        tally.take(file, matches)
+    })
+    .await?;
+    tally.sort();
+    let mut left = caps.matches;
+    let mut files = Vec::with_capacity(tally.kept.len());
+    for (score, file) in tally.kept {
+        let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
+        if options.chunk_matches {
+            chunk_matches = lines::chunks(&file, options.context(), spanning, &mut left);
+        } else {
+            line_matches = lines::lines(&file, options.context(), &mut left);
+        }
+        files.push(File::new(file, line_matches, chunk_matches, score));
+        if left == Some(0) {
+            break;
+        }
+    }
+    let mut counts = Counts::of(&stats);
+    counts.file_count = tally.files;
+    counts.match_count = tally.matches;
+    counts.files_skipped = tally.skipped;
+    if tally.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
+        counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
+    }
+    let names: BTreeMap<String, String> =
+        tally.by_repo.into_keys().map(|name| (name, String::new())).collect();
+    Ok(SearchResult {
+        stats: counts,
+        files: Some(files).filter(|files| !files.is_empty()),
+        line_fragments: names.clone(),
+        repo_urls: names,
+    })
+}
+
+/// What `type:repo` is in Zoekt's search: all files of the repositories in which something matches.
+pub(super) async fn whole_repos(
+    server: &Server,
+    mut request: Request,
+    caps: Caps,
+    options: Options,
+) -> Result<SearchResult, Failure> {
+    request.limit = None;
+    let mut names = BTreeMap::new();
+    let stats = gather(server, request, |file| {
+        names.insert(file.repo, String::new());
+        true
+    })
+    .await?;
+    let tree = server.searcher.tree().await?;
+    let repos = tree.repos().iter().filter(|repo| names.contains_key(&repo.name));
+    let shown = caps.files.unwrap_or(usize::MAX).min(caps.matches.unwrap_or(usize::MAX));
+    let mut counts = Counts::of(&stats);
+    let mut files = Vec::new();
+    for repo in repos {
+        for (at, entry) in tree.files(repo).enumerate() {
+            if at >= caps.repo || counts.file_count > caps.total {
+                counts.files_skipped += 1;
+                continue;
+            }
+            counts.file_count += 1;
+            if files.len() < shown {
+                let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
+                if options.chunk_matches {
+                    let spans = lines::spans_of_path(entry.path, &[]);
+                    chunk_matches.push(ChunkMatch::of_path(entry.path, spans));
+                } else {
+                    line_matches.push(LineMatch::of_path(entry.path, &[]));
+                }
+                files.push(File {
+                    file_name: entry.path.to_owned(),
+                    repository: repo.name.clone(),
+                    language: entry.language.unwrap_or_default().to_owned(),
+                    line_matches,
+                    chunk_matches,
+                    content: Base64::default(),
+                    checksum: None,
+                    score: 0.0,
+                });
+            }
+        }
+    }
+    counts.match_count = counts.file_count;
+    Ok(SearchResult {
+        stats: counts,
+        files: Some(files).filter(|files| !files.is_empty()),
+        line_fragments: names.clone(),
+        repo_urls: names,
+    })
+}
+
+/// Adds to files what is known of their contents.
+pub(super) async fn complete(
+    server: &Server,
+    files: &mut [File],
+    whole: bool,
+) -> Result<(), Failure> {
+    let tree = server.searcher.tree().await?;
+    let mut bytes = 0;
+    for file in files {
+        let contents = tree.contents(&file.repository, &file.file_name);
+        file.checksum = contents.map(|contents| Base64(contents.to_vec()));
+        if !whole {
+            continue;
+        }
+        let document = server.searcher.file_text(&file.repository, &file.file_name).await?;
+        file.content = Base64(document.map(|it| it.text.into_bytes()).unwrap_or_default());
+        bytes += file.content.0.len();
+        if bytes > MAX_ANSWER_BYTES {
+            return Err(Failure::bad_request(format!(
+                "these files are longer than {MAX_ANSWER_BYTES} bytes together; ask for fewer with MaxDocDisplayCount"
+            )));
+        }
+    }
+    Ok(())
+}

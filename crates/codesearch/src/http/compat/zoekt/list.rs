@@ -1,0 +1,128 @@
+//! Lists of repositories, as Zoekt tells them.
+
+use std::collections::BTreeSet;
+
+use query::{Query, Select, Tree};
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::Repo;
+
+use super::{MAX_WALL_TIME, compiled, internal};
+use crate::http::compat::collect::gather;
+use crate::http::error::Failure;
+use crate::http::server::Server;
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct RepoStats {
+    pub(super) repos: usize,
+    pub(super) shards: usize,
+    pub(super) documents: i64,
+    pub(super) index_bytes: i64,
+    pub(super) content_bytes: i64,
+    pub(super) new_lines_count: u64,
+    pub(super) default_branch_new_lines_count: u64,
+    pub(super) other_branches_new_lines_count: u64,
+}
+
+/// A repository that is listed.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) repo: Repo,
+    pub(super) stats: RepoStats,
+}
+
+/// The repositories in which something matches, by name.
+pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Listed>, Failure> {
+    let _turn = server.turn().await?;
+    let repos = server.searcher.store().repos().await?;
+    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
+    let mut names = BTreeSet::new();
+    if !everything {
+        query.select = Select::Repos;
+        let mut request = compiled(query).await?;
+        request.limit = None;
+        request.timeout = Some(MAX_WALL_TIME);
+        let stats = gather(server, request, |file| names.insert(file.repo)).await?;
+        if stats.stopped.is_some() {
+            return Err(internal(
+                "the list is not complete: the search took too long or broke off; ask for less"
+                    .to_owned(),
+            ));
+        }
+    }
+    let catalog = server.searcher.catalog().await?;
+    let listed = repos.into_iter().filter(|repo| everything || names.contains(&repo.name));
+    let listed = listed.map(|repo| {
+        let stats = RepoStats {
+            shards: catalog.repos.get(&repo.id).map_or(0, |repo| repo.shards.len()),
+            documents: repo.files,
+            content_bytes: repo.bytes,
+            ..RepoStats::default()
+        };
+        Listed { repo, stats }
+    });
+    Ok(listed.collect())
+}
+
+/// What there is of all of them together.
+pub(super) fn total(repos: &[Listed]) -> RepoStats {
+    let mut total = RepoStats { repos: repos.len(), ..RepoStats::default() };
+    for Listed { stats, .. } in repos {
+        total.shards += stats.shards;
+        total.documents += stats.documents;
+        total.content_bytes += stats.content_bytes;
+    }
+    total
+}
+
+/// A repository as `/api/list` tells it. What nobody knows here is as empty as Zoekt would leave it.
+pub(super) fn entry(Listed { repo, stats }: &Listed) -> Value {
+    json!({
+        "Repository": {
+            "TenantID": 0,
+            "ID": 0,
+            "Name": repo.name,
+            "URL": "",
+            "Metadata": null,
+            "Source": "",
+            "Branches": null,
+            "SubRepoMap": {},
+            "CommitURLTemplate": "",
+            "FileURLTemplate": file_url(repo),
+            "LineFragmentTemplate": line_fragment(repo),
+            "RawConfig": null,
+            "Rank": repo.rank,
+            "IndexOptions": "",
+            "HasSymbols": false,
+            "Tombstone": false,
+            "LatestCommitDate": "0001-01-01T00:00:00Z",
+        },
+        "IndexMetadata": {
+            "IndexFormatVersion": 0,
+            "IndexFeatureVersion": 0,
+            "IndexMinReaderVersion": 0,
+            "IndexTime": indexed_at(repo),
+            "PlainASCII": false,
+            "LanguageMap": {},
+            "ZoektVersion": "",
+            "ID": "",
+        },
+        "Stats": stats,
+    })
+}
+
+/// Where files can be read on the web, as a template; empty if nobody knows.
+pub(super) fn file_url(repo: &Repo) -> String {
+    repo.web.as_ref().map_or_else(String::new, |web| format!("{web}{{{{.Path}}}}"))
+}
+
+/// What stands behind the address of a file to name a line of it.
+pub(super) fn line_fragment(repo: &Repo) -> &'static str {
+    repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
+}
+
+/// When a repository was read, as JSON from Go has it.
+pub(super) fn indexed_at(repo: &Repo) -> String {
+    repo.indexed_at.replace(' ', "T")
+}

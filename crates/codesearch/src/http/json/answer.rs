@@ -1,0 +1,147 @@
+//! The JSON answer to a search: whole and in order, or sent while it is found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use engine::search::Request;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::sorted::{self, Sorted};
+use super::stats::StatsJson;
+use super::writer::{FieldSet, JsonWriter};
+use crate::http::cursor::Cursor;
+use crate::http::error::Failure;
+use crate::http::params::SearchParams;
+use crate::http::request::compiled;
+use crate::http::search_stream::SearchStream;
+use crate::http::server::Server;
+use crate::print::explanation;
+
+/// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
+/// is sent while it is found.
+const GATHERED_BYTES: usize = 4 * 1024 * 1024;
+
+/// A streamed answer is sent in pieces of about this many bytes.
+const STREAMED_BYTES: usize = 64 * 1024;
+
+/// Pieces that the search may be ahead of the client.
+const STREAMED_AHEAD: usize = 8;
+
+/// How long a client may take for the next piece before it is taken to have gone. It keeps others from
+/// searching.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Answers a search with JSON.
+pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
+    let turn = server.turn().await?;
+    params.of_a_program()?;
+    let fields = FieldSet::of(params)?;
+    let loose = server.searcher.store().no_recheck();
+    if params.sorts() {
+        let Sorted { request, files, stats, next } = sorted::search(server, params).await?;
+        let found_all = stats.stopped.is_none();
+        let mut stats = StatsJson::from(&stats);
+        // What was found is not all sent.
+        if next.is_some() && found_all {
+            stats.cut_at_limit();
+        }
+        let select = request.program().select;
+        let mut writer = JsonWriter::new(&params.q, select, fields);
+        for file in files {
+            writer.add(file);
+        }
+        let explain = params.explains().then(|| explanation(&request, loose));
+        return Ok(writer.end(&stats, next, explain));
+    }
+    let mut request = compiled(params, None).await?;
+    request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
+    let request = Arc::new(request);
+    // When the client leaves, this is dropped, and the search with it.
+    let mut search = SearchStream::start(server, &request);
+    let select = request.program().select;
+    let mut writer = JsonWriter::new(&params.q, select, fields);
+    while let Some(found) = search.next().await {
+        for file in found {
+            writer.add(file);
+        }
+        if writer.bytes() > GATHERED_BYTES {
+            let rest = Rest { writer, search, turn };
+            return Ok(stream(server, params, &request, loose, rest));
+        }
+    }
+    let stats = search.end()?;
+    writer.sort();
+    let explain = params.explains().then(|| explanation(&request, loose));
+    Ok(writer.end(&StatsJson::from(&stats), Cursor::after_all(&request, &stats), explain))
+}
+
+/// An answer that has become too large to be gathered.
+struct Rest {
+    writer: JsonWriter,
+    search: SearchStream,
+    turn: OwnedSemaphorePermit,
+}
+
+/// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
+/// in little memory. What goes wrong on the way is told in its `stats`.
+fn stream(
+    server: &Server,
+    params: &SearchParams,
+    request: &Arc<Request>,
+    loose: bool,
+    rest: Rest,
+) -> Response {
+    let (send, receive) = mpsc::channel::<Vec<u8>>(STREAMED_AHEAD);
+    let client = send.clone();
+    let request = Arc::clone(request);
+    let explains = params.explains();
+    let tell = async move |piece| {
+        matches!(tokio::time::timeout(STALLED, send.send(piece)).await, Ok(Ok(())))
+    };
+    let work = async move {
+        let Rest { mut writer, mut search, turn: _turn } = rest;
+        while let Some(found) = search.next().await {
+            for file in found {
+                writer.add(file);
+                if writer.bytes() < STREAMED_BYTES {
+                    continue;
+                }
+                for piece in writer.take() {
+                    if !tell(piece).await {
+                        return;
+                    }
+                }
+            }
+        }
+        let (stats, next) = match search.end() {
+            Ok(stats) => (StatsJson::from(&stats).to_string(), Cursor::after_all(&request, &stats)),
+            Err(failure) => {
+                let stats = json!({ "complete": false, "stopped_because": failure.body.code });
+                (stats.to_string(), None)
+            }
+        };
+        let explain = explains.then(|| explanation(&request, loose));
+        writer.finish(&stats, next, explain);
+        for piece in writer.take() {
+            if !tell(piece).await {
+                return;
+            }
+        }
+    };
+    server.threads.spawn(async move {
+        tokio::select! {
+            () = work => {}
+            // The client has left: the search is dropped, and with it what runs in the database.
+            () = client.closed() => {}
+        }
+    });
+    let pieces = futures_util::stream::unfold(receive, async |mut receive| {
+        let piece: Vec<u8> = receive.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(piece), receive))
+    });
+    ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+}

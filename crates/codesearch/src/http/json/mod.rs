@@ -1,0 +1,10 @@
+//! Answers to programs, as JSON.
+
+mod answer;
+mod sorted;
+mod stats;
+mod writer;
+
+pub(crate) use answer::answer;
+pub(crate) use stats::StatsJson;
+pub(crate) use writer::{FieldSet, event};

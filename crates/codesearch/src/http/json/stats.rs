@@ -1,0 +1,82 @@
+//! What a search did, as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
+use std::time::Duration;
+
+use engine::search::Stats;
+use serde::Serialize;
+
+use crate::http::search_stream::stopped;
+
+/// What was done, as it is sent.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatsJson {
+    duration_ms: f64,
+    files: usize,
+    matches: usize,
+    shards: usize,
+    shards_pruned: usize,
+    shards_searched: usize,
+    candidates: usize,
+    files_considered: usize,
+    rechecks: usize,
+    bytes: usize,
+    phases_ms: PhasesJson,
+    complete: bool,
+    stopped_because: Option<&'static str>,
+    skipped: BTreeMap<String, usize>,
+}
+
+impl Display for StatsJson {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
+    }
+}
+
+/// Milliseconds, summed over shards that were searched at the same time.
+#[derive(Debug, Serialize)]
+struct PhasesJson {
+    lookup: f64,
+    files: f64,
+    load: f64,
+    verify: f64,
+}
+
+impl StatsJson {
+    /// Says that the answer ends at its limit, though the search went on.
+    pub(super) fn cut_at_limit(&mut self) {
+        (self.complete, self.stopped_because) = (false, Some("limit"));
+    }
+}
+
+impl From<&Stats> for StatsJson {
+    fn from(stats: &Stats) -> Self {
+        let stopped = stopped(stats);
+        Self {
+            duration_ms: ms(stats.duration),
+            files: stats.files,
+            matches: stats.matches,
+            shards: stats.shards,
+            shards_pruned: stats.shards_pruned,
+            shards_searched: stats.shards_searched,
+            candidates: stats.candidates,
+            files_considered: stats.files_considered,
+            rechecks: stats.rechecks,
+            bytes: stats.bytes,
+            phases_ms: PhasesJson {
+                lookup: ms(stats.phases.lookup),
+                files: ms(stats.phases.files),
+                load: ms(stats.phases.load),
+                verify: ms(stats.phases.verify),
+            },
+            complete: stopped.is_none(),
+            stopped_because: stopped.map(|(word, _)| word),
+            skipped: stats.skipped.clone(),
+        }
+    }
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

@@ -1,0 +1,333 @@
+//! Answers to programs: files as JSON, written while more are being found.
+//!
+//! An answer may be many megabytes, nearly all of them texts of lines. So it is written to pieces that never move, and
+//! lines are looked through for what must be escaped many bytes at once, which serde does one by one.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use engine::search::{FileMatch, Line};
+use hyper::body::{Frame, SizeHint};
+use json_escape_simd::escape_into;
+use query::Select;
+use serde_json::Value;
+
+use super::stats::StatsJson;
+use crate::http::cursor::Cursor;
+use crate::http::error::Failure;
+use crate::http::params::SearchParams;
+
+/// Room in a piece: in the first one, and in later ones, each of which is twice as large as the one before. More if a
+/// file takes more.
+const PIECE_BYTES: Range<usize> = 8 * 1024..128 * 1024;
+
+/// What an escaped text takes more than as it is, about: one byte in so many.
+const ESCAPED: usize = 8;
+
+/// Files that take so many bytes are sent from where they were written; smaller ones are copied together.
+const LARGE_BYTES: usize = 16 * 1024;
+
+/// So many bytes of a line are escaped at once. It may take six times as much, for which there must be room.
+const ESCAPED_AT_ONCE: usize = 16 * 1024;
+
+/// The fields of a file.
+const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
+
+/// Which of them are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldSet([bool; FIELDS.len()]);
+
+impl FieldSet {
+    /// All of them, or those that are named.
+    pub(crate) fn of(params: &SearchParams) -> Result<Self, Failure> {
+        let Some(names) = params.fields.as_deref().filter(|names| !names.is_empty()) else {
+            return Ok(Self([true; FIELDS.len()]));
+        };
+        let mut fields = [false; FIELDS.len()];
+        for name in names.split(',').map(str::trim) {
+            let at = FIELDS.iter().position(|known| *known == name).ok_or_else(|| {
+                let known = FIELDS.join(", ");
+                Failure::bad_request(format!(
+                    "fields={name}: use {known}, with commas between them"
+                ))
+            })?;
+            fields[at] = true;
+        }
+        Ok(Self(fields))
+    }
+
+    /// Writes a file, or its repository if that was asked for.
+    fn write(self, file: &FileMatch, select: Select, to: &mut Vec<u8>) {
+        if select == Select::Repos {
+            escape_into(&file.repo, to);
+            return;
+        }
+        let mut before = b'{';
+        for (name, _) in FIELDS.into_iter().zip(self.0).filter(|(_, wanted)| *wanted) {
+            to.push(before);
+            before = b',';
+            escape_into(name, to);
+            to.push(b':');
+            match (name, &file.language) {
+                ("repo", _) => escape_into(&file.repo, to),
+                ("path", _) => escape_into(&file.path, to),
+                ("language", Some(language)) => escape_into(language, to),
+                ("language", None) => to.extend_from_slice(b"null"),
+                ("path_ranges", _) => pairs(&file.path_ranges, to),
+                _ => lines(&file.lines, to),
+            }
+        }
+        to.push(b'}');
+    }
+}
+
+/// Writes lines; one of context only has no ranges.
+fn lines(lines: &[Line], to: &mut Vec<u8>) {
+    to.push(b'[');
+    for (at, line) in lines.iter().enumerate() {
+        to.extend_from_slice(if at == 0 { b"{\"line\":" } else { b",{\"line\":" });
+        to.extend_from_slice(itoa::Buffer::new().format(line.number).as_bytes());
+        to.extend_from_slice(b",\"text\":");
+        string(&line.text, to);
+        to.extend_from_slice(b",\"ranges\":");
+        pairs(&line.ranges, to);
+        to.push(b'}');
+    }
+    to.push(b']');
+}
+
+/// Writes stretches of bytes, each as its beginning and its end.
+fn pairs(ranges: &[Range<usize>], to: &mut Vec<u8>) {
+    to.push(b'[');
+    for (at, range) in ranges.iter().enumerate() {
+        to.extend_from_slice(if at == 0 { b"[" } else { b",[" });
+        to.extend_from_slice(itoa::Buffer::new().format(range.start).as_bytes());
+        to.push(b',');
+        to.extend_from_slice(itoa::Buffer::new().format(range.end).as_bytes());
+        to.push(b']');
+    }
+    to.push(b']');
+}
+
+/// Writes a text of any length.
+fn string(text: &str, to: &mut Vec<u8>) {
+    if text.len() <= ESCAPED_AT_ONCE {
+        escape_into(text, to);
+        return;
+    }
+    let (mut rest, mut part) = (text, Vec::new());
+    to.push(b'"');
+    while !rest.is_empty() {
+        let (first, others) = rest.split_at(rest.floor_char_boundary(ESCAPED_AT_ONCE));
+        escape_into(first, &mut part);
+        // Without quotes around it.
+        to.extend_from_slice(&part[1..part.len() - 1]);
+        part.clear();
+        rest = others;
+    }
+    to.push(b'"');
+}
+
+/// An answer: files, or repositories if those were asked for.
+#[derive(Debug)]
+pub(crate) struct JsonWriter {
+    /// How it begins, then all of them in the order in which they were found, with commas between.
+    pieces: Vec<Vec<u8>>,
+    /// Of each its repository and its path, and where it stands.
+    files: Vec<(String, String, Place)>,
+    /// Bytes before the first one.
+    head: usize,
+    /// There is none yet.
+    empty: bool,
+    /// Room in the next piece.
+    room: usize,
+    fields: FieldSet,
+    select: Select,
+}
+
+/// A piece by its number, and which bytes of it.
+type Place = (usize, Range<usize>);
+
+impl JsonWriter {
+    pub(crate) fn new(q: &str, select: Select, fields: FieldSet) -> Self {
+        let what = if select == Select::Repos { "repos" } else { "files" };
+        let mut head = Vec::with_capacity(PIECE_BYTES.start);
+        head.extend_from_slice(b"{\"query\":");
+        string(q, &mut head);
+        head.extend_from_slice(format!(",\"{what}\":[").as_bytes());
+        Self {
+            head: head.len(),
+            pieces: vec![head],
+            files: Vec::new(),
+            empty: true,
+            room: PIECE_BYTES.start,
+            fields,
+            select,
+        }
+    }
+
+    /// Adds a file.
+    pub(crate) fn add(&mut self, file: FileMatch) {
+        let size = file.size() + file.size() / ESCAPED;
+        let last = match self.pieces.last_mut() {
+            Some(last) if last.capacity() - last.len() >= size => last,
+            _ => {
+                self.room = (self.room * 2).min(PIECE_BYTES.end);
+                self.pieces.push(Vec::with_capacity(self.room.max(size)));
+                self.pieces.last_mut().expect("it is there now")
+            }
+        };
+        if !std::mem::take(&mut self.empty) {
+            last.push(b',');
+        }
+        let from = last.len();
+        self.fields.write(&file, self.select, last);
+        let range = from..last.len();
+        self.files.push((file.repo, file.path, (self.pieces.len() - 1, range)));
+    }
+
+    /// Bytes that it has so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pieces.iter().map(Vec::len).sum()
+    }
+
+    /// What is written so far, to be sent before the rest.
+    pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
+        self.files.clear();
+        std::mem::take(&mut self.pieces)
+    }
+
+    /// Writes what follows the files.
+    pub(crate) fn finish(&mut self, stats: &str, next: Option<Cursor>, explain: Option<Value>) {
+        self.pieces.push(tail(stats, next, explain).into_bytes());
+    }
+
+    /// Puts the files in the order of repositories and paths.
+    pub(crate) fn sort(&mut self) {
+        self.files.sort_by(|(a, at, _), (b, bt, _)| (a, at).cmp(&(b, bt)));
+    }
+
+    /// The whole answer.
+    pub(crate) fn end(
+        self,
+        stats: &StatsJson,
+        next: Option<Cursor>,
+        explain: Option<Value>,
+    ) -> Response {
+        let pieces: Vec<Bytes> = self.pieces.into_iter().map(Bytes::from).collect();
+        let mut body = Pieces::default();
+        let mut small = Vec::with_capacity(PIECE_BYTES.start);
+        small.extend_from_slice(&pieces[0][..self.head]);
+        for (at, (.., (piece, range))) in self.files.into_iter().enumerate() {
+            if at > 0 {
+                small.push(b',');
+            }
+            if range.len() < LARGE_BYTES {
+                small.extend_from_slice(&pieces[piece][range]);
+            } else {
+                body.add(Bytes::from(std::mem::take(&mut small)));
+                body.add(pieces[piece].slice(range));
+            }
+        }
+        small.extend_from_slice(tail(&stats.to_string(), next, explain).as_bytes());
+        body.add(Bytes::from(small));
+        ([(CONTENT_TYPE, "application/json")], Body::new(body)).into_response()
+    }
+}
+
+/// How an answer ends.
+fn tail(stats: &str, next: Option<Cursor>, explain: Option<Value>) -> String {
+    let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
+    let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
+    format!("],\"stats\":{stats}{next}{explain}}}")
+}
+
+/// The data of an event that tells some files.
+pub(crate) fn event(found: &[FileMatch], select: Select, fields: FieldSet) -> String {
+    let what = if select == Select::Repos { "repos" } else { "files" };
+    let mut data = format!("{{\"{what}\":[").into_bytes();
+    for (at, file) in found.iter().enumerate() {
+        if at > 0 {
+            data.push(b',');
+        }
+        fields.write(file, select, &mut data);
+    }
+    data.extend_from_slice(b"]}");
+    String::from_utf8(data).expect("names and lines are texts")
+}
+
+/// A body in several pieces, of a length that is known.
+#[derive(Debug, Default)]
+struct Pieces {
+    pieces: VecDeque<Bytes>,
+    bytes: u64,
+}
+
+impl Pieces {
+    fn add(&mut self, piece: Bytes) {
+        self.bytes += piece.len() as u64;
+        self.pieces.push_back(piece);
+    }
+}
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.pieces.pop_front();
+        self.bytes -= next.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_written_as_they_are() {
+        let every: String = (0..0x3000).filter_map(char::from_u32).collect();
+        let mut texts = vec![String::new(), every];
+        for length in (1..100).chain(ESCAPED_AT_ONCE - 3..ESCAPED_AT_ONCE + 3) {
+            texts.extend(["\"", "\\", "\u{1}", "\u{7f}", "ü"].map(|odd| {
+                let plain = "x".repeat(length);
+                format!("{plain}{odd}{plain}{odd}")
+            }));
+        }
+        let line = |text: &String| Line {
+            number: 7,
+            offset: 0,
+            text: text.clone(),
+            ended: true,
+            ranges: vec![0..1, 20..300],
+        };
+        let all: Vec<Line> = texts.iter().map(line).collect();
+        for some in [&all[..], &all[..1], &[]] {
+            let mut writer = Vec::new();
+            lines(some, &mut writer);
+            let read: Value = serde_json::from_slice(&writer).unwrap();
+            let line = |line: &Line| json!({ "line": 7, "text": line.text, "ranges": [[0, 1], [20, 300]] });
+            assert_eq!(read, Value::Array(some.iter().map(line).collect()));
+        }
+    }
+}

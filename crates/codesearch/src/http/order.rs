@@ -1,0 +1,25 @@
+//! The orders in which results can be asked for.
+
+/// In which order results are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Relevance,
+    Path,
+    Repo,
+}
+
+impl Order {
+    pub(crate) const ALL: [Order; 3] = [Order::Relevance, Order::Path, Order::Repo];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Order::Relevance => "relevance",
+            Order::Path => "path",
+            Order::Repo => "repo",
+        }
+    }
+}

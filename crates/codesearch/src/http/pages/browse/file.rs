@@ -1,0 +1,228 @@
+//! `/file` and `/raw`: one file, with what a query matches in it, or its text alone.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::browse::FileText;
+use engine::search::Request;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use query::{Case, Predicate, Query as Parsed};
+use serde_json::json;
+
+use super::{Answered, Crumb, Wanted, answered, crumbs, repo};
+use crate::http::error::Failure;
+use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
+use crate::http::pages::link;
+use crate::http::pages::render::{protect, render};
+use crate::http::pages::view::{self, LineView, Piece};
+use crate::http::params::{StrictParams, wants_page};
+use crate::http::server::Server;
+use crate::human::{grouped, human};
+
+/// Of a longer line so many characters are shown on the page of a file.
+const MAX_LINE: usize = 5000;
+
+#[derive(Template)]
+#[template(path = "file.html")]
+struct FilePage<'a> {
+    query: &'a str,
+    document: &'a FileText,
+    crumbs: Vec<Crumb>,
+    lines: Vec<LineView>,
+    /// Lines in which the query matches.
+    hits: usize,
+    facts: String,
+    raw: String,
+    download: String,
+    /// Where the file can be read on the web.
+    web: Option<String>,
+    /// Other places of the same contents, with their addresses.
+    same: Vec<(String, String)>,
+}
+
+/// `/file`: a file, with what a query matches in it.
+pub(crate) async fn file(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<Wanted>,
+) -> Response {
+    let done = file_answer(&server, &headers, &wanted).await;
+    answered(&headers, &wanted.q, wanted.format.as_deref(), done)
+}
+
+async fn document(server: &Server, wanted: &Wanted) -> Result<FileText, Failure> {
+    if wanted.repo.is_empty() || wanted.path.is_empty() {
+        return Err(Failure::bad_request("which file? give repo= and path="));
+    }
+    let found = server.searcher.file_text(&wanted.repo, &wanted.path).await?;
+    found.ok_or_else(|| Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)))
+}
+
+async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
+    let document = document(server, wanted).await?;
+    if !wants_page(headers, wanted.format.as_deref()) {
+        return file_json(headers, wanted, &document);
+    }
+    let repo = repo(server, &wanted.repo).await?;
+    let q = wanted.q.clone();
+    let bytes = document.text.len();
+    // Colours and matching take their time.
+    let work = tokio::task::spawn_blocking(move || {
+        let lines = file_lines(&document, &q);
+        (document, lines)
+    });
+    let (document, (lines, hits)) = work.await.map_err(|_| Failure::broke_off())?;
+    let mut facts = vec![
+        format!("{} lines", grouped(lines.len())),
+        human(bytes as u64),
+        document.language.clone().unwrap_or_default(),
+    ];
+    facts.retain(|fact| !fact.is_empty());
+    if bytes > MAX_COLOURED {
+        facts.push("too large for colours".to_owned());
+    }
+    let raw = [("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()), ("download", "1")];
+    let same = document
+        .copies
+        .iter()
+        .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
+    let page = FilePage {
+        query: &wanted.q,
+        crumbs: crumbs(&wanted.repo, &wanted.path),
+        facts: facts.join(" · "),
+        raw: link::to("/raw", &raw[..2]),
+        download: link::to("/raw", &raw),
+        web: repo.web.as_ref().map(|web| format!("{web}{}", link::path(&wanted.path))),
+        same: same.collect(),
+        document: &document,
+        lines,
+        hits,
+    };
+    Ok(render(StatusCode::OK, &page))
+}
+
+/// The lines of a file, in colours, with what a query matches; and in how many lines it does.
+fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
+    let text = &document.text;
+    let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
+    // A query that is none is no reason not to show the file.
+    let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
+    if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
+        let program = request.program();
+        program.expr.atoms(&mut |atom| {
+            if let Predicate::Content(term) = atom {
+                let matcher = &program.terms[term].matcher;
+                let begun = std::time::Instant::now();
+                // A line may have very many matches.
+                let go_on = || begun.elapsed().as_secs() < 2;
+                matcher.lines(&mut matcher.scratch(), text.as_bytes(), &go_on, &mut |found| {
+                    hits.entry(found.line).or_default().extend(found.ranges);
+                    go_on()
+                });
+            }
+        });
+    }
+    for ranges in hits.values_mut() {
+        ranges.sort_by_key(|range| (range.start, range.end));
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let grammar = Grammar::of(document.language.as_deref(), &document.path);
+    let mut colours = match grammar.filter(|_| text.len() <= MAX_COLOURED) {
+        Some(grammar) => grammar.colour(lines.iter().copied()),
+        None => Vec::new(),
+    };
+    colours.resize(lines.len(), Vec::new());
+    let none = Vec::new();
+    let views = lines.iter().zip(colours).enumerate().map(|(at, (line, colours))| {
+        let ranges = hits.get(&at).unwrap_or(&none);
+        let upto = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
+        let mut pieces = view::pieces(line, ranges, &colours, 0..upto);
+        if upto < line.len() {
+            let text = format!(" … {} more bytes", grouped(line.len() - upto));
+            pieces.push(Piece { hit: false, class: "cut", text });
+        }
+        LineView { number: at as u64 + 1, hit: !ranges.is_empty(), gap: false, pieces }
+    });
+    (views.collect(), hits.len())
+}
+
+fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answered {
+    let all = document.text.lines().count();
+    let (from, upto) = match wanted.lines.as_deref().filter(|lines| !lines.is_empty()) {
+        None => (1, all),
+        Some(text) => range(text).ok_or_else(|| {
+            Failure::bad_request(format!("lines={text}: use a range such as 10-20, or one number"))
+        })?,
+    };
+    if from > all.max(1) {
+        return Err(Failure::bad_request(format!("lines={from}: the file has {all} lines")));
+    }
+    let lines =
+        document.text.split_inclusive('\n').skip(from - 1).take((upto + 1).saturating_sub(from));
+    let text: String = lines.collect();
+    let same: Vec<_> =
+        document.copies.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
+    let body = json!({
+        "repo": document.repo,
+        "path": document.path,
+        "language": document.language,
+        "hash": document.hash,
+        "bytes": document.text.len(),
+        "lines": all,
+        "from": from,
+        "to": upto.min(all),
+        "text": text,
+        "same": same,
+    });
+    Ok(tagged(headers, &document.hash, Json(body).into_response()))
+}
+
+/// `10-20`, or `10`.
+fn range(text: &str) -> Option<(usize, usize)> {
+    let (from, upto) = text.split_once('-').unwrap_or((text, text));
+    let (from, upto) = (from.parse().ok()?, upto.parse().ok()?);
+    (from >= 1 && from <= upto).then_some((from, upto))
+}
+
+/// A response with a tag by which it is known again, or word that it has not changed.
+fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
+    let tag = format!("\"{tag}\"");
+    let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
+        response = StatusCode::NOT_MODIFIED.into_response();
+    }
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// `/raw`: the text of a file, never as anything but text.
+pub(crate) async fn raw(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<Wanted>,
+) -> Response {
+    let document = match document(&server, &wanted).await {
+        Ok(document) => document,
+        Err(failure) => return answered(&headers, "", None, Err(failure)),
+    };
+    let hash = document.hash;
+    let mut response =
+        ([(CONTENT_TYPE, "text/plain; charset=utf-8")], document.text).into_response();
+    if wanted.download.is_some() {
+        let name = document.path.rsplit('/').next().unwrap_or("file");
+        let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
+        // https://datatracker.ietf.org/doc/html/rfc6266
+        if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename*=UTF-8''{name}")) {
+            response.headers_mut().insert(CONTENT_DISPOSITION, value);
+        }
+    }
+    protect(&mut response, "default-src 'none'; sandbox");
+    tagged(&headers, &hash, response)
+}

@@ -1,0 +1,101 @@
+//! `/files`: the files whose paths are like what was typed.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::browse::FindRequest;
+use serde_json::json;
+
+use super::{Answered, Wanted, answered};
+use crate::http::error::Failure;
+use crate::http::pages::link;
+use crate::http::pages::render::render;
+use crate::http::pages::view::{self, Piece};
+use crate::http::params::{StrictParams, wants_page};
+use crate::http::server::Server;
+use crate::human::grouped;
+use crate::statistics::{Kind, Outcome};
+
+/// Files that a finder shows, unless it is said how many, and at most.
+const FOUND: usize = 50;
+const MAX_FOUND: usize = 1000;
+
+#[derive(Template)]
+#[template(path = "find.html")]
+struct FindPage<'a> {
+    query: &'a str,
+    typed: &'a str,
+    summary: String,
+    rows: Vec<(String, Vec<Piece>, String)>,
+}
+
+/// `/files`: the files whose paths are like what was typed.
+pub(crate) async fn files(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<Wanted>,
+) -> Response {
+    let done = files_answer(&server, &headers, &wanted).await;
+    answered(&headers, "", wanted.format.as_deref(), done)
+}
+
+async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
+    let limit = match wanted.limit.as_deref().filter(|limit| !limit.is_empty()) {
+        None => FOUND,
+        Some(text) => {
+            text.parse::<usize>().ok().filter(|limit| *limit <= MAX_FOUND).ok_or_else(|| {
+                Failure::bad_request(format!("limit={text}: use a number up to {MAX_FOUND}"))
+            })?
+        }
+    };
+    let language = wanted.lang.as_deref().filter(|language| !language.is_empty());
+    let languages = language.map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
+    let _turn = server.turn().await?;
+    let typed = wanted.q.clone();
+    let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
+    let tree = server.searcher.tree().await?;
+    let (params, kept) = (wanted.clone(), Arc::clone(&tree));
+    let work = tokio::task::spawn_blocking(move || {
+        let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
+        kept.find(&FindRequest { query: params.q.trim(), repo, languages: &languages, limit })
+    });
+    let (near, count) = work
+        .await
+        .map_err(|_| Failure::broke_off())?
+        .map_err(|why| Failure::bad_request(format!("q=: {why}")))?;
+    counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
+    if !wants_page(headers, wanted.format.as_deref()) {
+        let files: Vec<_> = near
+            .iter()
+            .map(|near| {
+                json!({
+                    "repo": near.repo,
+                    "path": near.path,
+                    "language": near.language,
+                    "matched": near.matched,
+                })
+            })
+            .collect();
+        let complete = files.len() == count;
+        let body = json!({ "files": files, "found": count, "complete": complete });
+        return Ok(Json(body).into_response());
+    }
+    let rows = near
+        .iter()
+        .map(|near| {
+            let path = view::pieces(&near.path, &near.ranges(), &[], 0..near.path.len());
+            (link::file(&near.repo, &near.path, "", None), path, near.repo.clone())
+        })
+        .collect();
+    let summary = format!(
+        "{} of {} files",
+        grouped(near.len()),
+        grouped(if count == 0 { tree.len() } else { count })
+    );
+    Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, rows }))
+}

@@ -1,0 +1,233 @@
+//! `/repos`: the repositories, one of them with what was left out of it, or a folder in it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::browse::{FolderItem, Tree};
+use serde_json::json;
+use store::Repo;
+
+use super::{Answered, Crumb, Wanted, answered, crumbs, repo};
+use crate::http::error::Failure;
+use crate::http::pages::link;
+use crate::http::pages::render::render;
+use crate::http::params::{StrictParams, wants_page};
+use crate::http::server::Server;
+use crate::human::{grouped, human};
+
+#[derive(Template)]
+#[template(path = "folder.html")]
+struct FolderPage<'a> {
+    query: &'a str,
+    crumbs: Vec<Crumb>,
+    repo: &'a Repo,
+    /// On the page of a whole repository.
+    about: Option<About>,
+    rows: Vec<FolderRow>,
+    /// A query for what is in it.
+    search: String,
+}
+
+struct FolderRow {
+    name: String,
+    href: String,
+    folder: bool,
+    count: String,
+    size: String,
+    language: String,
+}
+
+/// What is known of a repository.
+struct About {
+    facts: Vec<(&'static str, String)>,
+    /// Each language, its share of the text in percent, and a search in it.
+    languages: Vec<(String, String, String)>,
+    /// What was left out: why, how many, and some of their paths.
+    skipped: Vec<(String, usize, Vec<String>)>,
+    web: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "repos.html")]
+struct ReposPage<'a> {
+    query: &'a str,
+    filter: &'a str,
+    summary: String,
+    rows: Vec<RepoView>,
+}
+
+struct RepoView {
+    name: String,
+    href: String,
+    files: String,
+    size: String,
+    skipped: String,
+    rank: u16,
+    indexed: String,
+}
+
+/// `/repos`: the repositories, or one of them, or a folder in it.
+pub(crate) async fn repos(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<Wanted>,
+) -> Response {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    let done = match (wanted.repo.is_empty(), page) {
+        (true, true) => all_repos_page(&server, &wanted).await,
+        (true, false) => all_repos(&server, &wanted).await,
+        (false, _) => one_repo(&server, &wanted, page).await,
+    };
+    answered(&headers, "", wanted.format.as_deref(), done)
+}
+
+async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Failure> {
+    // An index that is empty says so.
+    server.searcher.catalog().await?;
+    let filter = wanted.q.to_lowercase();
+    let mut repos = server.searcher.store().repos().await?;
+    repos.retain(|repo| repo.name.to_lowercase().contains(&filter));
+    Ok(repos)
+}
+
+async fn all_repos(server: &Server, wanted: &Wanted) -> Answered {
+    let repos = chosen_repos(server, wanted).await?;
+    let repos: Vec<_> = repos.iter().map(repo_json).collect();
+    Ok(Json(json!({ "repos": repos })).into_response())
+}
+
+fn repo_json(repo: &Repo) -> serde_json::Value {
+    json!({
+        "name": repo.name,
+        "files": repo.files,
+        "bytes": repo.bytes,
+        "skipped": repo.skipped,
+        "rank": repo.rank,
+        "indexed_at": repo.indexed_at,
+        "web": repo.web,
+    })
+}
+
+async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
+    let repos = chosen_repos(server, wanted).await?;
+    let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
+    let files: i64 = repos.iter().map(|repo| repo.files).sum();
+    let page = ReposPage {
+        query: "",
+        filter: &wanted.q,
+        summary: format!(
+            "{} repositories, {} files, {} of text",
+            grouped(repos.len()),
+            grouped(files as usize),
+            human(bytes as u64)
+        ),
+        rows: repos
+            .iter()
+            .map(|repo| RepoView {
+                name: repo.name.clone(),
+                href: link::folder(&repo.name, ""),
+                files: grouped(repo.files as usize),
+                size: human(repo.bytes as u64),
+                skipped: grouped(repo.skipped as usize),
+                rank: repo.rank,
+                indexed: repo.indexed_at.clone(),
+            })
+            .collect(),
+    };
+    Ok(render(StatusCode::OK, &page))
+}
+
+async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
+    let tree = server.searcher.tree().await?;
+    let repo = repo(server, &wanted.repo).await?;
+    let folder = wanted.path.trim_matches('/');
+    let of = tree.repo(&repo.name).ok_or_else(|| Failure::no_such(&wanted.repo))?;
+    let children = tree
+        .folder(of, folder)
+        .ok_or_else(|| Failure::no_such(&format!("{}/{folder}", repo.name)))?;
+    if !page {
+        let children_of = children;
+        let children: Vec<_> = children_of.iter().map(child_json).collect();
+        let mut body = repo_json(&repo);
+        body["path"] = json!(folder);
+        if !folder.is_empty() {
+            let files = children_of.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>();
+            body["files"] = json!(files);
+            body["bytes"] = json!(children_of.iter().map(|child| child.bytes).sum::<usize>());
+        }
+        body["children"] = json!(children);
+        return Ok(Json(body).into_response());
+    }
+    let about = if folder.is_empty() { Some(about(server, &repo, &tree).await?) } else { None };
+    let within = |name: &str| {
+        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    };
+    let rows = children
+        .into_iter()
+        .map(|child| FolderRow {
+            href: match child.files {
+                Some(_) => link::folder(&repo.name, &within(&child.name)),
+                None => link::file(&repo.name, &within(&child.name), "", None),
+            },
+            folder: child.files.is_some(),
+            count: child.files.map_or_else(String::new, grouped),
+            size: human(child.bytes as u64),
+            language: child.language.unwrap_or_default(),
+            name: child.name,
+        })
+        .collect();
+    let mut search = query::exactly("repo", &repo.name);
+    if !folder.is_empty() {
+        search = format!("{search} {}", query::below("file", folder));
+    }
+    let crumbs = crumbs(&repo.name, folder);
+    let page = FolderPage { query: "", crumbs, repo: &repo, about, rows, search: search + " " };
+    Ok(render(StatusCode::OK, &page))
+}
+
+fn child_json(child: &FolderItem) -> serde_json::Value {
+    json!({
+        "name": child.name,
+        "kind": if child.files.is_some() { "folder" } else { "file" },
+        "files": child.files,
+        "bytes": child.bytes,
+        "language": child.language,
+    })
+}
+
+async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
+    let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    for (path, bytes, reason) in server.searcher.store().skipped(repo.id).await? {
+        let (count, paths) = skipped.entry(reason).or_default();
+        *count += 1;
+        if paths.len() < 20 {
+            paths.push(format!("{path} ({})", human(bytes as u64)));
+        }
+    }
+    let of = tree.repo(&repo.name);
+    let languages = of.map(|of| tree.languages(of)).unwrap_or_default();
+    let all: usize = languages.iter().map(|(_, counted)| counted.bytes).sum();
+    let languages = languages.into_iter().take(12).map(|(name, counted)| {
+        let share = 100.0 * counted.bytes as f64 / all.max(1) as f64;
+        let q = format!("{} {}", query::exactly("repo", &repo.name), query::written("lang", &name));
+        let href = if name == "other" { String::new() } else { link::to("/search", &[("q", &q)]) };
+        (name, format!("{share:.1}"), href)
+    });
+    Ok(About {
+        facts: vec![
+            ("Files", grouped(repo.files as usize)),
+            ("Text", human(repo.bytes as u64)),
+            ("Left out", format!("{} files", grouped(repo.skipped as usize))),
+            ("Read", repo.indexed_at.clone()),
+            ("Rank", repo.rank.to_string()),
+            ("From", repo.source.clone()),
+        ],
+        languages: languages.collect(),
+        skipped: skipped.into_iter().map(|(why, (count, paths))| (why, count, paths)).collect(),
+        web: repo.web.clone(),
+    })
+}

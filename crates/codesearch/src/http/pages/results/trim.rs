@@ -1,0 +1,57 @@
+//! Of a file that was found, as much as a page of results can show.
+
+use engine::search::{FileMatch, Line};
+
+use crate::http::pages::view::{CONTEXT, MAX_LINES};
+use crate::http::top_k::DroppedMatches;
+
+/// Of a longer line so many bytes are kept, around its first match.
+const MAX_LINE: usize = 4096;
+
+/// Drops what a page does not show at first. Gives what matches in lines that are dropped and will be shown around those
+/// that are kept: their numbers and ranges.
+pub(super) fn trim(file: &mut FileMatch) -> DroppedMatches {
+    let lines = &mut file.lines;
+    let rest = lines.split_off(lines.len().min(MAX_LINES));
+    let last = lines.last().map_or(0, |line| line.number);
+    let seen = rest.into_iter().take_while(|line| line.number <= last + CONTEXT as u64);
+    // A line may be a megabyte of matches.
+    let hidden =
+        seen.map(|line| (line.number, line.ranges.into_iter().take(64).collect())).collect();
+    lines.iter_mut().for_each(shorten);
+    hidden
+}
+
+/// Keeps of a long line what is around its first match.
+fn shorten(line: &mut Line) {
+    if line.text.len() <= MAX_LINE {
+        return;
+    }
+    let first = line.ranges.first().map_or(0, |range| range.start);
+    let from = line.text.floor_char_boundary(first.saturating_sub(MAX_LINE / 4));
+    let upto = line.text.floor_char_boundary(from + MAX_LINE);
+    line.text = line.text[from..upto].to_owned();
+    line.offset += from as u64;
+    line.ranges.retain_mut(|range| {
+        *range = range.start.saturating_sub(from)..range.end.min(upto).saturating_sub(from);
+        range.start <= range.end && range.end <= upto - from
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_kept_around_its_first_match() {
+        let text = format!("{}needle{}needle", "é".repeat(5000), "y".repeat(5000));
+        let second = text.len() - 6;
+        let ranges = vec![10_000..10_006, second..text.len()];
+        let mut line = Line { number: 1, offset: 7, text, ended: true, ranges };
+        shorten(&mut line);
+        assert!(line.text.len() <= MAX_LINE);
+        assert_eq!(line.ranges.len(), 1);
+        assert_eq!(&line.text[line.ranges[0].clone()], "needle");
+        assert_eq!(line.offset + line.ranges[0].start as u64, 10_007);
+    }
+}

@@ -1,0 +1,102 @@
+//! Files drawn as they are shown, with colours, which take most of the time that a page takes. The first of
+//! a page are drawn before the others.
+
+use engine::search::FileMatch;
+
+use crate::http::error::Failure;
+use crate::http::pages::view::{self, FileView};
+
+/// Rows that are drawn before the others; more if the first file has more. A browser paints them in a few
+/// milliseconds.
+const FIRST_ROWS: usize = 8;
+
+/// So few rows are not worth a second part.
+const FEW_ROWS: usize = 12;
+
+/// Rows that the heading of a file and what is around it take.
+const HEADING_ROWS: usize = 2;
+
+/// Files that are to be drawn, in their order, each with how many of its lines match.
+#[derive(Debug)]
+pub(super) struct UnrenderedFiles {
+    files: Vec<(FileMatch, usize)>,
+    /// What was searched for.
+    q: String,
+    /// The repository of the file before them.
+    after: Option<String>,
+}
+
+impl UnrenderedFiles {
+    pub(super) fn of(files: Vec<(FileMatch, usize)>, q: &str) -> Self {
+        Self { files, q: q.to_owned(), after: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Takes what is drawn first off them.
+    pub(super) fn take_first(&mut self) -> Self {
+        let first = first_part(self.files.iter().map(|(file, _)| file.lines.len()));
+        let rest = self.files.split_off(first);
+        let files = std::mem::replace(&mut self.files, rest);
+        let before = files.last().map(|(file, _)| file.repo.clone());
+        Self { files, q: self.q.clone(), after: std::mem::replace(&mut self.after, before) }
+    }
+
+    /// Draws them, where that keeps nobody waiting.
+    pub(super) async fn draw(self) -> Result<Vec<FileView>, Failure> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let work = tokio::task::spawn_blocking(move || {
+            let Self { files, q, mut after } = self;
+            let drawn = files.iter().map(|(file, matches)| {
+                // Files of one repository that follow each other stand below one heading.
+                let headed = after.as_ref() != Some(&file.repo);
+                if headed {
+                    after = Some(file.repo.clone());
+                }
+                view::file(file, *matches, &q, headed)
+            });
+            drawn.collect()
+        });
+        work.await.map_err(|_| Failure::broke_off())
+    }
+}
+
+/// How many files are drawn first, when they have so many lines.
+fn first_part(lines: impl Iterator<Item = usize> + Clone) -> usize {
+    let rows = lines.map(|lines| lines + HEADING_ROWS);
+    let mut drawn = 0;
+    let first = rows
+        .clone()
+        .take_while(|rows| {
+            let enough = drawn >= FIRST_ROWS;
+            drawn += rows;
+            !enough
+        })
+        .count();
+    if rows.clone().skip(first).sum::<usize>() <= FEW_ROWS { rows.count() } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_part_is_small() {
+        for (lines, first) in [
+            (vec![], 0),
+            (vec![100], 1),
+            (vec![1; 50], 3),
+            (vec![18; 14], 1),
+            // What is left of these is little.
+            (vec![1; 4], 4),
+            (vec![6, 8, 0], 3),
+            (vec![6, 8, 1], 1),
+        ] {
+            assert_eq!(first_part(lines.iter().copied()), first, "{lines:?}");
+        }
+    }
+}

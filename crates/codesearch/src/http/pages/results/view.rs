@@ -1,0 +1,37 @@
+//! What a page of results shows.
+
+use crate::http::pages::view::FileView;
+
+/// What a page shows of a search.
+pub(crate) struct Results {
+    /// How much was found, in how long.
+    pub(crate) summary: String,
+    /// Why that is not all there is; none if it is.
+    pub(crate) stopped: Option<String>,
+    /// What was left out of the index and might match.
+    pub(crate) skipped: Option<String>,
+    pub(crate) explanation: Option<String>,
+    pub(crate) facets: Vec<Facet>,
+    /// Each order, its address, and whether it is this one.
+    pub(crate) orders: Vec<(&'static str, String, bool)>,
+    pub(crate) files: Vec<FileView>,
+    /// Others follow them, in a part of their own.
+    pub(crate) goes_on: bool,
+    /// Repositories, when only those were asked for: name and address.
+    pub(crate) repos: Vec<(String, String)>,
+    /// There is more than was counted.
+    pub(crate) cut: bool,
+    /// The address of the next page.
+    pub(crate) next: Option<String>,
+    /// Nothing was found, and everything was looked at.
+    pub(crate) nothing: bool,
+}
+
+/// By what the results can be narrowed.
+pub(crate) struct Facet {
+    pub(crate) title: &'static str,
+    /// Each value, how many files, and the address of the narrower search.
+    pub(crate) values: Vec<(String, usize, String)>,
+    /// Values that are not shown.
+    pub(crate) more: usize,
+}

@@ -1,0 +1,99 @@
+//! The pages of searching for browsers, rendered from `web/templates`.
+
+use std::convert::Infallible;
+use std::future::ready;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::{StreamExt, stream};
+
+use super::render::{broken, render, sent};
+use super::results::Results;
+use crate::http::error::Failure;
+use crate::http::server::Server;
+use crate::human::{grouped, human};
+
+/// Where the rest of the results stands in a page. No text of a repository looks like it: in those `<` is
+/// written otherwise.
+pub(crate) const SEAM: &str = "<!-- the rest -->";
+
+#[derive(Template)]
+#[template(path = "search.html")]
+struct SearchPage<'a> {
+    query: &'a str,
+    /// How large the index is; on the page without results.
+    size: Option<String>,
+    error: Option<Trouble>,
+    result: Option<Results>,
+    /// Where a script hears of results while they are found, and where they are without one.
+    stream: Option<(String, String)>,
+}
+
+/// What went wrong, and where in the query.
+struct Trouble {
+    message: String,
+    /// The query before the character it is about, that character, and the query behind it.
+    place: Option<(String, String, String)>,
+}
+
+/// The page without results.
+pub(crate) async fn home(State(server): State<Server>) -> Response {
+    let size = server.searcher.catalog().await.map(|catalog| {
+        let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
+        let repos = catalog.repos.len();
+        let word = if repos == 1 { "repository" } else { "repositories" };
+        format!("{} {word}, {} of text", grouped(repos), human(bytes as u64))
+    });
+    let (size, error) = match size {
+        Ok(size) => (Some(size), None),
+        Err(error) => {
+            let message = Failure::from(error).body.message;
+            (None, Some(Trouble { message, place: None }))
+        }
+    };
+    render(StatusCode::OK, &SearchPage { query: "", size, error, result: None, stream: None })
+}
+
+/// The page with results: first with those that are drawn, which a browser paints as soon as it has them,
+/// then with the rest.
+pub(crate) fn found(
+    q: &str,
+    results: Results,
+    rest: impl Future<Output = String> + Send + 'static,
+) -> Response {
+    let result = Some(results);
+    let page = SearchPage { query: q, size: None, error: None, result, stream: None };
+    let page = match page.render() {
+        Ok(page) => page,
+        Err(error) => return broken(&error),
+    };
+    let Some((first, end)) = page.split_once(SEAM) else { return sent(StatusCode::OK, page) };
+    let (first, end) = (first.to_owned(), end.to_owned());
+    let parts =
+        stream::once(ready(first)).chain(stream::once(rest)).chain(stream::once(ready(end)));
+    sent(StatusCode::OK, Body::from_stream(parts.map(Ok::<_, Infallible>)))
+}
+
+/// The page on which a script shows what is found while it is found.
+pub(crate) fn searching(q: &str, stream: String, whole: String) -> Response {
+    let stream = Some((stream, whole));
+    let page = SearchPage { query: q, size: None, error: None, result: None, stream };
+    render(StatusCode::OK, &page)
+}
+
+/// The page with an error.
+pub(crate) fn failed(q: &str, failure: Failure) -> Response {
+    let place = failure.body.position.and_then(|at| {
+        let (before, rest) = (q.get(..at)?, q.get(at..)?);
+        let mut behind = rest.chars();
+        // At the end of the query a blank stands for what is missing.
+        let here = behind.next().unwrap_or(' ');
+        Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
+    });
+    let error = Some(Trouble { message: failure.body.message, place });
+    let page = SearchPage { query: q, size: None, error, result: None, stream: None };
+    render(failure.status, &page)
+}

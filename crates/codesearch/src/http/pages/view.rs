@@ -1,0 +1,185 @@
+//! Lines as pages show them: cut where they are long, in pieces where something matches or has a colour.
+
+use std::ops::Range;
+
+use engine::search::{FileMatch, Line};
+
+use super::highlight::{Coloured, Grammar};
+use super::link;
+
+/// Matching lines shown of one file at first.
+pub(crate) const MAX_LINES: usize = 6;
+
+/// Characters shown of one line.
+const MAX_CHARS: usize = 250;
+
+/// Lines shown around each match.
+pub(crate) const CONTEXT: usize = 1;
+
+/// A file as a page of results shows it.
+#[derive(Debug)]
+pub(crate) struct FileView {
+    /// It is the first of its repository, and stands below its name.
+    pub(crate) headed: bool,
+    pub(crate) repo: String,
+    /// Where its repository is shown.
+    pub(crate) repo_href: String,
+    pub(crate) path: Vec<Piece>,
+    /// Where the whole file is shown.
+    pub(crate) href: String,
+    /// The same without a line.
+    pub(crate) base: String,
+    pub(crate) language: String,
+    pub(crate) lines: Vec<LineView>,
+    /// Matching lines that are not shown.
+    pub(crate) more: usize,
+    /// Where these are found, without the page around them.
+    pub(crate) more_href: String,
+}
+
+/// A line in pieces.
+#[derive(Debug)]
+pub(crate) struct LineView {
+    pub(crate) number: u64,
+    /// Something in it matches.
+    pub(crate) hit: bool,
+    /// Lines are left out before it.
+    pub(crate) gap: bool,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// A stretch of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) hit: bool,
+    /// A class of the style sheet; empty for none.
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+}
+
+/// A file of a search for `q`, with `matches` matching lines of which its lines are some.
+pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
+    let shown = file.matches();
+    let first = file.lines.iter().find(|line| !line.ranges.is_empty());
+    FileView {
+        headed,
+        path: pieces(&file.path, &file.path_ranges, &[], 0..file.path.len()),
+        href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
+        base: link::file(&file.repo, &file.path, q, None),
+        language: file.language.clone().unwrap_or_default(),
+        lines: lines(file),
+        more: matches.saturating_sub(shown),
+        more_href: link::lines(&file.repo, &file.path, q),
+        repo_href: link::folder(&file.repo, ""),
+        repo: file.repo.clone(),
+    }
+}
+
+/// All lines of a file that are there.
+pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
+    let grammar = Grammar::of(file.language.as_deref(), &file.path);
+    let mut views = Vec::with_capacity(file.lines.len());
+    let mut next = None;
+    let follows = |a: &Line, b: &Line| a.number + 1 == b.number;
+    for run in file.lines.chunk_by(follows) {
+        let mut colours = grammar.map_or_else(Vec::new, |grammar| {
+            grammar.colour(run.iter().map(|line| line.text.as_str()))
+        });
+        colours.resize(run.len(), Vec::new());
+        for (line, colours) in run.iter().zip(colours) {
+            let gap = next.is_some_and(|next| next != line.number);
+            next = Some(line.number + 1);
+            views.push(one(line, &colours, gap));
+        }
+    }
+    views
+}
+
+/// A line in pieces; of a long one the stretch around its first match.
+fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
+    let text = &line.text;
+    let first = line.ranges.first().map_or(0, |range| range.start);
+    let from = if text.len() <= MAX_CHARS {
+        0
+    } else {
+        text[..first].char_indices().rev().take(MAX_CHARS / 4).last().map_or(first, |(at, _)| at)
+    };
+    let upto = text[from..].char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| from + at);
+    let mut shown = pieces(text, &line.ranges, colours, from..upto);
+    let cut = |text: &str| Piece { hit: false, class: "cut", text: text.to_owned() };
+    if from > 0 {
+        shown.insert(0, cut("… "));
+    }
+    if upto < text.len() {
+        shown.push(cut(" …"));
+    }
+    LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown }
+}
+
+/// A stretch of a text, cut where a match or a colour begins or ends.
+pub(crate) fn pieces(
+    text: &str,
+    ranges: &[Range<usize>],
+    colours: &[Coloured],
+    shown: Range<usize>,
+) -> Vec<Piece> {
+    let mut cuts: Vec<usize> = vec![shown.start, shown.end];
+    let ends = |range: &Range<usize>| [range.start, range.end];
+    cuts.extend(ranges.iter().flat_map(ends));
+    cuts.extend(colours.iter().flat_map(|(range, _)| ends(range)));
+    cuts.retain(|at| shown.contains(at) || *at == shown.end);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let (mut ranges, mut colours) = (ranges.iter().peekable(), colours.iter().peekable());
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (from, upto) in cuts.iter().zip(cuts.iter().skip(1)) {
+        while ranges.next_if(|range| range.end <= *from).is_some() {}
+        while colours.next_if(|(range, _)| range.end <= *from).is_some() {}
+        let hit = ranges.peek().is_some_and(|range| range.start <= *from);
+        let class = colours.peek().filter(|(range, _)| range.start <= *from);
+        let class = class.map_or("", |(_, class)| class);
+        pieces.push(Piece { hit, class, text: text[*from..*upto].to_owned() });
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, ranges: &[(usize, usize)], colours: &[Coloured], expected: &str) {
+        let ranges = ranges.iter().map(|(start, end)| *start..*end).collect();
+        let line = Line { number: 1, offset: 0, text: text.to_owned(), ended: true, ranges };
+        let shown: Vec<String> = one(&line, colours, false)
+            .pieces
+            .into_iter()
+            .map(|Piece { hit, class, text }| match (hit, class) {
+                (true, "") => format!("[{text}]"),
+                (true, class) => format!("[{class}:{text}]"),
+                (false, "" | "cut") => text,
+                (false, class) => format!("{{{class}:{text}}}"),
+            })
+            .collect();
+        assert_eq!(shown.concat(), expected);
+    }
+
+    #[test]
+    fn a_line_in_pieces() {
+        check("a foo b", &[(2, 5)], &[], "a [foo] b");
+        check("foofoo", &[(0, 3), (3, 6)], &[], "[foo][foo]");
+        check("<b>", &[(0, 0)], &[], "<b>");
+        check("", &[(0, 0)], &[], "");
+    }
+
+    #[test]
+    fn matches_and_colours_cut_each_other() {
+        check("let foo", &[(2, 5)], &[(0..3, "k"), (4..7, "f")], "{k:le}[k:t][ ][f:f]{f:oo}");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_its_first_match() {
+        let text = format!("{}é{}", "x".repeat(1000), "y".repeat(1000));
+        let expected = format!("… {}[é]{} …", "x".repeat(62), "y".repeat(187));
+        check(&text, &[(1000, 1002)], &[], &expected);
+    }
+}

@@ -1,0 +1,15 @@
+//! Whether a client wants a page or JSON.
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+
+/// Whether a client wants a page: a browser does, unless it says otherwise.
+pub(crate) fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
+    match format {
+        Some(format) => format == "html",
+        None => headers
+            .get(ACCEPT)
+            .and_then(|accept| accept.to_str().ok())
+            .is_some_and(|accept| accept.contains("text/html")),
+    }
+}

@@ -1,0 +1,49 @@
+//! One file with its text.
+
+use crate::search::Searcher;
+
+/// A file with its text.
+#[derive(Clone, Debug)]
+pub struct FileText {
+    /// The name of its repository.
+    pub repo: String,
+    /// Its path in the repository.
+    pub path: String,
+    /// Its language, when that was recognised.
+    pub language: Option<String>,
+    /// Its text, as UTF-8.
+    pub text: String,
+    /// The other files with the same contents: repository and path, in order, at most [`MAX_COPIES`].
+    pub copies: Vec<(String, String)>,
+    /// Git's hash of its contents as they lay on disk, in hexadecimal.
+    pub hash: String,
+}
+
+/// Most copies of a file that are listed.
+pub const MAX_COPIES: usize = 50;
+
+impl Searcher {
+    /// A file with its text; none if there is no such file.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or refuses a statement.
+    pub async fn file_text(
+        &self,
+        repo: &str,
+        path: &str,
+    ) -> Result<Option<FileText>, store::Error> {
+        let tree = self.tree().await?;
+        let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
+        let (blob, bytes) = (entry.blob, entry.bytes);
+        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+        let hash = self.store().hash(shard.id, blob).await?;
+        Ok(Some(FileText {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language: entry.language.map(str::to_owned),
+            text,
+            copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
+            hash,
+        }))
+    }
+}

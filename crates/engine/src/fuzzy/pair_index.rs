@@ -1,0 +1,194 @@
+//! An inverted index from pairs of letters to texts: the folders, or the names of files.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::letters::{LetterRole, MIN_INITIALS, fold, role};
+
+/// Texts, and lists of those that hold each pair of letters.
+#[derive(Debug, Default)]
+pub(super) struct PairIndex {
+    /// All texts, folded, one behind the other.
+    text: Vec<u8>,
+    /// The first byte of each, and the end.
+    starts: Vec<u32>,
+    /// The numbers of the texts that hold each pair, pair by pair.
+    lists: Vec<u32>,
+    /// The beginning of each pair's list, and the end.
+    pairs: Vec<u32>,
+    /// The letters of each text, as bits: see [`letter_bit`].
+    pub(super) letters: Vec<u32>,
+    /// The length of each text in bytes, at most 255: a quarter of the size of `starts`, for a pass over all of them.
+    pub(super) lengths: Vec<u8>,
+    /// A hash of the first letters of the words of each name: see [`initials`].
+    pub(super) initials: Vec<u16>,
+}
+
+/// Texts, each once.
+#[derive(Default)]
+pub(super) struct Interner<'p> {
+    numbers: HashMap<&'p str, u32>,
+    texts: Vec<&'p str>,
+}
+
+impl<'p> Interner<'p> {
+    /// The number of a text if it has one.
+    pub(super) fn get(&self, text: &str) -> Option<u32> {
+        self.numbers.get(text).copied()
+    }
+
+    /// The number of a text.
+    pub(super) fn number(&mut self, text: &'p str) -> u32 {
+        let next = self.texts.len() as u32;
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        number
+    }
+
+    /// All texts, by their numbers.
+    pub(super) fn into_texts(self) -> Vec<&'p str> {
+        self.texts
+    }
+}
+
+impl PairIndex {
+    /// Indexes names of files or of folders; `before` is the letter before each.
+    pub(super) fn new(texts: &[&str], names: bool, before: impl Fn(usize) -> Option<char>) -> Self {
+        let bytes = texts.iter().map(|text| text.len()).sum();
+        let mut all = Self { text: Vec::with_capacity(bytes), ..Self::default() };
+        all.starts.reserve(texts.len() + 1);
+        let mut held: Vec<(u16, u32)> = Vec::with_capacity(bytes);
+        let mut own: Vec<u16> = Vec::new();
+        for (number, text) in texts.iter().enumerate() {
+            all.starts.push(all.text.len() as u32);
+            let (mut buffer, mut last) = ([0; 4], None);
+            // Words in a row: those of a name, or of a folder with the folder around it before them.
+            let mut word = before(number).map(fold);
+            own.clear();
+            let (mut first, mut before_point) = (Vec::new(), 0);
+            let mut rest = text.chars().peekable();
+            while let Some(letter) = rest.next() {
+                let small = fold(letter);
+                let begins = match role(last, letter, rest.peek().copied(), names) {
+                    LetterRole::Word | LetterRole::Folder | LetterRole::Name => true,
+                    LetterRole::Inside | LetterRole::Separator => false,
+                };
+                if letter == '.' && last.is_some() {
+                    before_point = first.len();
+                }
+                if begins && names && small.is_alphabetic() {
+                    first.push(small);
+                }
+                if begins {
+                    own.extend(word.replace(small).map(|before| pair_across(before, small)));
+                }
+                if last.is_none() {
+                    own.push(pair_across('/', small));
+                }
+                all.text.extend_from_slice(small.encode_utf8(&mut buffer).as_bytes());
+                last = Some(letter);
+            }
+            if names {
+                // The words of the extension are not words of the name.
+                first.truncate(if before_point > 0 { before_point } else { first.len() });
+                all.initials.push(initials(&first));
+            }
+            let from = all.starts[number] as usize;
+            all.lengths.push((all.text.len() - from).min(u8::MAX.into()) as u8);
+            all.letters.push(all.text[from..].iter().fold(0, |all, byte| all | letter_bit(*byte)));
+            own.extend(all.text[from..].windows(2).map(pair_of));
+            own.sort_unstable();
+            own.dedup();
+            held.extend(own.iter().map(|pair| (*pair, number as u32)));
+        }
+        all.starts.push(all.text.len() as u32);
+        all.text.shrink_to_fit();
+        all.pairs = vec![0; 1 << 16 | 1];
+        for (pair, _) in &held {
+            all.pairs[usize::from(*pair) + 1] += 1;
+        }
+        for at in 1..all.pairs.len() {
+            all.pairs[at] += all.pairs[at - 1];
+        }
+        let mut next = all.pairs.clone();
+        all.lists = vec![0; held.len()];
+        for (pair, number) in held {
+            let place = &mut next[usize::from(pair)];
+            all.lists[*place as usize] = number;
+            *place += 1;
+        }
+        all
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        let numbers = [&self.starts, &self.lists, &self.pairs, &self.letters];
+        self.text.len()
+            + self.lengths.len()
+            + 2 * self.initials.len()
+            + 4 * numbers.iter().map(|some| some.len()).sum::<usize>()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    pub(super) fn length(&self, at: usize) -> usize {
+        (self.starts[at + 1] - self.starts[at]) as usize
+    }
+
+    pub(super) fn get(&self, at: usize) -> &[u8] {
+        &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// Sets a bit of `held` for each of some pairs that a text holds, for texts in a row.
+    pub(super) fn note_pairs(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
+        for (bit, pair) in (0..).zip(pairs) {
+            let pair = usize::from(*pair);
+            let list = &self.lists[self.pairs[pair] as usize..self.pairs[pair + 1] as usize];
+            let from = list.partition_point(|number| (*number as usize) < texts.start);
+            for number in &list[from..] {
+                let Some(held) = held.get_mut(*number as usize - texts.start) else { break };
+                *held |= 1 << bit;
+            }
+        }
+    }
+}
+
+/// A hash of the first letters of words; 0 if they are fewer than [`MIN_INITIALS`].
+pub(super) fn initials(letters: &[char]) -> u16 {
+    if letters.len() < MIN_INITIALS {
+        return 0;
+    }
+    let hash = letters.iter().fold(0_u32, |hash, letter| {
+        (hash ^ u32::from(*letter)).wrapping_mul(0x9e37_79b1).rotate_left(5)
+    });
+    ((hash >> 16 ^ hash) as u16).max(1)
+}
+
+/// The pair of the bytes that meet where two letters do.
+fn pair_across(before: char, after: char) -> u16 {
+    let (mut left, mut right) = ([0; 4], [0; 4]);
+    let left = before.encode_utf8(&mut left).as_bytes();
+    pair_of(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
+}
+
+/// The bit of a letter; bytes that are no letter, digit or common separator share one.
+pub(super) fn letter_bit(byte: u8) -> u32 {
+    1 << match byte {
+        b'a'..=b'z' => byte - b'a',
+        b'0'..=b'9' => 26,
+        b'.' => 27,
+        b'_' => 28,
+        b'-' => 29,
+        b'/' => 30,
+        _ => 31,
+    }
+}
+
+/// The pair of two bytes in a row.
+pub(super) fn pair_of(two: &[u8]) -> u16 {
+    u16::from_be_bytes([two[0], two[1]])
+}
