@@ -282,7 +282,13 @@ mod tests {
             assert_eq!(newest.epoch, Epoch(2));
             // Its connection is closed before it is cleared up after it.
             catalog.pin.into_inner().close().await.unwrap();
-            let mut session = store.try_session().await.unwrap().unwrap();
+            let held = format!(
+                "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}
+                     and objid = 1 and objsubid = 2
+                     and database = (select oid from pg_database where datname = current_database())"
+            );
+            while value::<i64>(store, &held).await > 0 {}
+            let mut session = crate::testing::session(store).await;
             session.collect_garbage(&[]).await.unwrap();
             session.close().await.unwrap();
             assert_eq!(value::<i64>(store, chunks).await, 1);

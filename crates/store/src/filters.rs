@@ -320,7 +320,7 @@ mod tests {
     fn rows_of_several_shards_are_those_of_their_filters() {
         on_index(9, async |store| {
             // Two shards with a chunk each, and two without.
-            let mut session = store.try_session().await.unwrap().unwrap();
+            let mut session = crate::testing::session(store).await;
             let mut live = Vec::new();
             for (shard, text) in [(1, "some words"), (6, "and others")] {
                 let chunks = vec![crate::ChunkRow { line: 1, start: 0, end: text.len() }];

@@ -304,11 +304,13 @@ mod tests {
     #[test]
     fn who_waits_is_told_when_the_connections_are_closed() {
         on_index(1, async |store| {
-            let apart = store.apart(1, false);
-            let held = apart.lease().await.unwrap();
-            let (waiting, ()) = tokio::join!(apart.lease(), apart.leases.close());
+            let mut held = Vec::new();
+            for _ in 0..4 {
+                held.push(store.lease().await.unwrap());
+            }
+            let (waiting, ()) = tokio::join!(store.lease(), store.leases.close());
             assert!(matches!(waiting, Err(Error::Unreachable(_))));
-            held.done();
+            held.into_iter().for_each(Lease::done);
         });
     }
 

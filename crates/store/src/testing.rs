@@ -75,9 +75,18 @@ where
 /// A file that was seen: path, fingerprint, text.
 pub(crate) type Seen<'a> = (&'a str, i64, &'a str);
 
+/// The one session that may be; the one before may not be over yet when its connection is.
+pub(crate) async fn session(store: &Store) -> Session {
+    loop {
+        if let Some(session) = store.try_session().await.unwrap() {
+            return session;
+        }
+    }
+}
+
 /// A session in which a repository was seen and compared with the index, with its row.
 pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (Session, RepoRow) {
-    let mut session = store.try_session().await.unwrap().unwrap();
+    let mut session = session(store).await;
     let known = session.repos().await.unwrap().into_iter().find(|repo| repo.name == name);
     let id = match known {
         Some(repo) => repo.id,

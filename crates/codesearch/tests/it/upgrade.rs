@@ -153,7 +153,7 @@ fn answers(fixture: &Fixture) -> Vec<Vec<String>> {
         "long_line",
         "dense_chunk",
         "file:[37].rs word7",
-        "-file:rs .",
+        ". -file:rs",
     ];
     patterns.map(|pattern| fixture.search(&[pattern])).into()
 }

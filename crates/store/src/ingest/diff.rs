@@ -329,7 +329,7 @@ mod tests {
         on_index(2, async |store| {
             let files = [("a", 1, "one"), ("b", 2, "two")];
             ingest(store, "r", &files).await;
-            let mut session = store.try_session().await.unwrap().unwrap();
+            let mut session = crate::testing::session(store).await;
             let id = session.repos().await.unwrap()[0].id;
             let seen = files
                 .map(|(path, fingerprint, text)| crate::testing::seen(id, path, fingerprint, text));

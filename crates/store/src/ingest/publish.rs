@@ -432,7 +432,7 @@ mod tests {
             // It is killed here.
             session.close().await.unwrap();
             assert_eq!(value::<Option<i32>>(store, "select prepared from state").await, Some(2));
-            store.try_session().await.unwrap().unwrap().close().await.unwrap();
+            crate::testing::session(store).await.close().await.unwrap();
             assert_eq!(value::<Option<i32>>(store, "select prepared from state").await, None);
             let rows = "select count(*) from files where valid_from > 1 or valid_to <> 2147483647";
             assert_eq!(value::<i64>(store, rows).await, 0);
@@ -471,7 +471,7 @@ mod tests {
             let counts: Vec<_> =
                 repos.iter().map(|repo| (&*repo.name, repo.files, repo.bytes)).collect();
             assert_eq!(counts, [("r", 2, 8), ("s", 1, 3)]);
-            let mut session = store.try_session().await.unwrap().unwrap();
+            let mut session = crate::testing::session(store).await;
             let published = session.publish(&[], &[repos[0].id], &[]).await.unwrap();
             assert_eq!(published, Published { stored: 0, retired: 2 });
             session.collect_garbage(&[]).await.unwrap();
@@ -488,7 +488,7 @@ mod tests {
         on_index(2, async |store| {
             ingest(store, "r", &[("a", 1, "one")]).await;
             ingest(store, "s", &[("b", 1, "two")]).await;
-            let mut session = store.try_session().await.unwrap().unwrap();
+            let mut session = crate::testing::session(store).await;
             let mut repos = session.repos().await.unwrap();
             repos.sort_by_key(|repo| repo.id);
             let (first, second) = repos.split_at_mut(1);
