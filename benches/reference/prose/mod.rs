@@ -6,7 +6,7 @@ mod scratch;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use engine::docs::{Dictionary, DocsRequest, MAX_RANKED, asked};
+use engine::docs::{Dictionary, DocsRequest, MAX_RANKED, websearch_query};
 use serde::{Deserialize, Serialize};
 
 use crate::Bench;
@@ -329,7 +329,7 @@ async fn judged(bench: &Bench<'_>) -> Result<(Vec<Score>, usize)> {
             left_out += 1;
             continue;
         }
-        found.push((right, scratch.judged(&asked(query)).await?));
+        found.push((right, scratch.judged(&websearch_query(query, true)).await?));
     }
     scratch.drop().await?;
     let mut scores = Vec::new();

@@ -261,6 +261,9 @@ pub(crate) struct IngestOptions {
     /// How many shards to make if the index is new; fixed from then on
     #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
     pub(crate) shards: i16,
+    /// Begin another shard after this many bytes of text: tests make several of a few files
+    #[arg(long, value_name = "BYTES", hide = true)]
+    pub(crate) shard_bytes: Option<u64>,
 }
 
 /// The number of partitions of the reference experiment.
@@ -442,8 +445,8 @@ pub(crate) struct ServeArgs {
     pub(crate) host: Vec<String>,
     /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
     /// machine's memory]
-    #[arg(long, value_name = "MIB")]
-    pub(crate) cache: Option<u64>,
+    #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
+    pub(crate) cache_bytes: Option<u64>,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
 }
@@ -532,6 +535,12 @@ pub(crate) struct RemoveArgs {
     /// Names, as `codesearch repos` lists them
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
+}
+
+/// A number of MiB, perhaps with a fraction, as bytes.
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
+    number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
 }
 
 #[derive(Args, Debug)]

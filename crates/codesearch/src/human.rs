@@ -1,4 +1,6 @@
-//! Numbers as people read them.
+//! Numbers, sizes and durations as people read them.
+
+use std::time::Duration;
 
 /// 1234567 as `1,234,567`.
 pub(crate) fn grouped(number: usize) -> String {
@@ -13,8 +15,8 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
-/// Bytes as people read them: `1.8 GB`.
-pub(crate) fn human(bytes: u64) -> String {
+/// Bytes in units of 1000: `1.8 GB`.
+pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "KB", "MB", "GB"] {
         if size < 999.5 {
@@ -24,6 +26,26 @@ pub(crate) fn human(bytes: u64) -> String {
         size /= 1000.0;
     }
     format!("{size:.1} TB")
+}
+
+/// A duration with three significant digits: `12.3 ms`.
+pub(crate) fn duration(took: Duration) -> String {
+    let (number, unit) = match took.as_secs_f64() {
+        seconds if seconds >= 0.9995 => (seconds, "s"),
+        seconds if seconds >= 0.000_099_95 => (seconds * 1e3, "ms"),
+        seconds => (seconds * 1e6, "us"),
+    };
+    let digits = if number >= 99.95 {
+        0
+    } else if number >= 9.995 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{number:.digits$}");
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
 }
 
 #[cfg(test)]
@@ -47,7 +69,23 @@ mod tests {
             (1_930_000_000, "1.9 GB"),
             (82_000_000_000_000, "82.0 TB"),
         ] {
-            assert_eq!(human(bytes), text);
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        for (micros, text) in [
+            (31, "31 us"),
+            (500, "0.5 ms"),
+            (1234, "1.23 ms"),
+            (12_345, "12.3 ms"),
+            (123_456, "123 ms"),
+            (999_600, "1 s"),
+            (2_048_000, "2.05 s"),
+            (600_000_000, "600 s"),
+        ] {
+            assert_eq!(duration(Duration::from_micros(micros)), text);
         }
     }
 }

@@ -155,7 +155,7 @@ impl ShardFilter {
 
     /// Looks at the blocks of this shard and of all that share its signature file.
     pub fn hits(&self, ngrams: &NgramQuery) -> HitBitmap {
-        HitBitmap { of: Arc::clone(&self.file), columns: self.file.blocks.parts(ngrams) }
+        HitBitmap { of: Arc::clone(&self.file), columns: self.file.blocks.columns(ngrams) }
     }
 
     /// The blocks that may hold what was looked for, without the chunks that have a filter of their own.
@@ -185,7 +185,7 @@ impl ShardFilter {
             whole.is_none_or(|filter| filter.may_hold(ngrams))
         });
         let mut blocks = near.within(&(0..self.blocks.len()));
-        let dense = self.file.dense.parts_within(&self.dense, ngrams);
+        let dense = self.file.dense.columns_within(&self.dense, ngrams);
         let own = large.iter().map(|at| self.chunks.large[at].n);
         for n in own.chain(dense.iter().map(|at| self.chunks.dense[at])) {
             blocks.add((n / BLOCK_CHUNKS) as usize);
@@ -214,7 +214,7 @@ impl ShardFilter {
         match ngrams {
             NgramQuery::Anything => true,
             NgramQuery::Hashes(_) => {
-                let near = self.file.blocks.parts_within(&self.bytes(), ngrams);
+                let near = self.file.blocks.columns_within(&self.bytes(), ngrams);
                 !self.let_through(ngrams, &near).blocks.is_empty()
             }
             NgramQuery::All(all) => all.iter().all(|one| self.may_hold(one)),

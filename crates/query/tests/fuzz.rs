@@ -188,10 +188,10 @@ proptest! {
         } else {
             let ngrams = ngram_query(&literals, &pattern);
             for line in lines {
-                for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::Kept, FilterKind::Paths] {
-                    let mut set = BloomFilter::new(kind);
-                    set.add(&line);
-                    prop_assert!(set.may_hold(&ngrams), "{pattern} is ruled out in {line:?}");
+                for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::CachedChunk, FilterKind::PathGroup] {
+                    let mut filter = BloomFilter::new(kind);
+                    filter.add(&line);
+                    prop_assert!(filter.may_hold(&ngrams), "{pattern} is ruled out in {line:?}");
                 }
                 prop_assert!(meets(&literals, &line), "{pattern} needs {literals}, and matches {line:?}");
             }

@@ -48,6 +48,7 @@ pub(crate) async fn ingest(
         max_bytes: how.max_size,
         gitignore: how.gitignore,
         again: how.again,
+        shard_bytes: how.shard_bytes,
     };
     let progress = IngestProgress::new();
     let report = ingest::run(store, &options, &|event| progress.event(event)).await;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::cli::{DatabaseArgs, OperatorArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
 use crate::http::{self, Bounds, Limits, Settings};
-use crate::statistics::Book;
+use crate::statistics::Recorder;
 
 /// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -91,7 +91,7 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
-    let cache = args.cache.map_or(postgres::machine_memory() / 4, |mib| mib << 20);
+    let cache = args.cache_bytes.unwrap_or_else(|| postgres::machine_memory() / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
         .keeping(cache)
         .sharing_out(database.runtime.handle().clone());
@@ -126,7 +126,7 @@ pub(crate) fn serve(
         let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
-        let keeping = tokio::spawn(async move { keep(&store, keeper.book()).await });
+        let keeping = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
         let ended =
             http::serve(&threads, listener, http::routes_of(server.clone(), hosts), stop).await;
         for task in [watching, keeping] {
@@ -137,7 +137,8 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        let last = tokio::time::timeout(LAST_FLUSH, server.book().flush(searcher.store())).await;
+        let last =
+            tokio::time::timeout(LAST_FLUSH, server.recorder().flush(searcher.store())).await;
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!("the statistics of the last minutes are lost: the database is away");
         }
@@ -153,22 +154,22 @@ pub(crate) fn serve(
 }
 
 /// Keeps statistics in the database, and some connections to it ready.
-async fn keep(store: &Store, book: &Book) -> Infallible {
+async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
     let (mut flushed, mut thinned) = (Instant::now(), None::<Instant>);
     loop {
         // A database that is away comes back, and nothing is lost meanwhile.
         if let Err(error) = store.keep_warm(cores()).await {
             tracing::debug!("no connections can be kept ready: {error}");
         }
-        if book.is_kept() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
-            match Book::thin(store).await {
+        if recorder.is_stored() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
+            match Recorder::thin(store).await {
                 Ok(()) => thinned = Some(Instant::now()),
                 Err(error) => tracing::debug!("old statistics are as they were: {error}"),
             }
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             flushed = Instant::now();
-            if let Err(error) = book.flush(store).await {
+            if let Err(error) = recorder.flush(store).await {
                 tracing::debug!("statistics stay in memory: {error}");
             }
         }

@@ -55,9 +55,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &StatsArgs) -> Result<u8> {
             }
             say!("{}", Value::Object(object));
         } else {
-            let name = other.as_ref().map(|(span, _)| format!("compared with {}", span.told()));
+            let name = other.as_ref().map(|(span, _)| format!("compared with {}", span.describe()));
             let beside = name.as_deref().zip(other.as_ref().map(|(_, other)| other));
-            say!("{}", text(&span.told(), &one, beside, args.trim).trim_end());
+            say!("{}", text(&span.describe(), &one, beside, args.trim).trim_end());
         }
         let nothing = one.all().total() == 0 && one.refused().is_empty();
         Ok(if nothing { crate::NOTHING } else { crate::FOUND })
@@ -79,7 +79,7 @@ async fn slow(store: &Store, args: &StatsArgs, span: Span) -> Result<u8> {
         }
     }
     if slow.is_empty() {
-        eprintln!("codesearch: no slow search is known of {}", span.told());
+        eprintln!("codesearch: no slow search is known of {}", span.describe());
         return Ok(crate::NOTHING);
     }
     if slow.len() as i64 == MAX_LISTED && !args.json {

@@ -18,8 +18,6 @@ mod server;
 mod stream;
 mod top_k;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
@@ -27,7 +25,6 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::search::Searcher;
 use tower_http::compression::CompressionLayer;
 
 use compat::{livegrep, zoekt};

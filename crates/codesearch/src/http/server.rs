@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::Failure;
 use super::limits::Limits;
 use super::metrics::Metrics;
-use crate::statistics::{Book, Refusal};
+use crate::statistics::{Recorder, Refusal};
 
 /// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
 /// them would keep all others waiting, and those who only ask whether the server lives.
@@ -59,15 +59,15 @@ impl Server {
         Self {
             searcher,
             turns: Arc::new(Semaphore::new(settings.at_once)),
-            metrics: Arc::new(Metrics::new(Book::new(settings.statistics), settings.slow)),
+            metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
             threads: Handle::current(),
         }
     }
 
     /// Its statistics.
-    pub(crate) fn book(&self) -> &Book {
-        &self.metrics.book
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.metrics.recorder
     }
 
     /// Waits for a turn to search.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use engine::docs::{Doc, Docs, DocsStopped, Kind, Piece};
+use engine::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
 use serde::Serialize;
 
 use super::text::{MATCH, PATH, coloured};
@@ -77,8 +77,8 @@ impl<'a> DocJson<'a> {
             path: &doc.path,
             language: doc.language.as_deref(),
             kind: match doc.kind {
-                Kind::Document => "document",
-                Kind::Comment => "comment",
+                DocKind::File => "document",
+                DocKind::Comment => "comment",
             },
             title,
             title_ranges: pairs(title_ranges),
@@ -91,7 +91,7 @@ impl<'a> DocJson<'a> {
 }
 
 /// Pieces as one text, and what of it is marked.
-fn joined(pieces: &[Piece]) -> (String, Vec<Range<usize>>) {
+fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
     let mut text = String::new();
     let mut ranges = Vec::new();
     for piece in pieces {
@@ -136,8 +136,8 @@ pub(crate) fn print(
     terminal: bool,
 ) -> io::Result<()> {
     let color = coloured(color, terminal);
-    let marked = |pieces: &[Piece]| -> String {
-        let one = |piece: &Piece| {
+    let marked = |pieces: &[TextRun]| -> String {
+        let one = |piece: &TextRun| {
             // What is in a text must not move the cursor.
             let text: String = piece.text.chars().filter(|c| !c.is_control()).collect();
             if piece.hit && color { format!("{MATCH}{text}{MATCH:#}") } else { text }

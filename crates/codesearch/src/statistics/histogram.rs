@@ -1,5 +1,5 @@
-//! Durations on a logarithmic scale: a fixed number of buckets, eight for each doubling, so that what is
-//! told of them is right within a tenth.
+//! Histograms of durations on a logarithmic scale: eight buckets for each doubling, so that quantiles and means are
+//! right within a tenth.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// What was kept of one. Buckets that are not known here are beyond all.
+    /// A histogram from stored counts. Buckets beyond the last one, of a later version, are added to the last one.
     pub(crate) fn of(counts: &[i64], micros: i64) -> Self {
         let mut histogram = Self { micros: micros.max(0) as u64, ..Self::default() };
         for (at, count) in counts.iter().enumerate() {
@@ -38,13 +38,13 @@ impl Histogram {
         histogram
     }
 
-    /// Counts one.
+    /// Adds a duration.
     pub(crate) fn add(&mut self, took: Duration) {
         self.counts[bucket(took)] += 1;
         self.micros = self.micros.saturating_add(took.as_micros() as u64);
     }
 
-    /// Adds another one.
+    /// Adds another histogram.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
@@ -52,7 +52,7 @@ impl Histogram {
         self.micros = self.micros.saturating_add(other.micros);
     }
 
-    /// Its buckets.
+    /// How many durations are in each bucket.
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -62,13 +62,13 @@ impl Histogram {
         self.micros
     }
 
-    /// How many there are.
+    /// How many durations there are.
     pub(crate) fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The duration below which a part of them lies, within a bucket as if all of it were spread evenly
-    /// over it. What is beyond the last bucket is said to be at its beginning.
+    /// The duration below which a part (0 to 1) of them lies, interpolated within its bucket. Durations in the last,
+    /// unbounded bucket count as its lower bound.
     pub(crate) fn quantile(&self, part: f64) -> Option<Duration> {
         let mut wanted = part * self.total() as f64;
         let mut last = None;
@@ -83,13 +83,13 @@ impl Histogram {
         last
     }
 
-    /// The mean of all.
+    /// The mean.
     pub(crate) fn mean(&self) -> Option<Duration> {
         let total = self.total();
         (total > 0).then(|| micros(self.micros as f64 / total as f64))
     }
 
-    /// The mean without a part of the lowest and a part of the highest.
+    /// The mean without the lowest and the highest, as many as `trim` says.
     pub(crate) fn trimmed_mean(&self, trim: Trim) -> Option<Duration> {
         let total = self.total() as f64;
         let (from, upto) = (total * trim.low / 100.0, total * (1.0 - trim.high / 100.0));
@@ -106,8 +106,7 @@ impl Histogram {
         (kept > 0.0).then(|| micros(sum / kept))
     }
 
-    /// Its buckets with so many for each doubling, from the first that is not empty to the last: where
-    /// each begins and ends, and how many are in it. The last bucket of all has no end.
+    /// All buckets, merged to `per_doubling` rows for each doubling. The last row has no end.
     pub(crate) fn rows(&self, per_doubling: usize) -> Vec<Row> {
         let width = PER_DOUBLING / per_doubling;
         let mut rows = vec![Row { from: 0, upto: Some(0), count: self.counts[0] }];
@@ -120,25 +119,36 @@ impl Histogram {
     }
 }
 
-/// Some neighbouring buckets, seen as one.
+/// Neighbouring buckets merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     from: usize,
     upto: Option<usize>,
-    /// How many searches are in it.
+    /// How many searches took so long.
     pub(crate) count: u64,
 }
 
 impl Row {
-    /// Where it begins.
+    /// The lower bound.
     pub(crate) fn from(&self) -> Duration {
         if self.upto == Some(0) { Duration::ZERO } else { micros(upper(self.from)) }
     }
 
-    /// Where it ends, unless it does not.
+    /// The upper bound; none for the last row.
     pub(crate) fn upto(&self) -> Option<Duration> {
         self.upto.map(|at| micros(upper(at)))
     }
+}
+
+/// The same rows of some histograms side by side, from the first to the last that has a search in any of them.
+pub(crate) fn used_rows(histograms: &[&Histogram], per_doubling: usize) -> Vec<Vec<Row>> {
+    let columns: Vec<Vec<Row>> = histograms.iter().map(|one| one.rows(per_doubling)).collect();
+    let rows = columns.first().map_or(0, Vec::len);
+    let some = |at: &usize| columns.iter().any(|column| column[*at].count > 0);
+    let (Some(first), Some(last)) = ((0..rows).find(some), (0..rows).rev().find(some)) else {
+        return Vec::new();
+    };
+    (first..=last).map(|at| columns.iter().map(|column| column[at]).collect()).collect()
 }
 
 /// The percentages of the lowest and of the highest durations that a trimmed mean leaves out.
@@ -178,12 +188,12 @@ impl std::fmt::Display for Trim {
     }
 }
 
-/// Where a bucket ends, in microseconds.
+/// The upper bound of a bucket, in microseconds.
 fn upper(at: usize) -> f64 {
     FIRST_US * (at as f64 / PER_DOUBLING as f64).exp2()
 }
 
-/// A place in a bucket, in microseconds.
+/// The duration at a part (0 to 1) of a bucket, in microseconds.
 fn within(at: usize, part: f64) -> f64 {
     let lower = if at == 0 { 0.0 } else { upper(at - 1) };
     let upper = if at == BUCKETS - 1 { lower } else { upper(at) };

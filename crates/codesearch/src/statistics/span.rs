@@ -1,4 +1,4 @@
-//! Spans of time, as they are asked for: whole hours, because statistics are kept by the hour.
+//! Spans of time, in whole hours, because statistics are stored by the hour.
 
 use anyhow::{Context, Result, bail, ensure};
 use jiff::civil::{Date, DateTime};
@@ -8,11 +8,11 @@ use jiff::{Timestamp, Zoned};
 /// Seconds of an hour.
 pub(crate) const HOUR: i64 = 3600;
 
-/// What spans can be written as.
+/// The ways to write a span.
 pub(crate) const FORMS: &str =
     "24h (the last 24 hours), 48h-24h, or two times as 2026-01-30..2026-01-31T12:00";
 
-/// The hours that begin from one time until before another, in seconds since 1970.
+/// The hours that begin at or after `from` and before `to`, both in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: i64,
@@ -25,14 +25,17 @@ pub(crate) fn now() -> i64 {
 }
 
 impl Span {
-    /// The hours that some time touches.
+    /// The hours that overlap a period.
     fn touching(from: Timestamp, to: Timestamp) -> Result<Self> {
         ensure!(from < to, "a span of time begins before it ends");
         let (from, to) = (from.as_second(), to.as_second());
         Ok(Self { from: from.div_euclid(HOUR) * HOUR, to: (to + HOUR - 1).div_euclid(HOUR) * HOUR })
     }
 
-    /// `24h`, `48h-24h`, or two times with `..` between them.
+    /// Parses `24h`, `48h-24h`, or two times with `..` between them.
+    ///
+    /// # Errors
+    /// A sentence for the user, if the text is no span.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         if let Some((from, to)) = text.split_once("..") {
             return Self::between(Some(from), Some(to));
@@ -47,48 +50,51 @@ impl Span {
         Self::touching(from, Timestamp::now())
     }
 
-    /// From a time until another, or until now.
+    /// The span from a time until another, or until now.
+    ///
+    /// # Errors
+    /// A sentence for the user, if one is no time, or the first is not before the second.
     pub(crate) fn between(from: Option<&str>, to: Option<&str>) -> Result<Self> {
         let from = from.context("say from when")?;
         let to = to.filter(|to| !to.is_empty()).map_or_else(|| Ok(Timestamp::now()), time)?;
         Self::touching(time(from)?, to)
     }
 
-    /// As many hours right before it.
+    /// The span of the same length right before this one.
     pub(crate) fn before(self) -> Self {
         Self { from: self.from - (self.to - self.from), to: self.from }
     }
 
-    /// For programs.
+    /// The span as JSON.
     pub(crate) fn json(self) -> serde_json::Value {
         serde_json::json!({ "from": rfc3339(self.from * 1000), "to": rfc3339(self.to * 1000) })
     }
 
-    /// As people read it, where the program runs.
-    pub(crate) fn told(self) -> String {
-        let told = |seconds: i64| {
+    /// The span for people, in local time.
+    pub(crate) fn describe(self) -> String {
+        let local = |seconds: i64| {
             let time = Timestamp::from_second(seconds).unwrap_or_default();
             time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
         };
         let hours = (self.to - self.from) / HOUR;
-        let to = if self.to > now() { "now".to_owned() } else { told(self.to) };
-        format!("{hours} h from {} to {to}", told(self.from))
+        let to = if self.to > now() { "now".to_owned() } else { local(self.to) };
+        format!("{hours} h from {} to {to}", local(self.from))
     }
 }
 
-/// A time as programs read it.
+/// A time as RFC 3339.
 pub(crate) fn rfc3339(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
 }
 
-/// So long ago.
+/// The time that lies so long in the past.
 fn ago(text: &str) -> Result<Timestamp> {
     let span: jiff::Span = text.trim().parse()?;
     ensure!(span.is_positive(), "not a time that has been");
     Ok(Zoned::now().checked_sub(span)?.timestamp())
 }
 
-/// `2026-01-31`, `2026-01-31T12:00` where the program runs, `2026-01-31T12:00Z`, or `24h` ago.
+/// `2026-01-31` and `2026-01-31T12:00` in local time, `2026-01-31T12:00Z`, or `24h` ago.
 fn time(text: &str) -> Result<Timestamp> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {

@@ -1,117 +1,15 @@
 //! What agents are told: the program speaks the Model Context Protocol with a test.
 
+mod agent;
+
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::io::BufRead;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran};
-
-/// Bytes of an answer at most.
-const MAX_BYTES: usize = 32 * 1024;
-
-/// The program, and what it is told and says.
-struct Agent {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    calls: u64,
-}
-
-impl Agent {
-    /// Starts the program and shakes hands with it.
-    fn of(fixture: &Fixture) -> Self {
-        let mut child = fixture
-            .command(&["mcp"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut agent = Self { child, input, output, calls: 0 };
-        let hello = agent.ask(
-            "initialize",
-            &json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": { "name": "test", "version": "1" },
-            }),
-        );
-        assert_eq!(hello["result"]["protocolVersion"], "2025-06-18", "{hello}");
-        assert_eq!(hello["result"]["serverInfo"]["name"], "codesearch");
-        assert!(hello["result"]["capabilities"]["tools"].is_object());
-        agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        agent
-    }
-
-    fn send(&mut self, message: &Value) {
-        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    /// Sends a request and gives what comes back.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.calls += 1;
-        let id = self.calls;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(answer["id"], id, "{answer}");
-        answer
-    }
-
-    /// Calls a tool; gives whether it says that it failed, and its text.
-    fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
-        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
-        let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
-        assert_eq!(content.len(), 1);
-        assert_eq!(content[0]["type"], "text");
-        let text = content[0]["text"].as_str().unwrap().to_owned();
-        assert!(text.len() <= MAX_BYTES, "{} bytes", text.len());
-        (answer["result"]["isError"] == true, text)
-    }
-
-    /// What a tool says.
-    #[track_caller]
-    fn told(&mut self, tool: &str, arguments: &Value) -> String {
-        let (failed, text) = self.call(tool, arguments);
-        assert!(!failed, "{text}");
-        text
-    }
-
-    /// What a tool says cannot be done.
-    #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: &Value) -> String {
-        let (failed, text) = self.call(tool, arguments);
-        assert!(failed, "{text}");
-        text
-    }
-
-    /// All pages of a search, each without its first line.
-    fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
-        let (mut pages, mut cursor) = (Vec::new(), Value::Null);
-        loop {
-            let asked = json!({ "query": query, "limit": limit, "cursor": cursor });
-            let answer = self.told("search", &asked);
-            let (head, body) = answer.split_once("\n\n").unwrap_or((&answer, ""));
-            pages.push(body.to_owned());
-            match head.split_once("cursor \"") {
-                Some((_, rest)) => cursor = json!(rest.split_once('"').unwrap().0),
-                None => return pages,
-            }
-            assert!(head.contains("there is more"), "{head}");
-        }
-    }
-
-    /// Ends its standard input, and waits until it has ended.
-    fn end(mut self) -> Ran {
-        drop(self.input.take());
-        Ran::of(self.child.wait_with_output().unwrap())
-    }
-}
+use agent::Agent;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();

@@ -1,131 +1,21 @@
 //! The pages in a real browser: Chromium, led by its driver.
 //!
 //! Both are looked for in PATH (`chromium` or `google-chrome`, and `chromedriver`). Where they are not,
-//! the journeys are left out, and say so; with `CODESEARCH_BROWSER=required` that is a failure.
+//! the journeys are left out, and say so; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+mod audit;
+mod paint;
+mod tab;
 
+use std::process::Command;
+
+use fantoccini::Locator;
 use fantoccini::key::Key;
-use fantoccini::{Client, ClientBuilder, Locator};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::harness::{Fixture, Server};
-
-/// How long something may take to appear.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// The driver, which ends with its browser when dropped.
-struct Driver {
-    child: Child,
-    address: String,
-}
-
-impl Driver {
-    /// Starts it, if it and a browser are there.
-    fn start() -> Option<Self> {
-        let Some(driver) = in_path(&["chromedriver"]).filter(|_| browser().is_some()) else {
-            let required =
-                std::env::var("CODESEARCH_BROWSER").is_ok_and(|value| value == "required");
-            assert!(!required, "there is no chromium or no chromedriver in PATH");
-            println!("left out: there is no chromium or no chromedriver in PATH");
-            return None;
-        };
-        let mut child =
-            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let port = line.split("successfully on port ").nth(1)?;
-            Some(port.trim_end_matches('.').to_owned())
-        });
-        // What it prints later must not fill a pipe that nobody reads.
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, address: format!("http://127.0.0.1:{}", port.unwrap()) })
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn in_path(names: &[&str]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let mut all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    all.find(|file| file.is_file())
-}
-
-fn browser() -> Option<PathBuf> {
-    in_path(&["chromium", "chromium-browser", "google-chrome"])
-}
-
-/// What a page holds, to be told when it is not what it should be.
-const BODY: &str = "return document.body.outerHTML";
-
-/// A page of a server in a browser.
-struct Tab<'a> {
-    client: Client,
-    server: &'a Server,
-    scripted: bool,
-}
-
-impl Tab<'_> {
-    async fn open(&self, path: &str) {
-        self.client.goto(&format!("http://{}{path}", self.server.address)).await.unwrap();
-        self.ready().await;
-    }
-
-    /// Waits for the script of the page, if there is to be one.
-    async fn ready(&self) {
-        if self.scripted {
-            self.until("document.documentElement.dataset.script").await;
-        }
-    }
-
-    /// Waits for what a selector names, and gives its text.
-    async fn text(&self, selector: &str) -> String {
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
-        let Ok(found) = found else {
-            panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
-        };
-        found.text().await.unwrap()
-    }
-
-    async fn click(&self, selector: &str) {
-        self.text(selector).await;
-        self.ready().await;
-        let found = self.client.find(Locator::Css(selector)).await.unwrap();
-        found.click().await.unwrap();
-    }
-
-    async fn run(&self, script: &str) -> Value {
-        self.client.execute(script, Vec::new()).await.unwrap()
-    }
-
-    /// Waits until a script says yes.
-    async fn until(&self, script: &str) {
-        let begun = std::time::Instant::now();
-        while self.run(&format!("return Boolean({script})")).await != json!(true) {
-            assert!(begun.elapsed() < PATIENCE, "{script}: {}", self.run(BODY).await);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    async fn keys(&self, selector: &str, keys: &str) {
-        self.ready().await;
-        let found = self.client.find(Locator::Css(selector)).await.unwrap();
-        found.send_keys(keys).await.unwrap();
-    }
-
-    async fn address(&self) -> String {
-        self.client.current_url().await.unwrap().to_string()
-    }
-}
+use crate::harness::Fixture;
+use audit::AUDIT;
+use tab::{Tab, journeys_in};
 
 fn repositories() -> Fixture {
     let fixture = Fixture::new();
@@ -145,47 +35,6 @@ fn repositories() -> Fixture {
 /// Runs journeys, each in a tab of its own, with these options of the browser.
 fn journeys(options: &[&str], journey: &impl AsyncFn(&Tab<'_>)) {
     journeys_in(repositories, options, journey);
-}
-
-/// The same in other repositories.
-fn journeys_in(
-    repositories: impl FnOnce() -> Fixture,
-    options: &[&str],
-    journey: &impl AsyncFn(&Tab<'_>),
-) {
-    let Some(driver) = Driver::start() else { return };
-    let fixture = repositories();
-    let server = fixture.serve();
-    let mut arguments =
-        vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
-    arguments.extend(options);
-    let mut wanted = serde_json::Map::new();
-    let binary = browser().unwrap();
-    let mut chrome = json!({ "args": arguments, "binary": binary });
-    // A window is at least 500 px wide. What is narrower is a phone.
-    let size = options.iter().find_map(|option| option.strip_prefix("--window-size="));
-    let size = size.and_then(|size| size.split_once(','));
-    if let Some((width, height)) =
-        size.map(|(w, h)| (w.parse::<u32>().unwrap(), h.parse::<u32>().unwrap()))
-        && width < 500
-    {
-        let metrics = json!({ "width": width, "height": height, "pixelRatio": 1 });
-        chrome["mobileEmulation"] = json!({ "deviceMetrics": metrics });
-    }
-    wanted.insert("goog:chromeOptions".to_owned(), chrome);
-    wanted.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
-            .capabilities(wanted)
-            .connect(&driver.address)
-            .await
-            .unwrap();
-        let scripted = !options.iter().any(|option| option.contains("scriptEnabled=false"));
-        let tab = Tab { client: client.clone(), server: &server, scripted };
-        journey(&tab).await;
-        client.close().await.unwrap();
-    });
 }
 
 #[test]
@@ -505,121 +354,6 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
         assert_eq!(rel, "noreferrer");
     });
 }
-
-/// When a page was painted first, when its first result was, and when all of it was there, in milliseconds
-/// after its first byte (<https://www.w3.org/TR/paint-timing/>, <https://wicg.github.io/element-timing/>). The
-/// path of the first result says so itself when it is painted (`elementtiming`); a page without results has none.
-const PAINTS: &str = r"
-const done = arguments[arguments.length - 1];
-const navigation = performance.getEntriesByType('navigation')[0];
-const byte = navigation.responseStart;
-let [first, result] = [null, null];
-const told = () => {
-  const wanted = document.querySelector('[elementtiming]');
-  if (first === null || (wanted && result === null) || !navigation.loadEventEnd) setTimeout(told, 10);
-  else done([first - byte, result === null ? null : result - byte, navigation.loadEventEnd - byte]);
-};
-new PerformanceObserver((list) => { for (const e of list.getEntries()) if (e.name === 'first-contentful-paint') first = e.startTime; })
-  .observe({ type: 'paint', buffered: true });
-new PerformanceObserver((list) => { for (const e of list.getEntries()) result ??= e.renderTime; })
-  .observe({ type: 'element', buffered: true });
-told();
-";
-
-/// Pages whose painting is looked at, and whether they have results. The first one is a word: what this
-/// browser takes for any page.
-const PAINTED: [(&str, bool); 7] = [
-    ("/healthz", false),
-    ("/", false),
-    ("/search?q=fmt%5C.Print", true),
-    ("/search?q=error", true),
-    ("/search?q=func", true),
-    ("/docs?q=how+to+configure", false),
-    ("/file?repo=tidepool&path=src/harmonic.rs&q=fn", false),
-];
-
-fn sample() -> Fixture {
-    let fixture = Fixture::new();
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/sample");
-    fixture.run(&["ingest", "--shards", "4", "--depth", "1", sample]).code(0);
-    fixture
-}
-
-/// Visits each page so often, and prints the medians.
-fn paints(visits: usize) {
-    journeys_in(sample, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
-        for (page, has_results) in PAINTED {
-            let (mut first, mut result, mut all) = (Vec::new(), Vec::new(), Vec::new());
-            for _ in 0..visits {
-                tab.client.goto(&format!("http://{}{page}", tab.server.address)).await.unwrap();
-                let painted = tab.client.execute_async(PAINTS, Vec::new()).await.unwrap();
-                let (one, of_result, loaded): (f64, Option<f64>, f64) =
-                    serde_json::from_value(painted).unwrap();
-                assert_eq!(of_result.is_some(), has_results, "{page}");
-                assert!(one > 0.0 && of_result.is_none_or(|other| other >= one), "{page}: {one}");
-                first.push(one);
-                result.extend(of_result);
-                all.push(loaded);
-            }
-            let median = |mut times: Vec<f64>| {
-                times.sort_by(f64::total_cmp);
-                times.get(times.len() / 2).map_or("none".to_owned(), |ms| format!("{ms:.0} ms"))
-            };
-            println!(
-                "{page}: after the first byte, painted {}, the first result {}, all there {} ({visits} visits)",
-                median(first),
-                median(result),
-                median(all)
-            );
-        }
-    });
-}
-
-#[test]
-fn pages_tell_when_they_were_painted() {
-    paints(1);
-}
-
-#[test]
-#[ignore = "a measurement: cargo test --release -p codesearch --test it -- --ignored --nocapture painted"]
-fn how_soon_pages_are_painted() {
-    paints(15);
-}
-
-/// Contrast of all texts with what is behind them, names of what can be used, one main part, headings of
-/// tables (<https://www.w3.org/TR/WCAG22/>).
-const AUDIT: &str = r"
-const wrong = [];
-const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-const parse = (c) => (c.match(/[\d.]+/g) || []).map(Number);
-const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-const behind = (e) => {
-  for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor);
-    if (c.length === 3 || c[3] === 1) return c;
-  }
-  return [255, 255, 255];
-};
-const seen = (e) => { const b = e.getBoundingClientRect(); return b.width > 0 && b.height > 0 && b.right > 0 && getComputedStyle(e).visibility !== 'hidden'; };
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const e = walker.currentNode.parentElement;
-  if (!walker.currentNode.data.trim() || !seen(e) || e.closest('svg, noscript')) continue;
-  const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
-  const ratio = (a + 0.05) / (b + 0.05);
-  if (ratio < 4.5) wrong.push(`contrast ${ratio.toFixed(2)}: ${e.tagName}.${e.className} ${walker.currentNode.data.trim().slice(0, 40)}`);
-}
-for (const e of document.querySelectorAll('a, button, input, meter, progress, dialog, nav, aside, [role=listbox], [role=img]')) {
-  const name = e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent.trim();
-  if (!name) wrong.push(`no name: ${e.outerHTML.slice(0, 120)}`);
-}
-const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
-for (const id of ids) if (ids.filter(other => other === id).length > 1) wrong.push(`id twice: ${id}`);
-if (!document.documentElement.lang) wrong.push('no language');
-if (document.querySelectorAll('main').length !== 1) wrong.push('not one main');
-for (const e of document.querySelectorAll('table')) if (!e.querySelector('th[scope]')) wrong.push('table without headings');
-return wrong;
-";
 
 #[test]
 fn every_page_can_be_read_and_used_by_everyone() {

@@ -1,18 +1,22 @@
 //! A shared private Postgres, and for each test a folder and an index of its own.
 
+mod server;
+mod wait;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+
+pub(crate) use server::{Server, raw};
+pub(crate) use wait::{eventually, eventually_async};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 
@@ -21,6 +25,9 @@ fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
         let home = std::env::temp_dir().join(format!("codesearch-tests-{}", user()));
+        // Another run of the tests may begin just now.
+        let lock = fs::File::create(home.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
         let mut status = clean_command();
         status.arg("--home").arg(&home).args(["db", "status"]);
         if home.exists() && status.output().unwrap().status.code() == Some(1) {
@@ -138,6 +145,22 @@ impl Fixture {
         self.run(&["ingest", "--shards", "4", "--depth", "1", "."]).code(0)
     }
 
+    /// The same, but spreads the text over all of so many shards, however little it is.
+    #[track_caller]
+    pub(crate) fn ingest_over(&self, shards: usize) -> Ran {
+        let shards = shards.to_string();
+        let args = ["ingest", "--shards", &shards, "--shard-bytes", "1", "--depth", "1", "."];
+        self.run(&args).code(0)
+    }
+
+    /// Ingests until files are no longer read again because they changed a moment ago.
+    #[track_caller]
+    pub(crate) fn ingest_until_known(&self) {
+        eventually("files that do not change are not read", || {
+            self.ingest().out.contains(": 0 read,")
+        });
+    }
+
     /// What a search prints: `path:line:text` lines, sorted.
     pub(crate) fn search(&self, args: &[&str]) -> Vec<String> {
         let ran = self.run(&[&["search", "--limit", "0"], args].concat());
@@ -156,16 +179,7 @@ impl Fixture {
 
     /// The same, with options.
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
-        let mut child = self
-            .command(&[&["serve", "--listen", "127.0.0.1:0"], options].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().trim_start_matches("serving on http://").trim_end_matches('/');
-        Server { address: address.parse().unwrap(), child }
+        Server::start(self.command(&[&["serve", "--listen", "127.0.0.1:0"], options].concat()))
     }
 
     /// Looks into the database behind the binary's back.
@@ -313,84 +327,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         let conn = self.conn.take().unwrap();
         self.runtime.block_on(conn.close()).unwrap();
-    }
-}
-
-/// A running server; stopped when dropped.
-pub(crate) struct Server {
-    pub(crate) address: SocketAddr,
-    pub(crate) child: Child,
-}
-
-impl Server {
-    /// Asks for a path, with a header; gives status, content type and body.
-    pub(crate) fn get(&self, path: &str, accept: &str) -> (u16, String, String) {
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().http_status_as_error(false).build().into();
-        let url = format!("http://{}{path}", self.address);
-        let mut answer = agent.get(url).header("accept", accept).call().unwrap();
-        let kind =
-            answer.headers().get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
-        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
-        (answer.status().as_u16(), kind, body)
-    }
-
-    /// Asks with some headers; gives status, headers and body.
-    pub(crate) fn ask(
-        &self,
-        path: &str,
-        headers: &[(&str, &str)],
-    ) -> (u16, ureq::http::HeaderMap, String) {
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().http_status_as_error(false).build().into();
-        let mut request = agent.get(format!("http://{}{path}", self.address));
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let mut answer = request.call().unwrap();
-        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
-        (answer.status().as_u16(), answer.headers().clone(), body)
-    }
-
-    /// Tells it to stop, and waits until it has.
-    #[track_caller]
-    pub(crate) fn stop(mut self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
-    }
-
-    pub(crate) fn json(&self, path: &str) -> (u16, serde_json::Value) {
-        let (status, kind, body) = self.get(path, "application/json");
-        assert_eq!(kind, "application/json", "{body}");
-        (status, serde_json::from_str(&body).unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Sends raw bytes to an address and gives what comes back.
-pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> String {
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(bytes).unwrap();
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
-}
-
-/// Waits until something holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "never came true: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

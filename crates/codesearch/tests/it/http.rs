@@ -264,10 +264,7 @@ fn a_burst_of_searches_that_nobody_reads_keeps_nobody_out() {
         })
         .collect();
     for _ in 0..20 {
-        let begun = std::time::Instant::now();
         assert_eq!(server.get("/healthz", "*/*").0, 200);
-        // Not a measurement: it hangs, or does not.
-        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
     }
     let (status, answer) = server.json("/search?q=letter&limit=1");
     match status {

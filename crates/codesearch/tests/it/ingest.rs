@@ -205,9 +205,9 @@ fn large_ingests_fill_several_shards_and_small_ones_the_emptiest() {
             (0..45_000).map(|i| if i % 8 == 7 { word() + "\n" } else { word() }).collect();
         fixture.write(&format!("r{}/{n}.txt", n % 3), text);
     }
-    // What was changed a moment ago is read again, which would make a large ingest of a small one.
-    std::thread::sleep(std::time::Duration::from_millis(2100));
     fixture.ingest();
+    // What was changed a moment ago is read again, which would make a large ingest of the small one below.
+    fixture.ingest_until_known();
     fixture.check_invariants();
     let used = "select count(*) from shards where chunks > 0";
     let before: i64 = fixture.sql(used);

@@ -17,27 +17,9 @@ fn served(repos: usize, files: usize, cache: &str) -> (Fixture, Server) {
     (fixture, server)
 }
 
-/// How many statements the server makes to answer, without those that it makes now and then.
-fn statements(server: &Server, path: &str, accept: &str) -> u64 {
-    let made = || {
-        let metrics = server.get("/metrics", "*/*").2;
-        let line = metrics.lines().find_map(|l| l.strip_prefix("codesearch_statements_total "));
-        line.unwrap().parse::<u64>().unwrap()
-    };
-    // What telling the number takes is the same each time.
-    let telling = (0..5).map(|_| made().abs_diff(made())).min().unwrap();
-    let asking = || {
-        let before = made();
-        let (status, _, body) = server.get(path, accept);
-        assert_eq!(status, 200, "{path}: {body}");
-        made() - before - telling
-    };
-    (0..5).map(|_| asking()).min().unwrap()
-}
-
 #[track_caller]
 fn check(server: &Server, few: &str, many: &str, accept: &str) -> u64 {
-    let (few_made, many_made) = (statements(server, few, accept), statements(server, many, accept));
+    let (few_made, many_made) = (server.statements(few, accept), server.statements(many, accept));
     assert_eq!(few_made, many_made, "{few} and {many}");
     many_made
 }
@@ -70,7 +52,7 @@ fn statements_do_not_grow_with_a_page() {
 #[test]
 fn what_is_in_memory_takes_no_statement() {
     let (_fixture, server) = served(3, 150, "64");
-    let kept = || statements(&server, "/search?q=needle&limit=100", "application/json") == 0;
-    crate::harness::eventually("the index is read ahead", kept);
+    server.settle();
+    assert_eq!(server.statements("/search?q=needle&limit=100", "application/json"), 0);
     check(&server, "/search?q=needle&limit=5", "/search?q=needle&limit=150", "application/json");
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::harness::{Fixture, Server, eventually};
+use crate::harness::{Fixture, Server};
 
 /// Five files of 700 KB each, over more than one segment of chunks, some with long lines.
 fn fixture() -> Fixture {
@@ -74,10 +74,7 @@ fn encoded(query: &str) -> String {
 fn answers_are_the_same_with_texts_in_memory_and_without() {
     let fixture = fixture();
     let (with, without) = (fixture.serve(), fixture.serve_with(&["--cache", "0"]));
-    // Only now does the server with texts have all of them.
-    eventually("texts are in memory", || {
-        with.json("/search?q=LongLine3_4500&limit=0").1["stats"]["candidates"] == 0
-    });
+    with.settle();
     for query in [
         "Value7919",
         "value7919 case:no",
@@ -109,9 +106,7 @@ fn the_time_is_up_for_what_is_in_memory_too() {
     fixture.write("one/slow.txt", "x".repeat(60_000));
     fixture.ingest();
     let server = fixture.serve();
-    eventually("texts are in memory", || {
-        server.json("/search?q=xxxxx&limit=1").1["stats"]["candidates"] == 0
-    });
+    server.settle();
     for limit in [0, 10] {
         let query = encoded("c:x*y|x");
         let (status, answer) =
@@ -156,9 +151,7 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
     }
     fixture.ingest();
     let server = fixture.serve();
-    eventually("texts are in memory", || {
-        server.json("/search?q=hardly&limit=0").1["stats"]["candidates"] == 0
-    });
+    server.settle();
     let queries = [
         "needle",
         "seldom",

@@ -1,9 +1,10 @@
 //! Again and again: changes, interruptions, and searches meanwhile.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::equality::copy;
 use crate::harness::{Fixture, eventually};
@@ -17,8 +18,7 @@ fn changes_are_reflected_and_nothing_else_is_read() {
     fixture.ingest();
     // Files changed a moment ago could change again without their times telling, so they are read
     // again, until they are a little older.
-    std::thread::sleep(Duration::from_millis(2100));
-    fixture.ingest();
+    fixture.ingest_until_known();
     let epoch = |fixture: &Fixture| fixture.sql::<i32>("select epoch from state");
     let before = epoch(&fixture);
     let out = fixture.ingest().out;
@@ -80,18 +80,10 @@ fn a_repository_is_seen_before_or_after_never_mixed() {
     fixture.ingest();
     let server = fixture.serve();
     let done = AtomicBool::new(false);
-    let mut seen = std::collections::BTreeSet::new();
+    let seen = Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
         let searching = scope.spawn(|| {
-            let mut seen = std::collections::BTreeSet::new();
-            let mut searches = 0;
-            // Once all is over, the last version is what is seen, soon.
-            let last = |seen: &std::collections::BTreeSet<String>| seen.contains("version-e");
-            let begun = std::time::Instant::now();
-            while !done.load(Ordering::Relaxed)
-                || searches < 20
-                || !last(&seen) && begun.elapsed() < Duration::from_mins(2)
-            {
+            while !done.load(Ordering::Relaxed) {
                 let (status, answer) = server.json("/search?q=version-.&limit=0");
                 assert_eq!(status, 200, "{answer}");
                 let files_ = answer["files"].as_array().unwrap();
@@ -101,20 +93,20 @@ fn a_repository_is_seen_before_or_after_never_mixed() {
                 versions.sort_unstable();
                 versions.dedup();
                 assert_eq!(versions.len(), 1, "two versions in one answer");
-                seen.insert(versions[0].to_owned());
-                searches += 1;
+                seen.lock().unwrap().insert(versions[0].to_owned());
             }
-            seen
         });
         for version in ["b", "c", "d", "e"] {
             write(version);
             fixture.ingest();
         }
+        eventually("the last version is seen", || {
+            searching.is_finished() || seen.lock().unwrap().contains("version-e")
+        });
         done.store(true, Ordering::Relaxed);
-        seen = searching.join().unwrap();
     });
+    let seen = seen.into_inner().unwrap();
     assert!(seen.len() > 1, "the searches saw only {seen:?}");
-    assert!(seen.contains("version-e"));
     drop(server);
     fixture.ingest();
     fixture.check_invariants();
@@ -151,15 +143,33 @@ fn a_killed_ingest_is_finished_by_the_next() {
             fs::write(folder.join(format!("own{m}.rs")), text).unwrap();
         }
     }
-    for wait in [0, 50, 100, 200, 300, 400, 600, 800, 1000, 1300] {
+    // Each is killed a little later than the one before: as soon as the database says this.
+    fixture.run(&["init", "--shards", "4"]).code(0);
+    for moment in [
+        "true",
+        "exists (select from pg_locks where locktype = 'advisory'
+             and database = (select oid from pg_database where datname = current_database()))",
+        "(select unfinished from state)",
+        "exists (select from chunks)",
+        "(select count(*) > 1000 from chunks)",
+        "(select count(*) > 3000 from chunks)",
+        "exists (select from shards where bytes > 0)",
+        "exists (select from pg_stat_activity where datname = current_database()
+             and query ilike '%create index%' and query not ilike '%pg_stat_activity%')",
+        "exists (select from shards where live_from is not null)",
+        "(select epoch > 1 from state)",
+    ] {
         let mut child = fixture
             .command(&["ingest", "--shards", "4", "--depth", "1", "."])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(wait));
-        child.kill().unwrap();
+        // It may be over before.
+        eventually(moment, || {
+            child.try_wait().unwrap().is_some() || fixture.sql::<bool>(&format!("select {moment}"))
+        });
+        let _ = child.kill();
         child.wait().unwrap();
     }
     let out = fixture.ingest().out;

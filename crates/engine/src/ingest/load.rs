@@ -48,6 +48,13 @@ pub(crate) struct Plan<'a> {
     pub(crate) group: i64,
 }
 
+impl Plan<'_> {
+    /// Bytes of files that are read at once: no more than a shard takes.
+    fn batch_bytes(&self) -> i64 {
+        BATCH_BYTES.min(self.full)
+    }
+}
+
 /// What was loaded of one group.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
@@ -122,7 +129,7 @@ async fn begin(
     plan: &Plan<'_>,
     after: i64,
 ) -> Result<JoinHandle<Vec<Outcome>>, Error> {
-    let todo = session.todo(after, BATCH_FILES, BATCH_BYTES).await?;
+    let todo = session.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
     let max_bytes = plan.max_bytes;
     let folders: HashMap<RepoId, PathBuf> = todo
         .iter()

@@ -51,6 +51,8 @@ pub struct Options {
     pub gitignore: bool,
     /// Read every file again, also those that look unchanged.
     pub again: bool,
+    /// Bytes of text at which a shard is full, for tests; none for what is best for searches.
+    pub shard_bytes: Option<u64>,
 }
 
 /// What an ingest did.
@@ -291,7 +293,10 @@ async fn apply(
     let plan = load::Plan {
         folders: &folders,
         max_bytes: options.max_bytes,
-        full: FULL_SHARD_BYTES.max((stored + report.read.bytes) / shards.max(1) as i64),
+        full: options
+            .shard_bytes
+            .map_or(FULL_SHARD_BYTES, |bytes| bytes as i64)
+            .max((stored + report.read.bytes) / shards.max(1) as i64),
         small: report.read.bytes < SMALL_INGEST_BYTES,
         group: GROUP_BYTES.max(report.read.bytes / 8),
     };

@@ -138,7 +138,7 @@ impl<'a> Batches<'a> {
         files: Option<Vec<File>>,
     ) -> Self {
         let mut whole = false;
-        search.request.program.expr.atoms(&mut |atom| {
+        search.request.program.expr.predicates(&mut |atom| {
             let read = matches!(atom, Predicate::Content(term) if !candidates.lists_term(term));
             whole |= read && !search.rules_out(atom);
         });

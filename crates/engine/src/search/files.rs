@@ -55,7 +55,7 @@ impl ShardFiles {
             rows: Vec::with_capacity(files.len() + 1),
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
-            grams: BitSlices::new(FilterKind::Paths, &[]),
+            grams: BitSlices::new(FilterKind::PathGroup, &[]),
         };
         let mut sets: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
@@ -68,7 +68,7 @@ impl ShardFiles {
                 })
             });
             if all.rows.len().is_multiple_of(BLOCK_FILES) {
-                sets.push(BloomFilter::new(FilterKind::Paths));
+                sets.push(BloomFilter::new(FilterKind::PathGroup));
             }
             if let Some(set) = sets.last_mut() {
                 set.add(&path);
@@ -77,7 +77,7 @@ impl ShardFiles {
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.grams = BitSlices::new(FilterKind::Paths, &sets);
+        all.grams = BitSlices::new(FilterKind::PathGroup, &sets);
         let mut by_language = vec![Vec::new(); all.languages.len()];
         for (at, row) in all.rows.iter().enumerate() {
             let same = at > 0 && all.rows[at - 1].blob == row.blob;
@@ -119,7 +119,7 @@ impl ShardFiles {
                 }
             }
             Expr::Predicate(Predicate::Path(term)) => {
-                for block in self.grams.parts(&program.terms[*term].ngrams).iter() {
+                for block in self.grams.columns(&program.terms[*term].ngrams).iter() {
                     let rows = block * BLOCK_FILES..self.rows.len().min((block + 1) * BLOCK_FILES);
                     self.add_chunks(rows, &mut share);
                 }
@@ -148,14 +148,14 @@ impl ShardFiles {
     ) -> Vec<Range<i32>> {
         let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
         let mut paths: Vec<(usize, Columns)> = Vec::new();
-        condition.atoms(&mut |atom| match atom {
+        condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
                 let names = &program.languages[index];
                 let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
                 languages.push((index, is_one));
             }
             Predicate::Path(term) => {
-                paths.push((term, self.grams.parts(&program.terms[term].ngrams)));
+                paths.push((term, self.grams.columns(&program.terms[term].ngrams)));
             }
             Predicate::Content(_) | Predicate::Repo(_) => {}
         });
@@ -236,7 +236,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.grams.parts(&any).iter() {
+        for block in self.grams.columns(&any).iter() {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {

@@ -84,7 +84,7 @@ impl Selection {
         brute: bool,
     ) -> Self {
         let mut atoms = Vec::new();
-        program.expr.atoms(&mut |atom| {
+        program.expr.predicates(&mut |atom| {
             if !atoms.contains(&atom) {
                 atoms.push(atom);
             }
@@ -300,7 +300,7 @@ impl Lead {
             }
             Predicate::Path(term) => {
                 let files = self.known.files.as_ref()?;
-                !files.grams.parts(&program.terms[term].ngrams).is_empty()
+                !files.grams.columns(&program.terms[term].ngrams).is_empty()
             }
             Predicate::Repo(_) | Predicate::Language(_) => return None,
         };

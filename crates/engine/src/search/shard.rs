@@ -716,7 +716,7 @@ impl ShardSearch {
             if self.request.program.select == Select::Lines {
                 expr.involved(&known, &mut want);
             } else {
-                expr.resolve(&known).atoms(&mut want);
+                expr.resolve(&known).predicates(&mut want);
             }
         }
         wanted
@@ -875,7 +875,7 @@ impl<'a> Conditions<'a> {
         let mut ruled_out = Vec::new();
         // It is for what need not be looked for after something else.
         if program.terms.len() > 1 {
-            program.expr.atoms(&mut |atom| {
+            program.expr.predicates(&mut |atom| {
                 if self.search.rules_out(atom) || self.candidates.rules_out(blob, atom) {
                     ruled_out.push(atom);
                 }

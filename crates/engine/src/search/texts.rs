@@ -203,7 +203,7 @@ impl Segment {
         let packed = pack(&texts, &dictionary);
         let mut end = dictionary.len();
         for (chunk, packed) in chunks.iter().zip(&packed) {
-            sets.push(BloomFilter::of_kept(&chunk.contents));
+            sets.push(BloomFilter::of_cached_chunk(&chunk.contents));
             end += packed.len();
             entries.push(Entry {
                 n: chunk.n,
@@ -214,7 +214,8 @@ impl Segment {
             });
         }
         let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
-        let (dictionary, grams) = (dictionary.len(), BitSlices::new(FilterKind::Kept, &sets));
+        let (dictionary, grams) =
+            (dictionary.len(), BitSlices::new(FilterKind::CachedChunk, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),
@@ -231,7 +232,7 @@ impl Segment {
 
     /// Which of its chunks may hold what is asked for, by their places.
     pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
-        self.grams.parts(ngrams)
+        self.grams.columns(ngrams)
     }
 
     /// Some of its chunks, ascending, each with its blob: from a number on.

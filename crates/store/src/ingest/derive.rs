@@ -99,7 +99,7 @@ impl Store {
                 let ends = next.as_ref().is_none_or(|(n, _)| *n / BLOCK_CHUNKS != block);
                 if ends || lexemes.bytes() >= DOCUMENT_BYTES {
                     documents.row(5).i16(shard.0).i32(start).i32(n + 1);
-                    documents.bool(lexemes.odd()).bytes(lexemes.text().as_bytes());
+                    documents.bool(lexemes.has_non_ascii_fold()).bytes(lexemes.text().as_bytes());
                     lexemes.clear();
                     first = None;
                     if documents.len() > SEND_BYTES {

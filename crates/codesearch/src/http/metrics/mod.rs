@@ -15,7 +15,7 @@ use query::{Expr, Plan, Predicate};
 use super::error::Failure;
 use super::server::Server;
 use crate::print::explained;
-use crate::statistics::{Book, Kind, Outcome, Refusal};
+use crate::statistics::{Kind, Outcome, Recorder, Refusal};
 
 /// Buckets of a doubling that Prometheus is told: it keeps a series for each.
 const PER_DOUBLING: usize = 2;
@@ -24,7 +24,7 @@ const PER_DOUBLING: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// How long searches took, and how they ended.
-    pub(crate) book: Book,
+    pub(crate) recorder: Recorder,
     /// What takes longer goes into the log of slow searches.
     slow: Option<Duration>,
     running: AtomicU64,
@@ -50,9 +50,9 @@ pub(crate) struct TimedSearch {
 }
 
 impl Metrics {
-    /// Keeps statistics in a book, and notes what takes longer than `slow`.
-    pub(crate) fn new(book: Book, slow: Option<Duration>) -> Self {
-        Self { book, slow, ..Self::default() }
+    /// Keeps statistics in a recorder, and notes what takes longer than `slow`.
+    pub(crate) fn new(recorder: Recorder, slow: Option<Duration>) -> Self {
+        Self { recorder, slow, ..Self::default() }
     }
 
     /// Counts a search that begins. `told` is asked only if it was slow.
@@ -68,7 +68,7 @@ impl Metrics {
 
     /// Counts a request that was turned away.
     pub(crate) fn refuse(&self, reason: Refusal) {
-        self.book.refuse(reason);
+        self.recorder.refuse(reason);
     }
 
     /// How many searches run.
@@ -155,10 +155,10 @@ impl TimedSearch {
         self.ended = true;
         let metrics = &self.metrics;
         metrics.running.fetch_sub(1, Ordering::Relaxed);
-        metrics.book.search(self.kind, outcome, took);
+        metrics.recorder.search(self.kind, outcome, took);
         if metrics.slow.is_some_and(|slow| took >= slow) {
             metrics.slow_searches.fetch_add(1, Ordering::Relaxed);
-            metrics.book.slow(self.kind, outcome, took, || (self.told)(stats));
+            metrics.recorder.slow(self.kind, outcome, took, || (self.told)(stats));
         }
     }
 }
@@ -174,7 +174,7 @@ impl Drop for TimedSearch {
 /// `/metrics`.
 pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let metrics = &server.metrics;
-    let since_start = metrics.book.since_start();
+    let since_start = metrics.recorder.since_start();
     let mut text = String::new();
     let head = |text: &mut String, name: &str, kind: &str, help: &str| {
         // Writing to a text does not fail.
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn searches_are_counted_by_how_long_they_took() {
-        let metrics = Arc::new(Metrics::new(Book::new(true), Some(Duration::from_secs(1))));
+        let metrics = Arc::new(Metrics::new(Recorder::new(true), Some(Duration::from_secs(1))));
         let begin = || metrics.begin(Kind::Indexed, |_| (String::new(), String::new()));
         for (micros, outcome) in [
             (10, Outcome::Complete),
@@ -303,7 +303,7 @@ mod tests {
         }
         drop(begin());
         begin().replaced();
-        let since_start = metrics.book.since_start();
+        let since_start = metrics.recorder.since_start();
         let outcome = |word: &str| since_start.outcomes()[word].total();
         assert_eq!((outcome("limit"), outcome("failed"), outcome("abandoned")), (2, 1, 1));
         assert_eq!(since_start.all().total(), 5);

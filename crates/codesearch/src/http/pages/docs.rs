@@ -5,7 +5,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::docs::{self, Dictionary, Docs, DocsError, DocsRequest, DocsStopped, Kind, MAX_RANKED};
+use engine::docs::{
+    Dictionary, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_RANKED, TextRun,
+};
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use serde::Deserialize;
 
@@ -168,14 +170,14 @@ fn shown(found: Docs) -> Found {
         n => format!("{} texts", grouped(n)),
     };
     let stopped = stopped(&found).map(|(_, why)| why);
-    let pieces = |pieces: Vec<docs::Piece>| -> Vec<Piece> {
-        let piece = |piece: docs::Piece| Piece { hit: piece.hit, class: "", text: piece.text };
-        pieces.into_iter().map(piece).collect()
+    let pieces = |runs: Vec<TextRun>| -> Vec<Piece> {
+        let piece = |run: TextRun| Piece { hit: run.hit, class: "", text: run.text };
+        runs.into_iter().map(piece).collect()
     };
     let ms = found.duration.as_secs_f64() * 1000.0;
     let rows = found.docs.into_iter().map(|doc| {
         let mut about = Vec::new();
-        if doc.kind == Kind::Comment {
+        if doc.kind == DocKind::Comment {
             about.push("comment".to_owned());
         }
         about.extend(doc.language);

@@ -14,7 +14,7 @@ use super::render::{broken, render, sent};
 use super::results::Results;
 use crate::http::error::Failure;
 use crate::http::server::Server;
-use crate::human::{grouped, human};
+use crate::human::{grouped, size};
 
 /// Where the rest of the results stands in a page. No text of a repository looks like it: in those `<` is
 /// written otherwise.
@@ -45,7 +45,7 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
         let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
         let repos = catalog.repos.len();
         let word = if repos == 1 { "repository" } else { "repositories" };
-        format!("{} {word}, {} of text", grouped(repos), human(bytes as u64))
+        format!("{} {word}, {} of text", grouped(repos), size(bytes as u64))
     });
     let (size, error) = match size {
         Ok(size) => (Some(size), None),

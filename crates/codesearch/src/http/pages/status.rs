@@ -15,8 +15,8 @@ use super::search_page::failed;
 use crate::http::error::Failure;
 use crate::http::params::{StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, human};
-use crate::statistics::{FORMS, Span, Summary, Trim, bars, bounds, rfc3339, slow_json, told};
+use crate::human::{duration, grouped, size};
+use crate::statistics::{Bar, Cell, FORMS, Span, Summary, Trim, bars, rfc3339, slow_json};
 
 /// The span that is shown unless another one is asked for, and those that the page offers.
 const USUAL: &str = "24h";
@@ -63,7 +63,7 @@ struct StatusPage<'a> {
     /// Names, and for each span a duration; how many times the other one it is.
     times: Vec<(String, Vec<String>, Option<String>)>,
     kinds: Vec<(String, Vec<String>)>,
-    bars: Vec<Bar>,
+    bars: Vec<BarView>,
     slow: Vec<SlowView>,
     shards: Vec<ShardView>,
 }
@@ -75,7 +75,7 @@ struct IngestView {
 }
 
 /// Some durations, and how many searches took them in each span.
-struct Bar {
+struct BarView {
     label: String,
     /// How long the bar is, and what is said of it.
     cells: Vec<(String, String)>,
@@ -131,13 +131,13 @@ impl Wanted {
                 Failure::bad_request(format!("compare={other}: use before, {FORMS}"))
             })?),
         };
-        let (store, book) = (server.searcher.store(), server.book());
-        if !book.is_kept() {
-            let (one, slow) = (book.since_start(), Vec::new());
+        let (store, recorder) = (server.searcher.store(), server.recorder());
+        if !recorder.is_stored() {
+            let (one, slow) = (recorder.since_start(), Vec::new());
             return Ok(Shown { span: None, one, other: None, slow, trim });
         }
         // With what was counted a moment ago.
-        book.flush(store).await?;
+        recorder.flush(store).await?;
         let other = match compared {
             Some(other) => Some((other, Summary::read(store, other).await?)),
             None => None,
@@ -210,10 +210,10 @@ async fn answer(server: &Server, wanted: &Wanted, page: bool) -> Result<Response
     let index: i64 = shards.iter().map(|shard| shard.index_bytes).sum();
     let facts = vec![
         ("Repositories", grouped(catalog.repos.len())),
-        ("Text", human(bytes as u64)),
+        ("Text", size(bytes as u64)),
         ("Shards", grouped(catalog.shards.len())),
-        ("Trigram indexes", human(index as u64)),
-        ("In memory", format!("{} of at most {}", human(used), human(room))),
+        ("Trigram indexes", size(index as u64)),
+        ("In memory", format!("{} of at most {}", size(used), size(room))),
         ("Connections in use", format!("{busy} of at most {most}")),
         ("Searches running", server.metrics.running().to_string()),
     ];
@@ -237,8 +237,8 @@ async fn answer(server: &Server, wanted: &Wanted, page: bool) -> Result<Response
         query: "",
         facts,
         ingest,
-        span: shown.span.map_or_else(|| "since the start of the server".to_owned(), Span::told),
-        compared: other.as_ref().map(|(span, _)| span.told()),
+        span: shown.span.map_or_else(|| "since the start of the server".to_owned(), Span::describe),
+        compared: other.as_ref().map(|(span, _)| span.describe()),
         spans: SPANS
             .iter()
             .filter(|_| shown.span.is_some())
@@ -250,7 +250,7 @@ async fn answer(server: &Server, wanted: &Wanted, page: bool) -> Result<Response
         refused: words(&mut one.refused().iter().map(|(word, count)| (word.as_str(), *count))),
         times: times(&shown),
         kinds: kinds(&shown),
-        bars: drawn(&shown),
+        bars: chart(&shown),
         slow: shown.slow.iter().map(slow_view).collect(),
         shards: shard_views(&shards),
     };
@@ -263,7 +263,7 @@ fn times(shown: &Shown) -> Vec<(String, Vec<String>, Option<String>)> {
         return Vec::new();
     }
     let theirs = shown.other.as_ref().map(|(_, other)| Summary::times(other.all(), shown.trim));
-    let cell = |time: Option<std::time::Duration>| time.map_or_else(|| "–".to_owned(), told);
+    let cell = |time: Option<std::time::Duration>| time.map_or_else(|| "–".to_owned(), duration);
     let rows = Summary::times(shown.one.all(), shown.trim).into_iter().enumerate();
     rows.map(|(at, (name, time))| {
         let their = theirs.as_ref().map(|theirs| theirs[at].1);
@@ -278,7 +278,7 @@ fn times(shown: &Shown) -> Vec<(String, Vec<String>, Option<String>)> {
 
 /// Kinds of searches: how many, and how long they took.
 fn kinds(shown: &Shown) -> Vec<(String, Vec<String>)> {
-    let cell = |time: Option<std::time::Duration>| time.map_or_else(|| "–".to_owned(), told);
+    let cell = |time: Option<std::time::Duration>| time.map_or_else(|| "–".to_owned(), duration);
     let kinds = shown.one.kinds().into_iter();
     kinds
         .map(|(kind, part)| {
@@ -293,40 +293,23 @@ fn kinds(shown: &Shown) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The histogram. Beside another one it is drawn in shares, so that a span of more searches looks the same.
-fn drawn(shown: &Shown) -> Vec<Bar> {
+/// The histogram. Beside another one, bars are shares.
+fn chart(shown: &Shown) -> Vec<BarView> {
     let other = shown.other.as_ref().map(|(_, other)| other.all());
     let histograms: Vec<_> = std::iter::once(shown.one.all()).chain(other).collect();
-    let rows = bars(&histograms);
-    let share = |at: usize, count: u64| count as f64 / histograms[at].total().max(1) as f64;
-    let cells = rows.iter().flat_map(|row| row.iter().enumerate());
-    let most = cells.map(|(at, cell)| share(at, cell.count)).fold(f64::MIN_POSITIVE, f64::max);
-    rows.iter()
-        .map(|row| Bar {
-            label: bounds(&row[0]),
-            cells: row
-                .iter()
-                .enumerate()
-                .map(|(at, cell)| {
-                    let share = share(at, cell.count);
-                    // What is there is seen, however little it is.
-                    let least = if cell.count == 0 { 0.0 } else { 0.5 };
-                    let width = (share / most * WIDTH).max(least);
-                    let said = if histograms.len() > 1 {
-                        format!("{:.1} %", share * 100.0)
-                    } else {
-                        grouped(cell.count as usize)
-                    };
-                    (format!("{width:.2}"), said)
-                })
-                .collect(),
-        })
+    let cell = |cell: Cell| {
+        // A bar of a few searches is seen, however short.
+        let least = if cell.count == 0 { 0.0 } else { 0.5 };
+        (format!("{:.2}", (cell.length * WIDTH).max(least)), cell.number)
+    };
+    let bars = bars(&histograms).into_iter();
+    bars.map(|Bar { label, cells }| BarView { label, cells: cells.into_iter().map(cell).collect() })
         .collect()
 }
 
 fn slow_view(slow: &SlowSearch) -> SlowView {
     SlowView {
-        took: told(std::time::Duration::from_micros(slow.micros.max(0) as u64)),
+        took: duration(std::time::Duration::from_micros(slow.micros.max(0) as u64)),
         at: rfc3339(slow.at / 1000 * 1000),
         what: format!("{}, {}", slow.kind, slow.outcome).replace('_', " "),
         query: slow.query.clone(),
@@ -349,9 +332,9 @@ fn shard_views(shards: &[ShardFill]) -> Vec<ShardView> {
         .iter()
         .map(|shard| ShardView {
             number: shard.id.0,
-            size: human(shard.bytes as u64),
+            size: size(shard.bytes as u64),
             chunks: grouped(shard.chunks as usize),
-            index: human(shard.index_bytes as u64),
+            index: size(shard.index_bytes as u64),
             fill: (shard.bytes * 100 / most) as u64,
             health: match (shard.live, shard.valid) {
                 (true, true) => "good",

@@ -1,8 +1,8 @@
 //! Files and queries at random, from few enough words that they meet.
 
-use std::fmt;
-
 use fastrand::Rng;
+
+use super::written::{quoted, write};
 
 const WORDS: &[&str] = &[
     "foo",
@@ -99,7 +99,7 @@ pub(crate) struct Term {
     pub(crate) field: Field,
     pub(crate) pattern: String,
     /// How it is written in a query.
-    written: String,
+    pub(super) written: String,
     /// It names characters.
     pub(crate) letters: bool,
     /// A capital letter is among them.
@@ -234,8 +234,7 @@ fn term(rng: &mut Rng) -> Term {
     if literal {
         let text: String = (0..rng.usize(1..3)).map(|_| pick(rng, WORDS)).collect();
         builder.literal(&text);
-        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-        return builder.term(field, format!("lit:\"{quoted}\""));
+        return builder.term(field, format!("lit:\"{}\"", quoted(&text)));
     }
     match rng.u8(0..3) {
         // A word or a part of one.
@@ -333,29 +332,6 @@ fn piece(rng: &mut Rng, builder: &mut Builder, depth: usize) {
     }
 }
 
-/// A pattern as it stands in a query: bare where that can be, else in quotes or slashes.
-fn write(rng: &mut Rng, pattern: &str) -> String {
-    let plain = |c: char| {
-        c.is_alphanumeric()
-            || matches!(c, '_' | '.' | '\\' | '*' | '+' | '?' | '$' | '^' | '=' | '>')
-    };
-    let bare = !pattern.is_empty()
-        && pattern.chars().all(plain)
-        && !matches!(pattern, "or" | "and" | "not")
-        && !pattern.ends_with('\\');
-    match rng.u8(0..3) {
-        0 | 1 if bare => pattern.to_owned(),
-        0 if !pattern.is_empty() && !pattern.contains('/') => {
-            format!("regex:\"{}\"", quoted(pattern))
-        }
-        _ => format!("\"{}\"", quoted(pattern)),
-    }
-}
-
-fn quoted(pattern: &str) -> String {
-    pattern.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.usize(0..from.len())]
 }
@@ -363,77 +339,4 @@ fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
 /// Something, once in `often` times.
 fn some<T>(rng: &mut Rng, often: u8, make: impl Fn(&mut Rng) -> T) -> Option<T> {
     (rng.u8(0..often) == 0).then(|| make(rng))
-}
-
-impl fmt::Display for Query {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        settings(
-            f,
-            Some(self.case).filter(|case| *case != Case::Auto),
-            self.multiline.then_some(true),
-        )?;
-        match self.select {
-            Select::Lines => {}
-            Select::Files => f.write_str("type:file ")?,
-            Select::Repos => f.write_str("type:repo ")?,
-        }
-        // What stands beside it must not become a part of an alternative.
-        write!(f, "( {} )", self.node)
-    }
-}
-
-fn settings(
-    f: &mut fmt::Formatter<'_>,
-    case: Option<Case>,
-    multiline: Option<bool>,
-) -> fmt::Result {
-    match case {
-        None => {}
-        Some(Case::Yes) => f.write_str("case:yes ")?,
-        Some(Case::No) => f.write_str("case:no ")?,
-        Some(Case::Auto) => f.write_str("case:auto ")?,
-    }
-    match multiline {
-        None => Ok(()),
-        Some(true) => f.write_str("multiline:yes "),
-        Some(false) => f.write_str("multiline:no "),
-    }
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Node::Term(term) => {
-                let field = match term.field {
-                    Field::Any => "",
-                    Field::Content => "content:",
-                    Field::Path => "file:",
-                    Field::Repo => "repo:",
-                };
-                let written = match term.field {
-                    Field::Any => &term.written,
-                    _ => term.written.trim_start_matches("regex:"),
-                };
-                write!(f, "{field}{written}")
-            }
-            Node::Language(name) => write!(f, "lang:{}", name.to_lowercase()),
-            Node::Not(inner) => write!(f, "-( {inner} )"),
-            Node::And(parts) => join(f, parts, " "),
-            Node::Or(parts) => join(f, parts, " or "),
-            Node::Group(inner, case, multiline) => {
-                f.write_str("( ")?;
-                settings(f, *case, *multiline)?;
-                write!(f, "{inner} )")
-            }
-        }
-    }
-}
-
-fn join(f: &mut fmt::Formatter<'_>, parts: &[Node], word: &str) -> fmt::Result {
-    f.write_str("( ")?;
-    for (i, part) in parts.iter().enumerate() {
-        f.write_str(if i > 0 { word } else { "" })?;
-        write!(f, "{part}")?;
-    }
-    f.write_str(" )")
 }

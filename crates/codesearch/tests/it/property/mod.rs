@@ -1,13 +1,15 @@
-//! Generated queries on generated files: the answer of a running server equals that of an evaluator
-//! that reads every file and knows nothing of indexes, plans or the parser.
+//! Generated queries on generated files: the answer equals that of an evaluator that reads every file and
+//! knows nothing of indexes, plans or the parser. Each query is asked of a server with all texts in memory, of
+//! one with half of them, of one with none, and now and then of the command line. The index has several shards.
 //!
-//! By default a few hundred queries. A long run, with another seed:
+//! By default a few hundred queries. A long run, with another seed (`just property 20000 7`):
 //!
 //!     CODESEARCH_PROPERTY_QUERIES=20000 CODESEARCH_PROPERTY_SEED=7 \
 //!         cargo test --release -p codesearch --test it property -- --nocapture
 
 mod evaluate;
 mod generate;
+mod written;
 
 use std::collections::BTreeMap;
 
@@ -15,15 +17,74 @@ use fastrand::Rng;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::harness::{Fixture, Server};
+use crate::harness::{Fixture, Server, eventually};
 use evaluate::{Answer, evaluate};
-use generate::{File, Query, files, query};
+use generate::{Query, files, query};
 
 /// Queries asked of one set of files.
 const QUERIES_PER_CORPUS: usize = 250;
 
+/// The command line is asked one query of so many: it starts anew for each.
+const COMMAND_LINE_EVERY: usize = 10;
+
+/// Shards over which each set of files is spread.
+const SHARDS: usize = 6;
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
+}
+
+/// Where a server has texts from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Source {
+    Memory,
+    Mixed,
+    Postgres,
+}
+
+/// Shards that were searched in memory and in Postgres.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shards {
+    memory: u64,
+    postgres: u64,
+}
+
+/// The servers on one index, and how many shards each searched where.
+struct Servers(Vec<(Source, Server, Shards)>);
+
+impl Servers {
+    /// Starts them, and waits until they have read what they keep.
+    fn start(fixture: &Fixture) -> Self {
+        let memory = fixture.serve_with(&["--cache", "64"]);
+        memory.settle();
+        let all = memory.bytes_in_memory();
+        let half = format!("{:.6}", all as f64 / 2.0 / f64::from(1 << 20));
+        let mixed = fixture.serve_with(&["--cache", &half]);
+        eventually("some texts are in memory", || mixed.bytes_in_memory() > 0);
+        let postgres = fixture.serve_with(&["--cache", "0"]);
+        Self(vec![
+            (Source::Memory, memory, Shards::default()),
+            (Source::Mixed, mixed, Shards::default()),
+            (Source::Postgres, postgres, Shards::default()),
+        ])
+    }
+
+    /// Checks that each searched where it should.
+    fn check(self) {
+        for (source, server, shards) in self.0 {
+            // Not told yet.
+            if shards.memory + shards.postgres == 0 {
+                continue;
+            }
+            let kept = server.bytes_in_memory();
+            let right = match source {
+                Source::Memory => shards.memory > 0 && shards.postgres == 0,
+                Source::Mixed => shards.memory > 0 && kept > 0,
+                Source::Postgres => shards.memory == 0 && shards.postgres > 0 && kept == 0,
+            };
+            assert!(right, "{source:?}: {shards:?}, {kept} bytes in memory");
+        }
+    }
 }
 
 #[test]
@@ -43,47 +104,69 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         for file in &files {
             fixture.write(&format!("{}/{}", file.repo, file.path), &file.text);
         }
-        fixture.ingest();
-        // One verifies texts that are in memory, the other asks Postgres for candidates and texts.
-        let (server, without) = (fixture.serve(), fixture.serve_with(&["--cache", "0"]));
+        fixture.ingest_over(SHARDS);
+        let used: i64 = fixture.sql("select count(*) from shards where chunks > 0");
+        assert!(used > 2, "{used} shards are used");
+        let mut servers = Servers::start(&fixture);
         for n in 0..QUERIES_PER_CORPUS.min(count - asked) {
             let query = query(&mut rng);
-            let place = format!("seed {corpus_seed}, query {n}");
-            let results = check(&server, &files, &query, &place);
-            check(&without, &files, &query, &format!("{place}, without texts in memory"));
+            let expected = evaluate(&query, &files);
+            for (source, server, shards) in &mut servers.0 {
+                let place = format!("seed {corpus_seed}, query {n}, {source:?}");
+                let answer = ask(server, &query, &place);
+                shards.memory += answer["stats"]["shards_from_memory"].as_u64().unwrap_or(0);
+                shards.postgres += answer["stats"]["shards_from_postgres"].as_u64().unwrap_or(0);
+                check(&answer, &query, &expected, &place);
+            }
+            if n % COMMAND_LINE_EVERY == 0 && query.limit.is_none() {
+                let place = format!("seed {corpus_seed}, query {n}, the command line");
+                check_command_line(&fixture, &query, &expected, &place);
+            }
             asked += 1;
-            found += results;
-            empty += usize::from(results == 0);
+            found += expected.len();
+            empty += usize::from(expected.is_empty());
         }
+        servers.check();
     }
     println!("{asked} queries, seed {seed}: {found} results, {empty} queries found nothing");
     // A test in which nothing is ever found could not fail.
     assert!(empty * 4 < asked * 3, "{empty} of {asked} queries found nothing");
 }
 
-/// Compares one answer; gives the number of its results.
-#[track_caller]
-fn check(server: &Server, files: &[File], query: &Query, place: &str) -> usize {
+/// What a server answers.
+fn ask(server: &Server, query: &Query, place: &str) -> Value {
     let text = query.to_string();
-    let limit = query.limit.map_or("0".to_owned(), |limit| limit.to_string());
+    let limit = query.limit.unwrap_or(0);
     let encoded = utf8_percent_encode(&text, NON_ALPHANUMERIC);
-    let (status, got) = server.json(&format!("/search?q={encoded}&limit={limit}"));
-    assert_eq!(status, 200, "{place}: {text}\n{got}");
-    let expected = evaluate(query, files);
-    let got_answer = answer(&got);
+    let (status, answer) = server.json(&format!("/search?q={encoded}&limit={limit}"));
+    assert_eq!(status, 200, "{place}: {text}\n{answer}");
+    answer
+}
+
+/// Compares one answer.
+#[track_caller]
+fn check(got: &Value, query: &Query, expected: &Answer, place: &str) {
+    let got_answer = answer(got);
     let total = expected.len();
     let complete = query.limit.is_none_or(|limit| total <= limit);
-    assert_eq!(got["stats"]["complete"], complete, "{place}: {text}\n{}", got["stats"]);
+    assert_eq!(got["stats"]["complete"], complete, "{place}: {query}\n{}", got["stats"]);
     if complete {
-        assert_same(&got_answer, &expected, &format!("{place}: {text}"));
+        assert_same(&got_answer, expected, &format!("{place}: {query}"));
     } else {
-        assert_eq!(got["stats"]["stopped_because"], "limit", "{place}: {text}");
-        assert_eq!(Some(got_answer.len()), query.limit, "{place}: {text}");
+        assert_eq!(got["stats"]["stopped_because"], "limit", "{place}: {query}");
+        assert_eq!(Some(got_answer.len()), query.limit, "{place}: {query}");
         for (key, lines) in &got_answer {
-            assert_eq!(expected.get(key), Some(lines), "{place}: {text}: {key}");
+            assert_eq!(expected.get(key), Some(lines), "{place}: {query}: {key}");
         }
     }
-    total
+}
+
+/// Compares what the command line prints: the paths of files or the names of repositories.
+#[track_caller]
+fn check_command_line(fixture: &Fixture, query: &Query, expected: &Answer, place: &str) {
+    let found = fixture.search(&["-l", "--", &query.to_string()]);
+    let expected: Vec<&String> = expected.keys().collect();
+    assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{place}: {query}");
 }
 
 /// What a server found, in the form of the evaluator's answer.

@@ -22,7 +22,7 @@ use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::{StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, human};
+use crate::human::{grouped, size};
 
 /// Of a longer line so many characters are shown on the page of a file.
 const MAX_LINE: usize = 5000;
@@ -79,7 +79,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     let (document, (lines, hits)) = work.await.map_err(|_| Failure::broke_off())?;
     let mut facts = vec![
         format!("{} lines", grouped(lines.len())),
-        human(bytes as u64),
+        size(bytes as u64),
         document.language.clone().unwrap_or_default(),
     ];
     facts.retain(|fact| !fact.is_empty());
@@ -114,7 +114,7 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
-        program.expr.atoms(&mut |atom| {
+        program.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
                 let matcher = &program.terms[term].matcher;
                 let begun = std::time::Instant::now();

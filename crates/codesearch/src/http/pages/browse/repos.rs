@@ -17,7 +17,7 @@ use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::params::{StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, human};
+use crate::human::{grouped, size};
 
 #[derive(Template)]
 #[template(path = "folder.html")]
@@ -123,7 +123,7 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
             "{} repositories, {} files, {} of text",
             grouped(repos.len()),
             grouped(files as usize),
-            human(bytes as u64)
+            size(bytes as u64)
         ),
         rows: repos
             .iter()
@@ -131,7 +131,7 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
                 name: repo.name.clone(),
                 href: link::folder(&repo.name, ""),
                 files: grouped(repo.files as usize),
-                size: human(repo.bytes as u64),
+                size: size(repo.bytes as u64),
                 skipped: grouped(repo.skipped as usize),
                 rank: repo.rank,
                 indexed: repo.indexed_at.clone(),
@@ -175,7 +175,7 @@ async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
             },
             folder: child.files.is_some(),
             count: child.files.map_or_else(String::new, grouped),
-            size: human(child.bytes as u64),
+            size: size(child.bytes as u64),
             language: child.language.unwrap_or_default(),
             name: child.name,
         })
@@ -205,7 +205,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         let (count, paths) = skipped.entry(reason).or_default();
         *count += 1;
         if paths.len() < 20 {
-            paths.push(format!("{path} ({})", human(bytes as u64)));
+            paths.push(format!("{path} ({})", size(bytes as u64)));
         }
     }
     let of = tree.repo(&repo.name);
@@ -220,7 +220,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
     Ok(About {
         facts: vec![
             ("Files", grouped(repo.files as usize)),
-            ("Text", human(repo.bytes as u64)),
+            ("Text", size(repo.bytes as u64)),
             ("Left out", format!("{} files", grouped(repo.skipped as usize))),
             ("Read", repo.indexed_at.clone()),
             ("Rank", repo.rank.to_string()),

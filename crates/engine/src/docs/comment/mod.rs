@@ -1,221 +1,16 @@
 //! The comment at the head of a source file: what it says of the file, without its licence.
 
-use super::DocText;
+mod languages;
+mod phrases;
 
-/// How comments are written in a family of languages.
-struct Marks {
-    languages: &'static [&'static str],
-    /// What a comment to the end of the line begins with.
-    lines: &'static [&'static str],
-    /// What other comments begin and end with.
-    blocks: &'static [(&'static str, &'static str)],
-}
+use super::doc_text::DocText;
+use languages::FAMILIES;
+use phrases::{DIRECTIVES, GENERATED, LICENCE, PREAMBLE};
 
-const FAMILIES: &[Marks] = &[
-    Marks {
-        languages: &[
-            "arduino",
-            "c",
-            "c#",
-            "c++",
-            "d",
-            "dart",
-            "glsl",
-            "go",
-            "groovy",
-            "haxe",
-            "hlsl",
-            "java",
-            "javascript",
-            "kotlin",
-            "objective-c",
-            "odin",
-            "php",
-            "processing",
-            "protocol buffer",
-            "rust",
-            "sass",
-            "scala",
-            "solidity",
-            "svelte",
-            "swift",
-            "systemverilog",
-            "typescript",
-            "vala",
-            "verilog",
-            "zig",
-            "css",
-            "jule",
-            "go.mod",
-            "qml",
-            "typespec",
-            "ats",
-            "assembly",
-        ],
-        lines: &["//"],
-        blocks: &[("/*", "*/")],
-    },
-    Marks {
-        languages: &[
-            ".env",
-            "cmake",
-            "coffeescript",
-            "crystal",
-            "docker",
-            "elixir",
-            "gdscript",
-            "githubworkflow",
-            "graphql",
-            "hcl",
-            "julia",
-            "makefile",
-            "nim",
-            "nix",
-            "perl",
-            "powershell",
-            "r",
-            "raku",
-            "ruby",
-            "shell",
-            "tcl",
-            "toml",
-            "yaml",
-        ],
-        lines: &["#"],
-        blocks: &[
-            ("=begin", "=end"),
-            ("=pod", "=cut"),
-            ("=head1", "=cut"),
-            ("<#", "#>"),
-            ("#[", "]#"),
-        ],
-    },
-    Marks {
-        languages: &["python"],
-        lines: &["#"],
-        blocks: &[("\"\"\"", "\"\"\""), ("'''", "'''"), ("r\"\"\"", "\"\"\"")],
-    },
-    Marks {
-        languages: &["ada", "agda", "elm", "haskell", "idris", "lua", "purescript", "sql", "vhdl"],
-        lines: &["--"],
-        blocks: &[("{-", "-}"), ("--[[", "]]"), ("/*", "*/")],
-    },
-    Marks {
-        languages: &[
-            "autohotkey",
-            "clojure",
-            "common lisp",
-            "emacs lisp",
-            "llvm",
-            "racket",
-            "scheme",
-            "ini",
-            "webassembly",
-        ],
-        lines: &[";"],
-        blocks: &[("#|", "|#")],
-    },
-    Marks { languages: &["erlang", "oz", "prolog", "tex"], lines: &["%"], blocks: &[("/*", "*/")] },
-    Marks {
-        languages: &["coq", "f#", "ocaml", "pascal", "wolfram"],
-        lines: &["//"],
-        blocks: &[("(*", "*)"), ("{", "}")],
-    },
-    Marks {
-        languages: &["html", "svg", "vue", "xaml", "xml", "xsl"],
-        lines: &[],
-        blocks: &[("<!--", "-->")],
-    },
-    Marks { languages: &["vim script"], lines: &["\""], blocks: &[] },
-    Marks { languages: &["visual basic"], lines: &["'"], blocks: &[] },
-    Marks { languages: &["fortran legacy", "fortran modern"], lines: &["!"], blocks: &[] },
-];
-
-/// What a file may hold above the comment that is about it.
-const PREAMBLE: &[&str] = &[
-    "package ",
-    "import ",
-    "import(",
-    "import {",
-    "using ",
-    "use ",
-    "#include",
-    "#pragma",
-    "#ifndef",
-    "#define",
-    "#!",
-    "#import",
-    "require",
-    "from ",
-    "module ",
-    "namespace ",
-    "extern crate",
-    "<?php",
-    "<?xml",
-    "<!doctype",
-    "'use strict'",
-    "\"use strict\"",
-    "declare(",
-    "export {",
-    "export *",
-    "@file",
-    "library ",
-    "open ",
-    "syntax ",
-];
-
-/// A paragraph with one of these, in small letters, is about rights and not about the file.
-const LICENCE: &[&str] = &[
-    "copyright",
-    "(c) 19",
-    "(c) 20",
-    "license",
-    "licence",
-    "spdx-",
-    "all rights reserved",
-    "warrant",
-    "redistribut",
-    "permission is hereby",
-    "permission to use",
-    "applicable law",
-    "free software",
-    "mozilla public",
-    "as is\"",
-    "no event shall",
-    "public domain",
-];
-
-/// A line with one of these is for a program.
-const DIRECTIVES: &[&str] = &[
-    "-*-",
-    "vim:",
-    "vi:",
-    "go:build",
-    "go:generate",
-    "+build",
-    "eslint",
-    "@ts-",
-    "pylint:",
-    "noqa",
-    "rubocop",
-    "frozen_string_literal",
-    "coding:",
-    "istanbul",
-    "@flow",
-    "prettier-",
-    "clang-format",
-    "jshint",
-    "@generated",
-];
-
-/// A comment with one of these was written by a program, or tells only who did.
-const GENERATED: &[&str] =
-    &["do not edit", "generated by", "autogenerated", "auto-generated", "automatically generated"];
-
-/// Lines that are looked at: what is below is not at the head of a file.
+/// Lines that count as the head of a file.
 const MAX_LINES: usize = 400;
 
-/// Words of the shortest comment that says something.
+/// Least words of a comment that says something.
 const MIN_WORDS: usize = 3;
 
 /// The comment at the head of a source file; none if there is none that says anything.
@@ -238,33 +33,25 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
         let opened = opened.max_by_key(|(_, close)| close.len());
         match (opened, commented) {
             (Some((mut rest, close)), _) if until.is_none() => {
-                // What stood above in another comment was about something else.
-                if let Some(doc) = doc(&block) {
+                // Lines above it are a comment of their own.
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
-                loop {
-                    if let Some((inside, _)) = rest.split_once(close) {
-                        block.push(inside);
-                        break;
-                    }
+                while !rest.contains(close) {
                     block.push(rest);
-                    match lines.next() {
-                        Some(line) => rest = line.trim(),
-                        None => break,
-                    }
+                    let Some(line) = lines.next() else { break };
+                    rest = line.trim();
                 }
-                if let Some(doc) = doc(&block) {
+                block.extend(rest.split_once(close).map(|(inside, _)| inside));
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
             }
             (_, Some(rest)) if until.is_none() => block.push(rest),
             _ => {
-                if let Some(doc) = doc(&block) {
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
                 line?;
                 if let Some(end) = until {
                     until = until.filter(|_| !trimmed.contains(end));
@@ -283,8 +70,8 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     }
 }
 
-/// What a comment says of its file: its paragraphs without those about rights.
-fn doc(lines: &[&str]) -> Option<DocText> {
+/// The doc that a comment is: its paragraphs without those about rights. None if it says nothing.
+fn doc_of(lines: &[&str]) -> Option<DocText> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for line in lines {
         let line = bare(line);

@@ -1,0 +1,83 @@
+//! Histograms as bars of a chart, side by side: for a terminal and for a page.
+
+use super::histogram::{Histogram, Row, used_rows};
+use crate::human::{duration, grouped};
+
+/// Bars of a chart, at most; with fewer buckets in use, each bar is a finer one.
+const MAX_BARS: usize = 26;
+
+/// A range of durations, and in each histogram the searches that took so long.
+pub(crate) struct Bar {
+    pub(crate) label: String,
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// The searches of one histogram in a bar.
+pub(crate) struct Cell {
+    pub(crate) count: u64,
+    /// Length of the bar as a part of the longest one of the chart, 0 to 1.
+    pub(crate) length: f64,
+    /// How many searches; beside another histogram their share, so that a span of more searches looks the same.
+    pub(crate) number: String,
+}
+
+/// The bars of some histograms side by side.
+pub(crate) fn bars(histograms: &[&Histogram]) -> Vec<Bar> {
+    let finest = [4, 2].into_iter().find(|fine| used_rows(histograms, *fine).len() <= MAX_BARS);
+    let rows = used_rows(histograms, finest.unwrap_or(1));
+    let share = |at: usize, row: &Row| row.count as f64 / histograms[at].total().max(1) as f64;
+    let cells = rows.iter().flat_map(|row| row.iter().enumerate());
+    let most = cells.map(|(at, row)| share(at, row)).fold(0.0, f64::max);
+    let cell = |(at, row): (usize, &Row)| {
+        let share = share(at, row);
+        let number = if histograms.len() > 1 {
+            format!("{:.1} %", share * 100.0)
+        } else {
+            grouped(row.count as usize)
+        };
+        Cell { count: row.count, length: share / most, number }
+    };
+    let bar = |row: &Vec<Row>| Bar {
+        label: label(&row[0]),
+        cells: row.iter().enumerate().map(cell).collect(),
+    };
+    rows.iter().map(bar).collect()
+}
+
+/// The bounds of a row: `0.5–1 ms`.
+fn label(row: &Row) -> String {
+    match row.upto() {
+        None => format!("over {}", duration(row.from())),
+        Some(upto) if row.from().is_zero() => format!("up to {}", duration(upto)),
+        Some(upto) => {
+            let (from, upto) = (duration(row.from()), duration(upto));
+            // Its unit is said once.
+            match (from.split_once(' '), upto.split_once(' ')) {
+                (Some((number, unit)), Some((_, other))) if unit == other => {
+                    format!("{number}–{upto}")
+                }
+                _ => format!("{from} – {upto}"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_label_says_the_unit_once() {
+        let mut histogram = Histogram::default();
+        for ms in [1, 3, 900, 600_000] {
+            histogram.add(Duration::from_millis(ms));
+        }
+        let labels: Vec<String> = bars(&[&histogram]).into_iter().map(|bar| bar.label).collect();
+        assert_eq!(labels.first().unwrap(), "0.5–1 ms");
+        assert_eq!(labels[1], "1–2 ms");
+        assert!(labels.contains(&"512 ms – 1.02 s".to_owned()), "{labels:?}");
+        assert_eq!(labels.last().unwrap(), "over 524 s");
+    }
+}

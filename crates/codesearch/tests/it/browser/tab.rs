@@ -1,0 +1,163 @@
+//! A tab of Chromium, led by its driver.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fantoccini::{Client, ClientBuilder, Locator};
+use serde_json::{Value, json};
+
+use crate::harness::{Fixture, Server, eventually_async};
+
+/// How long something may take to appear.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The driver, which ends with its browser when dropped.
+struct Driver {
+    child: Child,
+    address: String,
+}
+
+impl Driver {
+    /// Starts it, if it and a browser are there.
+    fn start() -> Option<Self> {
+        let Some(driver) = in_path(&["chromedriver"]).filter(|_| browser().is_some()) else {
+            let is = |name: &str, said: &str| std::env::var(name).is_ok_and(|value| value == said);
+            let required = is("CI", "true") || is("CODESEARCH_BROWSER", "required");
+            assert!(!required, "there is no chromium or no chromedriver in PATH");
+            println!("left out: there is no chromium or no chromedriver in PATH");
+            return None;
+        };
+        let mut child =
+            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let port = line.split("successfully on port ").nth(1)?;
+            Some(port.trim_end_matches('.').to_owned())
+        });
+        // What it prints later must not fill a pipe that nobody reads.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Self { child, address: format!("http://127.0.0.1:{}", port.unwrap()) })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn in_path(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    all.find(|file| file.is_file())
+}
+
+fn browser() -> Option<PathBuf> {
+    in_path(&["chromium", "chromium-browser", "google-chrome"])
+}
+
+/// What a page holds, to be told when it is not what it should be.
+const BODY: &str = "return document.body.outerHTML";
+
+/// A page of a server in a browser.
+pub(super) struct Tab<'a> {
+    pub(super) client: Client,
+    pub(super) server: &'a Server,
+    scripted: bool,
+}
+
+impl Tab<'_> {
+    pub(super) async fn open(&self, path: &str) {
+        self.client.goto(&format!("http://{}{path}", self.server.address)).await.unwrap();
+        self.ready().await;
+    }
+
+    /// Waits for the script of the page, if there is to be one.
+    pub(super) async fn ready(&self) {
+        if self.scripted {
+            self.until("document.documentElement.dataset.script").await;
+        }
+    }
+
+    /// Waits for what a selector names, and gives its text.
+    pub(super) async fn text(&self, selector: &str) -> String {
+        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
+        let Ok(found) = found else {
+            panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
+        };
+        found.text().await.unwrap()
+    }
+
+    pub(super) async fn click(&self, selector: &str) {
+        self.text(selector).await;
+        self.ready().await;
+        let found = self.client.find(Locator::Css(selector)).await.unwrap();
+        found.click().await.unwrap();
+    }
+
+    pub(super) async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, Vec::new()).await.unwrap()
+    }
+
+    /// Waits until a script says yes.
+    pub(super) async fn until(&self, script: &str) {
+        let asked = format!("return Boolean({script})");
+        let came = eventually_async(async || self.run(&asked).await == json!(true)).await;
+        assert!(came, "{script}: {}", self.run(BODY).await);
+    }
+
+    pub(super) async fn keys(&self, selector: &str, keys: &str) {
+        self.ready().await;
+        let found = self.client.find(Locator::Css(selector)).await.unwrap();
+        found.send_keys(keys).await.unwrap();
+    }
+
+    pub(super) async fn address(&self) -> String {
+        self.client.current_url().await.unwrap().to_string()
+    }
+}
+
+/// Runs a journey in a tab on a server of these repositories, with these options of the browser.
+pub(super) fn journeys_in(
+    repositories: impl FnOnce() -> Fixture,
+    options: &[&str],
+    journey: &impl AsyncFn(&Tab<'_>),
+) {
+    let Some(driver) = Driver::start() else { return };
+    let fixture = repositories();
+    let server = fixture.serve();
+    let mut arguments =
+        vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+    arguments.extend(options);
+    let mut wanted = serde_json::Map::new();
+    let binary = browser().unwrap();
+    let mut chrome = json!({ "args": arguments, "binary": binary });
+    // A window is at least 500 px wide. What is narrower is a phone.
+    let size = options.iter().find_map(|option| option.strip_prefix("--window-size="));
+    let size = size.and_then(|size| size.split_once(','));
+    if let Some((width, height)) =
+        size.map(|(w, h)| (w.parse::<u32>().unwrap(), h.parse::<u32>().unwrap()))
+        && width < 500
+    {
+        let metrics = json!({ "width": width, "height": height, "pixelRatio": 1 });
+        chrome["mobileEmulation"] = json!({ "deviceMetrics": metrics });
+    }
+    wanted.insert("goog:chromeOptions".to_owned(), chrome);
+    wanted.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
+            .capabilities(wanted)
+            .connect(&driver.address)
+            .await
+            .unwrap();
+        let scripted = !options.iter().any(|option| option.contains("scriptEnabled=false"));
+        let tab = Tab { client: client.clone(), server: &server, scripted };
+        journey(&tab).await;
+        client.close().await.unwrap();
+    });
+}

@@ -1,0 +1,132 @@
+//! A running server, and how it is asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::eventually;
+
+/// A request that takes longer hangs.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A running server; stopped when dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) child: Child,
+}
+
+impl Server {
+    /// Starts it with a command that prints where it serves.
+    pub(super) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("serving on http://").trim_end_matches('/');
+        Self { address: address.parse().unwrap(), child }
+    }
+
+    /// Asks for a path, with a header; gives status, content type and body.
+    pub(crate) fn get(&self, path: &str, accept: &str) -> (u16, String, String) {
+        let (status, headers, body) = self.ask(path, &[("accept", accept)]);
+        let kind = headers.get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
+        (status, kind, body)
+    }
+
+    /// Asks with some headers; gives status, headers and body.
+    pub(crate) fn ask(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, ureq::http::HeaderMap, String) {
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
+        let agent: ureq::Agent = config.timeout_global(Some(PATIENCE)).build().into();
+        let mut request = agent.get(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut answer = request.call().unwrap();
+        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
+        (answer.status().as_u16(), answer.headers().clone(), body)
+    }
+
+    pub(crate) fn json(&self, path: &str) -> (u16, Value) {
+        let (status, kind, body) = self.get(path, "application/json");
+        assert_eq!(kind, "application/json", "{body}");
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    /// Searches for everything that a query finds; gives the whole answer.
+    #[track_caller]
+    pub(crate) fn search(&self, query: &str) -> Value {
+        let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+        let (status, answer) = self.json(&format!("/search?q={query}&limit=0"));
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+
+    /// Waits until the texts of all shards are in memory.
+    #[track_caller]
+    pub(crate) fn settle(&self) {
+        eventually("all texts are in memory", || {
+            // A character that no index knows: every shard is searched, and all of its text.
+            let stats = &self.search("\\x01")["stats"];
+            assert!(stats["shards_searched"].as_u64() > Some(0), "{stats}");
+            match stats.get("shards_from_postgres") {
+                Some(shards) => shards == 0,
+                None => self.statements("/search?q=%5Cx01&limit=0", "application/json") == 0,
+            }
+        });
+    }
+
+    /// How many statements the server makes to answer, without those that it makes now and then.
+    pub(crate) fn statements(&self, path: &str, accept: &str) -> u64 {
+        let made = || {
+            let metrics = self.get("/metrics", "*/*").2;
+            let line = metrics.lines().find_map(|l| l.strip_prefix("codesearch_statements_total "));
+            line.unwrap().parse::<u64>().unwrap()
+        };
+        // What telling the number takes is the same each time.
+        let telling = (0..5).map(|_| made().abs_diff(made())).min().unwrap();
+        let asking = || {
+            let before = made();
+            let (status, _, body) = self.get(path, accept);
+            assert_eq!(status, 200, "{path}: {body}");
+            made() - before - telling
+        };
+        (0..5).map(|_| asking()).min().unwrap()
+    }
+
+    /// Bytes of compressed texts in memory.
+    pub(crate) fn bytes_in_memory(&self) -> u64 {
+        self.json("/stats").1["memory"]["used_bytes"].as_u64().unwrap()
+    }
+
+    /// Tells it to stop, and waits until it has.
+    #[track_caller]
+    pub(crate) fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends raw bytes to an address and gives what comes back.
+pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}

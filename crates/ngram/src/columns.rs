@@ -1,0 +1,174 @@
+//! A set of columns of bit-sliced filters, as a row of bits.
+
+use std::ops::Range;
+
+/// Some of the columns: bit n % 8, from the lowest, of byte n / 8 is column n.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns(pub(crate) Vec<u8>);
+
+impl Columns {
+    /// The first columns, so many.
+    pub(crate) fn first(count: usize) -> Self {
+        let mut bytes = vec![u8::MAX; count.div_ceil(8)];
+        if let (Some(last), 1..) = (bytes.last_mut(), count % 8) {
+            *last = (1 << (count % 8)) - 1;
+        }
+        Self(bytes)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|byte| *byte == 0)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|byte| byte.count_ones() as usize).sum()
+    }
+
+    /// Whether a column is one of them.
+    pub fn contains(&self, column: usize) -> bool {
+        self.0.get(column / 8).is_some_and(|byte| byte >> (column % 8) & 1 == 1)
+    }
+
+    /// Each of them, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.iter_from(0)
+    }
+
+    /// Each of them from a column on, ascending.
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = usize> {
+        // Eight bytes at a time, as far as there are so many.
+        let word = |at: usize| {
+            let bytes = self.0.get(at..self.0.len().min(at + 8))?;
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            Some(u64::from_le_bytes(eight))
+        };
+        let mut at = first / 8;
+        let mut rest = word(at).map_or(0, |word| word & u64::MAX << (first % 8));
+        std::iter::from_fn(move || {
+            while rest == 0 {
+                at += 8;
+                rest = word(at)?;
+            }
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            Some(at * 8 + bit)
+        })
+    }
+
+    /// Adds others.
+    pub fn or(&mut self, other: &Columns) {
+        self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
+    }
+
+    /// Keeps those that are among others, too.
+    pub fn and(&mut self, other: &Columns) {
+        self.and_row(&other.0);
+    }
+
+    /// Keeps those of which it is true.
+    pub fn retain(&mut self, is_true: impl Fn(usize) -> bool) {
+        for column in self.clone().iter().filter(|column| !is_true(*column)) {
+            self.remove(column);
+        }
+    }
+
+    /// Removes a column.
+    pub fn remove(&mut self, column: usize) {
+        if let Some(byte) = self.0.get_mut(column / 8) {
+            *byte &= !(1 << (column % 8));
+        }
+    }
+
+    /// Adds a column.
+    pub fn add(&mut self, column: usize) {
+        if let Some(byte) = self.0.get_mut(column / 8) {
+            *byte |= 1 << (column % 8);
+        }
+    }
+
+    /// Keeps those in some ranges.
+    pub fn keep(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        let mut kept = vec![0_u8; self.0.len()];
+        for range in ranges {
+            let end = range.end.min(kept.len() * 8);
+            if range.start >= end {
+                continue;
+            }
+            let (first, last) = (range.start / 8, (end - 1) / 8);
+            let (head, tail) = (u8::MAX << (range.start % 8), u8::MAX >> (7 - (end - 1) % 8));
+            if first == last {
+                kept[first] |= head & tail;
+            } else {
+                kept[first] |= head;
+                kept[first + 1..last].fill(u8::MAX);
+                kept[last] |= tail;
+            }
+        }
+        self.and_row(&kept);
+    }
+
+    /// Those in some bytes of the row, counted from there.
+    #[must_use]
+    pub fn within(&self, bytes: &Range<usize>) -> Self {
+        Self(self.0[bytes.clone()].to_vec())
+    }
+
+    /// Keeps those that are set in a row, too, and says whether any are left.
+    pub(crate) fn and_row(&mut self, row: &[u8]) -> bool {
+        let mut left = 0;
+        for (byte, other) in self.0.iter_mut().zip(row) {
+            *byte &= other;
+            left |= *byte;
+        }
+        left != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(columns: &[usize], bytes: usize) -> Columns {
+        let mut all = Columns(vec![0; bytes]);
+        columns.iter().for_each(|column| all.add(*column));
+        all
+    }
+
+    #[test]
+    fn columns_outside_of_ranges_are_dropped() {
+        let kept = |ranges: &[(usize, usize)]| {
+            let mut columns = of(&[2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29], 4);
+            columns.keep(ranges.iter().map(|(start, end)| *start..*end));
+            columns.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[(0, 99)]), [2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);
+        assert_eq!(kept(&[(0, 2), (3, 21), (23, 24), (29, 30)]), [20, 23, 29]);
+        assert!(kept(&[]).is_empty() && kept(&[(30, 40)]).is_empty());
+    }
+
+    #[test]
+    fn columns_are_passed_from_any_on() {
+        for count in [0, 1, 8, 63, 64, 65, 200] {
+            let all = Columns::first(count);
+            assert_eq!(all.count(), count);
+            for first in [0, 7, 64, 71, 198, 200, 999] {
+                assert!(all.iter_from(first).eq(first..count), "{count} {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_a_set() {
+        let mut columns = of(&[1, 9, 15], 2);
+        columns.or(&of(&[2], 2));
+        columns.and(&of(&[2, 9, 15], 2));
+        columns.retain(|column| column != 15);
+        assert_eq!(columns.iter().collect::<Vec<_>>(), [2, 9]);
+        assert_eq!(columns.within(&(1..2)).iter().collect::<Vec<_>>(), [1]);
+        columns.remove(2);
+        assert!(columns.contains(9) && !columns.contains(2) && !columns.contains(99));
+    }
+}

@@ -1,0 +1,293 @@
+//! The filters of many texts, bit-sliced: a row for each bit of a filter, a column for each text.
+
+use std::ops::Range;
+
+use crate::columns::Columns;
+use crate::filter::BloomFilter;
+use crate::hash::bit_of;
+use crate::kind::FilterKind;
+use crate::query::NgramQuery;
+
+/// The filters of many texts.
+#[derive(Debug)]
+pub struct BitSlices {
+    kind: FilterKind,
+    /// The rows of all bits one after another: which columns have the bit set.
+    rows: Vec<u8>,
+    /// Which bits of a row are columns.
+    all: Columns,
+}
+
+impl BitSlices {
+    /// A column for each filter, in order. Filters with another number of bits are stretched or folded, so that they hold
+    /// at least the same.
+    pub fn new(kind: FilterKind, filters: &[BloomFilter]) -> Self {
+        let mut slices = Self { kind, rows: Vec::new(), all: Columns::first(0) };
+        slices.add(0, filters);
+        slices
+    }
+
+    /// So many columns, given the rows of all bits one after another, of the same number of bytes each. Rows may be wider
+    /// than the columns need. None if they are narrower.
+    pub fn from_rows(kind: FilterKind, columns: usize, rows: Vec<u8>) -> Option<Self> {
+        let (stored, width) = (rows.len() / kind.bits(), columns.div_ceil(8));
+        if rows.len() % kind.bits() != 0 || stored < width {
+            return None;
+        }
+        let mut slices = Self { kind, rows, all: Columns::first(columns) };
+        if stored > width {
+            slices.rows = slices.with_width(stored, width);
+        }
+        Some(slices)
+    }
+
+    /// The rows of all bits one after another, [`width`](Self::width) bytes each.
+    pub fn rows(&self) -> &[u8] {
+        &self.rows
+    }
+
+    /// Adds filters to the columns from one on: their n-grams to columns that are there, and new columns after the last.
+    pub fn add(&mut self, first: usize, filters: &[BloomFilter]) {
+        let (before, all) = (self.width(), Columns::first(first + filters.len()));
+        if all.0.len() > before {
+            self.rows = self.with_width(before, all.0.len());
+            self.all.0.resize(all.0.len(), 0);
+        }
+        self.all.or(&all);
+        let width = self.width();
+        for (column, filter) in (first..).zip(filters) {
+            let (byte, bit) = (column / 8, 1 << (column % 8));
+            filter.each_bit_of(self.kind.bits(), |at| self.rows[at * width + byte] |= bit);
+        }
+    }
+
+    /// The rows, of `before` bytes each, with another number of bytes in each.
+    fn with_width(&self, before: usize, width: usize) -> Vec<u8> {
+        let mut rows = vec![0; self.kind.bits() * width];
+        let both = before.min(width);
+        if both > 0 {
+            let old = self.rows.chunks_exact(before);
+            for (row, old) in rows.chunks_exact_mut(width).zip(old) {
+                row[..both].copy_from_slice(&old[..both]);
+            }
+        }
+        rows
+    }
+
+    /// The columns of several of one kind, side by side, each with the bytes of its rows that are taken: a row has those
+    /// of the first one, then those of the next one.
+    pub fn beside(kind: FilterKind, several: &[(&BitSlices, Range<usize>)]) -> Self {
+        let mut all = Columns::first(0);
+        for (slices, bytes) in several {
+            all.0.extend_from_slice(&slices.all.0[bytes.clone()]);
+        }
+        let width = all.0.len();
+        let mut rows = vec![0; kind.bits() * width];
+        let mut from = 0;
+        for (slices, bytes) in several {
+            let theirs = slices.rows.chunks_exact(slices.width().max(1));
+            for (row, their) in rows.chunks_exact_mut(width.max(1)).zip(theirs) {
+                row[from..from + bytes.len()].copy_from_slice(&their[bytes.clone()]);
+            }
+            from += bytes.len();
+        }
+        Self { kind, rows, all }
+    }
+
+    /// Bytes in a row: one for every eight columns.
+    pub fn width(&self) -> usize {
+        self.all.0.len()
+    }
+
+    /// The columns that may hold all that a query asks for.
+    pub fn columns(&self, ngrams: &NgramQuery) -> Columns {
+        self.columns_within(&(0..self.width()), ngrams)
+    }
+
+    /// The columns in some bytes of a row that may hold all that a query asks for, counted from there.
+    pub fn columns_within(&self, bytes: &Range<usize>, ngrams: &NgramQuery) -> Columns {
+        self.narrow(ngrams, bytes.start, self.all.within(bytes))
+    }
+
+    /// Those of some columns, which are counted from a byte of a row, that may hold what a query asks for.
+    fn narrow(&self, ngrams: &NgramQuery, from: usize, mut columns: Columns) -> Columns {
+        match ngrams {
+            NgramQuery::Anything => columns,
+            NgramQuery::Hashes(hashes) => {
+                for hash in hashes.of(self.kind) {
+                    let at = bit_of(*hash, self.kind.bits()) * self.width() + from;
+                    let row = &self.rows[at..at + columns.0.len()];
+                    if !columns.and_row(row) {
+                        break;
+                    }
+                }
+                columns
+            }
+            NgramQuery::All(all) => {
+                all.iter().fold(columns, |columns, one| self.narrow(one, from, columns))
+            }
+            NgramQuery::Any(any) => {
+                let mut found = Columns(vec![0; columns.0.len()]);
+                for one in any {
+                    found.or(&self.narrow(one, from, columns.clone()));
+                }
+                found
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [FilterKind; 5] = [
+        FilterKind::Block,
+        FilterKind::Chunk,
+        FilterKind::CachedChunk,
+        FilterKind::Dense,
+        FilterKind::PathGroup,
+    ];
+
+    fn filters(kind: FilterKind, texts: &[&str]) -> Vec<BloomFilter> {
+        let filter = |text: &&str| {
+            let mut filter = BloomFilter::new(kind);
+            filter.add(text);
+            filter
+        };
+        texts.iter().map(filter).collect()
+    }
+
+    /// The columns that may hold a literal, as it is or in any case.
+    fn found(slices: &BitSlices, literal: &str, exact: bool) -> Vec<usize> {
+        let folded = NgramQuery::folded(literal);
+        let both = || NgramQuery::all(vec![folded.clone(), NgramQuery::exact(literal)]);
+        slices.columns(&if exact { both() } else { folded }).iter().collect()
+    }
+
+    #[test]
+    fn literals_are_never_ruled_out_where_they_are() {
+        let texts = ["fn Main() {\n", "\tprintln!(\"Grüße, {}\", x.y);\n}", "a.b", "", "xyz"];
+        for kind in KINDS {
+            let slices = BitSlices::new(kind, &filters(kind, &texts));
+            for (column, text) in texts.iter().enumerate() {
+                for line in text.split('\n') {
+                    for (from, _) in line.char_indices() {
+                        for upto in (from..=line.len()).filter(|at| line.is_char_boundary(*at)) {
+                            let literal = &line[from..upto];
+                            for exact in [false, true] {
+                                assert!(
+                                    found(&slices, literal, exact).contains(&column),
+                                    "{literal}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_texts_are_ruled_out() {
+        let texts = ["bytes.Buffer b; fmt.Sprint(x)\n", "the long road", "Bytes from buffers"];
+        for kind in KINDS {
+            let slices = BitSlices::new(kind, &filters(kind, &texts));
+            let check = |literal, exact, expected: &[usize]| {
+                assert_eq!(found(&slices, literal, exact), expected, "{literal} {kind:?}");
+            };
+            check("buffers", true, &[2]);
+            check("bytes.BUFFER", false, &[0]);
+            check("Buffer", true, &[0]);
+            check("Buffer", false, &[0, 2]);
+            check("Bytes", true, &[2]);
+            check("fmt.print", false, &[]);
+            check("=>", true, &[0, 1, 2]);
+            assert_eq!(slices.columns(&NgramQuery::any(Vec::new())).count(), 0);
+        }
+    }
+
+    #[test]
+    fn rows_are_stored_and_grow() {
+        let texts: Vec<String> = (0..21).map(|n| format!("text_number_{n}_")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for kind in KINDS {
+            let filters = filters(kind, &texts);
+            let whole = BitSlices::new(kind, &filters);
+            let mut grown = BitSlices::new(kind, &filters[..3]);
+            grown.add(3, &filters[3..9]);
+            grown.add(8, &filters[8..]);
+            assert_eq!(grown.rows(), whole.rows(), "{kind:?}");
+            let stored = BitSlices::from_rows(kind, 21, whole.rows().to_vec()).unwrap();
+            assert_eq!(found(&stored, "number_7_", true), [7]);
+            // The first columns of wider rows.
+            let some = BitSlices::from_rows(kind, 5, whole.rows().to_vec()).unwrap();
+            assert_eq!((some.width(), some.columns(&NgramQuery::Anything).count()), (1, 5));
+            assert_eq!(found(&some, "number_4_", true), [4]);
+            assert!(BitSlices::from_rows(kind, 25, whole.rows().to_vec()).is_none());
+        }
+    }
+
+    #[test]
+    fn columns_stand_beside_others() {
+        let texts = |n: usize, word: &str| {
+            (0..n).map(|i| format!("{word}_{i}_in_a_text")).collect::<Vec<_>>()
+        };
+        for kind in KINDS {
+            let of = |texts: &[String]| {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                BitSlices::new(kind, &filters(kind, &texts))
+            };
+            let (a, none, b) = (of(&texts(11, "long")), of(&[]), of(&texts(20, "short")));
+            let both =
+                BitSlices::beside(kind, &[(&b, 1..2), (&none, 0..0), (&a, 0..2), (&b, 0..3)]);
+            assert_eq!(both.width(), 6);
+            assert_eq!(both.columns(&NgramQuery::Anything).count(), 8 + 11 + 20, "{kind:?}");
+            for literal in ["long_7_in", "short_7_in", "short", "LONG_1", "nowhere"] {
+                let ngrams = NgramQuery::folded(literal);
+                let found = both.columns(&ngrams);
+                assert_eq!(found.within(&(0..1)), b.columns(&ngrams).within(&(1..2)), "{literal}");
+                assert_eq!(found.within(&(1..3)), a.columns(&ngrams), "{literal} {kind:?}");
+                assert_eq!(found.within(&(3..6)), b.columns(&ngrams), "{literal} {kind:?}");
+                assert_eq!(both.columns_within(&(1..3), &ngrams), a.columns(&ngrams), "{literal}");
+            }
+        }
+    }
+
+    #[test]
+    fn filters_of_another_size_hold_the_same() {
+        let numbers: Vec<String> = (0..3000).map(|i| (i * 7919).to_string()).collect();
+        let text = numbers.join(" ");
+        let lengths = [40, 1000, text.len(), 131_072, 131_100, 200_000, 1_000_000];
+        let filters = lengths.map(|bytes| {
+            let mut filter = BloomFilter::for_text(bytes);
+            filter.add(&text);
+            filter
+        });
+        let slices = BitSlices::new(FilterKind::Block, &filters);
+        for number in &numbers {
+            assert_eq!(found(&slices, number, true).len(), lengths.len(), "{number}");
+        }
+        // The small ones are full.
+        let found = found(&slices, "some Text that is not in it", true);
+        assert!(found.iter().all(|column| *column < 2), "{found:?}");
+    }
+
+    #[test]
+    fn ngrams_with_punctuation_rule_out_more() {
+        let texts = ["let a = B.unwrap();\nc()?;\n", "let a = B.unwrap()?;\n", "B.unwrap( )?;"];
+        let check = |kind, texts: &[&str], expected: &[usize]| {
+            let slices = BitSlices::new(kind, &filters(kind, texts));
+            assert_eq!(found(&slices, ".unwrap()?;", true), expected, "{kind:?}");
+        };
+        check(FilterKind::Chunk, &texts, &[0, 1]);
+        check(FilterKind::CachedChunk, &texts, &[1]);
+        let texts = ["a.unwrap();\nb.pop()?;\n", "a.unwrap()?;\n"];
+        check(FilterKind::CachedChunk, &texts, &[1]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The hashes of all n-grams of a text.
+//!
+//! An n-gram lies in a line: what a query asks for never goes beyond one.
+
+use crate::hash::{
+    MIX, MIX_EXACT, MIX_SHORT, NON_ASCII_FOLD, PUNCTUATED, has_non_ascii_fold, is_punctuation, mix,
+    ngram_at, second,
+};
+use crate::kind::FilterKind;
+
+/// Replaces `hashes` by the hashes that a text sets in a filter, some of them several times. They are hashed in loops as
+/// short as can be, and set in others.
+pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
+    hashes.clear();
+    if has_non_ascii_fold(text) {
+        hashes.extend(NON_ASCII_FOLD);
+    }
+    // So that eight bytes can be read everywhere.
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.extend([0; 8]);
+    let folded = bytes.to_ascii_lowercase();
+    let punctuation: Vec<u8> = match kind {
+        // Most n-grams have none: where it is is found out for many bytes at once.
+        FilterKind::CachedChunk => {
+            bytes.iter().map(|byte| u8::from(is_punctuation(*byte))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let (raw, folded) = (&bytes[start..end + 8], &folded[start..end + 8]);
+        if let Some(short) = kind.short() {
+            hashes.extend(ngrams(folded, short).map(|ngram| mix(ngram, MIX_SHORT)));
+        }
+        let long = ngrams(folded, kind.long()).map(|ngram| mix(ngram, MIX));
+        if kind == FilterKind::CachedChunk {
+            hashes.extend(long.flat_map(|hash| [hash, second(hash)]));
+        } else {
+            hashes.extend(long);
+        }
+        if raw != folded {
+            let mut at = hashes.len();
+            hashes.resize(at + raw.len(), 0);
+            for (raw, folded) in ngrams(raw, kind.long()).zip(ngrams(folded, kind.long())) {
+                // The next one overwrites it if it has no capitals: a processor foresees badly whether it has.
+                hashes[at] = mix(raw, MIX_EXACT);
+                at += usize::from(raw != folded);
+            }
+            hashes.truncate(at);
+        }
+        if kind == FilterKind::CachedChunk {
+            add_punctuated(raw, folded, &punctuation[start..end], hashes);
+        }
+        start = end + 1;
+    }
+}
+
+/// Adds the hashes of the n-grams of a line with punctuation in them, as they are and folded. `punctuation` holds 1 for
+/// each byte that is punctuation and 0 for others; eight more bytes follow in the line.
+fn add_punctuated(raw: &[u8], folded: &[u8], punctuation: &[u8], hashes: &mut Vec<u64>) {
+    const SHORT: usize = PUNCTUATED[0].0;
+    let [(_, few), (long, many)] = PUNCTUATED;
+    for (at, run) in punctuation.windows(SHORT).enumerate() {
+        let run: [u8; SHORT] = run.try_into().expect("windows have one length");
+        let count = (u32::from_le_bytes(run).wrapping_mul(0x0101_0101) >> 24) as u8;
+        if count < few {
+            continue;
+        }
+        let mut add = |length| {
+            let ngram = |line: &[u8]| ngram_at(&line[at..at + 8], length);
+            let (raw, folded) = (ngram(raw), ngram(folded));
+            hashes.push(mix(folded, MIX));
+            if raw != folded {
+                hashes.push(mix(raw, MIX_EXACT));
+            }
+        };
+        add(SHORT);
+        if punctuation.get(at + SHORT).is_some_and(|next| count + next >= many) {
+            add(long);
+        }
+    }
+}
+
+/// The n-grams of a line that eight more bytes follow, as numbers.
+fn ngrams(line: &[u8], length: usize) -> impl Iterator<Item = u64> {
+    let count = (line.len() - 7).saturating_sub(length);
+    line.windows(8).take(count).map(move |eight| ngram_at(eight, length))
+}
