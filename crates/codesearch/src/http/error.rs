@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use query::QueryError;
 use serde::Serialize;
 
+use crate::request::Refused;
+
 /// Why a request has no answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -34,11 +36,6 @@ impl Failure {
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
-    }
-
-    /// The parameters of an address cannot be taken apart.
-    pub(crate) fn unreadable() -> Self {
-        Self::bad_request("the address cannot be read: give each parameter once")
     }
 
     /// There is no such file or repository.
@@ -81,6 +78,19 @@ impl From<QueryError> for Failure {
         let body =
             Body { code: "bad_query", position: Some(error.position), message: error.message };
         Self { status: StatusCode::BAD_REQUEST, body }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Query(error) => error.into(),
+            Refused::Option { name, why } => {
+                // What follows the first line points at the place in a terminal.
+                let why = why.lines().next().unwrap_or_default();
+                Self::bad_request(format!("{name}=: {why}"))
+            }
+        }
     }
 }
 

@@ -8,17 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats, Stopped};
-use query::{Case, Count, Query, Select};
+use query::{Count, Select};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
-use store::Epoch;
 use tokio::sync::mpsc;
 
 use super::answer::{MAX_ANSWER_BYTES, MAX_LINE_BYTES, Text, count, shown};
-
-/// Results in an answer unless a call says otherwise, and at most.
-const FILES: usize = 50;
-const MAX_FILES: usize = 500;
+use crate::cursor;
+use crate::request::{self, Client, Options, Refused};
 
 /// Batches of files that the search may be ahead of what is done with them.
 const FOUND_AHEAD: usize = 2;
@@ -71,8 +68,7 @@ struct Cursor {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resume { epoch, order, results } = self.resume;
-        write!(f, "{}.{order:x}.{:x}.{results}.{}", epoch.0, self.query, self.line)
+        f.write_str(&cursor::encode([self.query, self.line], &self.resume))
     }
 }
 
@@ -80,20 +76,10 @@ impl FromStr for Cursor {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parts: Vec<&str> = text.trim().split('.').collect();
-        let read = || {
-            let [epoch, order, query, results, line] = parts[..] else { return None };
-            Some(Self {
-                resume: Resume {
-                    epoch: Epoch(epoch.parse().ok()?),
-                    order: u64::from_str_radix(order, 16).ok()?,
-                    results: results.parse().ok()?,
-                },
-                query: u64::from_str_radix(query, 16).ok()?,
-                line: line.parse().ok()?,
-            })
-        };
-        read().context("this is no cursor; give one as it stands in the answer before")
+        let read = cursor::decode(text.trim()).ok();
+        let ([query, line], resume) =
+            read.context("this is no cursor; give one as it stands in the answer before")?;
+        Ok(Self { resume, query, line })
     }
 }
 
@@ -111,10 +97,9 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
         bail!("this cursor belongs to another query; give the query with which it came, unchanged");
     }
     // A large pattern takes its time to compile.
-    let compiled = tokio::task::spawn_blocking(move || request(&asked)).await;
-    let mut request = compiled.expect("compiling does not panic")?;
-    request.resume = from.as_ref().map(|from| from.resume);
-    let request = Arc::new(request);
+    let resume = from.as_ref().map(|from| from.resume);
+    let compiled = tokio::task::spawn_blocking(move || request(&asked, resume)).await;
+    let request = Arc::new(compiled.expect("compiling does not panic")?);
     let (found, files) = mpsc::channel(FOUND_AHEAD);
     let select = request.program().select;
     let told = from.as_ref().map_or(0, |from| from.line);
@@ -144,22 +129,15 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     Ok(page.text.below(&head))
 }
 
-fn request(asked: &Search) -> Result<Request> {
-    let mut query = Query::parse(&asked.query, Case::Smart)?;
-    // What the query itself says goes before what is said beside it.
-    let limit = match query.count {
-        Some(Count::Most(limit)) => limit.min(MAX_FILES),
-        Some(Count::All) => MAX_FILES,
-        None => asked.limit.unwrap_or(FILES),
+fn request(asked: &Search, resume: Option<Resume>) -> Result<Request, Refused> {
+    let options = Options {
+        limit: asked.limit.map(Count::of),
+        context: (asked.context_lines, asked.context_lines),
+        resume,
+        ..Options::default()
     };
-    if !(1..=MAX_FILES).contains(&limit) {
-        bail!("limit: give a number of files from 1 to {MAX_FILES}");
-    }
-    query.count = Some(Count::Most(limit));
-    let mut request = Request::new(&query)?;
-    request.context = (asked.context_lines, asked.context_lines);
-    request.skipped = true;
-    Ok(request)
+    let query = request::parse(&asked.query, &options, &Client::AGENT)?;
+    request::build(query, &options, &Client::AGENT)
 }
 
 /// What an answer shows.

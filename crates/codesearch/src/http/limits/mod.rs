@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -32,7 +32,7 @@ use super::compat::zoekt;
 use super::connections::Peer;
 use super::error::{Body as Told, Failure};
 use super::pages::failed;
-use super::params::{SearchParams, wants_page};
+use super::params::{Pairs, wants_page};
 use super::server::Server;
 use crate::statistics::Refusal;
 
@@ -331,12 +331,11 @@ impl Refused {
             }
         };
         let failure = Failure { status, body: Told { code, message, position: None } };
-        let params = Query::<SearchParams>::try_from_uri(request.uri()).map(|Query(params)| params);
-        let params = params.unwrap_or_default();
-        let mut response = if matches!(request.uri().path(), "/api/search" | "/api/list") {
+        let pairs = Pairs::of(request.extensions());
+        let mut response = if zoekt::is_asked(request.uri().path()) {
             zoekt::refused(&failure)
-        } else if wants_page(request.headers(), params.format.as_deref()) {
-            failed(&params.q, failure)
+        } else if wants_page(request.headers(), pairs.get("format")) {
+            failed(pairs.get("q").unwrap_or_default(), failure)
         } else {
             failure.into_response()
         };

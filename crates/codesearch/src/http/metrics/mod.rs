@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::search::{Request, Stats, Stopped};
 use query::{Expr, Plan, Predicate};
 
+use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::server::Server;
 use crate::print::explained;
@@ -172,7 +174,16 @@ impl Drop for TimedSearch {
 }
 
 /// `/metrics`.
-pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
+pub(crate) const METRICS: Endpoint = Endpoint {
+    doc: Some(Doc {
+        summary: "The same for Prometheus",
+        description: "",
+        answers: &[Answer::ok("Prometheus's text format.", Content::Text("text/plain"))],
+    }),
+    ..Endpoint::untold("/metrics", Class::Free, || get(metrics))
+};
+
+async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let metrics = &server.metrics;
     let since_start = metrics.recorder.since_start();
     let mut text = String::new();

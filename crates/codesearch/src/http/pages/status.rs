@@ -5,15 +5,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use axum::routing::get;
 use serde_json::{Map, Value, json};
 use store::{Ingest, ShardFill, SlowSearch};
 
 use super::link;
 use super::render::render;
 use super::search_page::failed;
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
-use crate::http::params::{StrictParams, wants_page};
+use crate::http::params::names::FORMAT;
+use crate::http::params::{Given, Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{duration, grouped, size};
 use crate::statistics::{Bar, Cell, FORMS, Span, Summary, Trim, bars, rfc3339, slow_json};
@@ -29,9 +31,35 @@ const MAX_SLOW: i64 = 20;
 /// How wide the drawing of a bar is, in its own units.
 const WIDTH: f64 = 100.0;
 
+const SINCE: Param = Param::text(
+    "since",
+    "The span of time: 24h (the default), 7d, 48h-24h. Spans are whole hours.",
+);
+const FROM: Param = Param::text("from", "Its beginning instead: 2026-01-31, 2026-01-31T12:00Z.");
+const TO: Param = Param::text("to", "Its end; now unless it is said.");
+const COMPARE: Param =
+    Param::text("compare", "Another span, or before: as many hours right before this one.");
+const TRIM: Param = Param::text(
+    "trim",
+    "Percentages of the quickest and of the slowest that the trimmed mean leaves out: 5,5.",
+);
+
+/// `/stats`.
+pub(crate) const STATS: Endpoint = Endpoint {
+    path: "/stats",
+    route: || get(stats),
+    class: Class::Free,
+    params: Known { told: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT], untold: &[] },
+    doc: Some(Doc {
+        summary: "What the server holds, and how long searches took",
+        description: "",
+        answers: &[Answer::ok("The status.", Content::Json(&["Status"])), Answer::BAD],
+    }),
+};
+
 /// Which statistics are wanted.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Wanted {
+#[derive(Clone, Debug)]
+struct Wanted {
     /// So long until now, or any other span.
     since: Option<String>,
     from: Option<String>,
@@ -41,6 +69,20 @@ pub(crate) struct Wanted {
     /// What the trimmed mean leaves out.
     trim: Option<String>,
     format: Option<String>,
+}
+
+impl From<Given> for Wanted {
+    fn from(given: Given) -> Self {
+        let some = |param| given.get(param).map(str::to_owned);
+        Self {
+            since: some(&SINCE),
+            from: some(&FROM),
+            to: some(&TO),
+            compare: some(&COMPARE),
+            trim: some(&TRIM),
+            format: some(&FORMAT),
+        }
+    }
 }
 
 #[derive(Template)]
@@ -111,21 +153,19 @@ struct Shown {
 
 impl Wanted {
     fn span(&self) -> Result<Span, Failure> {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        match given(&self.from) {
-            Some(from) => Span::between(Some(&from), given(&self.to).as_deref()),
-            None => Span::parse(given(&self.since).as_deref().unwrap_or(USUAL)),
+        match &self.from {
+            Some(from) => Span::between(Some(from), self.to.as_deref()),
+            None => Span::parse(self.since.as_deref().unwrap_or(USUAL)),
         }
         .map_err(|error| Failure::bad_request(format!("{error:#}")))
     }
 
     async fn read(&self, server: &Server) -> Result<Shown, Failure> {
         let span = self.span()?;
-        let trim = self.trim.as_deref().filter(|trim| !trim.is_empty());
-        let trim = trim.map_or_else(|| Ok(Trim::default()), str::parse);
+        let trim = self.trim.as_deref().map_or_else(|| Ok(Trim::default()), str::parse);
         let trim = trim.map_err(|why| Failure::bad_request(format!("trim: {why}")))?;
         let compared = match self.compare.as_deref() {
-            None | Some("") => None,
+            None => None,
             Some("before") => Some(span.before()),
             Some(other) => Some(Span::parse(other).map_err(|_| {
                 Failure::bad_request(format!("compare={other}: use before, {FORMS}"))
@@ -167,8 +207,7 @@ impl Shown {
     }
 }
 
-/// Answers `/stats`.
-pub(crate) async fn stats(
+async fn stats(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,
@@ -225,7 +264,7 @@ async fn answer(server: &Server, wanted: &Wanted, page: bool) -> Result<Response
         counts.map(|(word, count)| (word.replace('_', " "), grouped(count as usize))).collect()
     };
     let Shown { one, other, .. } = &shown;
-    let params = wanted.since.as_deref().filter(|since| !since.is_empty()).unwrap_or(USUAL);
+    let params = wanted.since.as_deref().unwrap_or(USUAL);
     let is_shown = |since: &str| wanted.from.is_none() && params == since;
     let compare = wanted.compare.as_deref().filter(|compare| *compare == "before");
     let address = |since: &str, compare: Option<&str>| {

@@ -1,12 +1,13 @@
 //! What clients of livegrep ask, from parameters to searches.
 
-use engine::search::{DEFAULT_TIMEOUT, Request};
-use query::{Case, Field, MAX_TERMS, Pattern, Query, QueryError, Tree};
+use engine::search::Request;
+use query::{Case, Count, Field, MAX_TERMS, Pattern, Query, QueryError, Tree};
 
 use super::parse::{escape, has_capital, parse};
 use super::wrong;
 use crate::http::error::Failure;
 use crate::http::request::{compile, is_short};
+use crate::request::{self, Client, Options};
 
 /// What a query asks for. Patterns are regular expressions, also those that were given as text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,12 +29,13 @@ impl Asked {
         Pattern::parse(&self.line, case, false)
     }
 
-    /// The search for the pattern in one place, beside everything else that is asked for.
+    /// The search for the pattern in one place, beside everything else that is asked for, with so many
+    /// lines around what matches.
     pub(super) async fn request(
         &self,
         place: Field,
         pattern: &Pattern,
-        most: Option<usize>,
+        context: usize,
     ) -> Result<Request, Failure> {
         // Of patterns of the same kind, a capital in one makes all of them exact.
         let term = |place, text: &String, all: &[String]| -> Result<Tree, QueryError> {
@@ -56,10 +58,12 @@ impl Asked {
         }
         let texts = [&self.line, &self.repo, &self.not_repo].into_iter();
         let short = is_short(texts.chain(&self.files).chain(&self.not_files));
-        let mut request = compile(short, move || Ok(Request::new(&query)?)).await?;
-        request.limit = most;
-        request.timeout = Some(DEFAULT_TIMEOUT);
-        Ok(request)
+        let limit = match self.max_matches {
+            0 => None,
+            most => Some(usize::try_from(most).map_or(Count::All, Count::Most)),
+        };
+        let options = Options { limit, context: (context, context), ..Options::default() };
+        compile(short, move || Ok(request::build(query, &options, &Client::LIVEGREP)?)).await
     }
 }
 

@@ -13,24 +13,23 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::FormRejection;
 use axum::http::StatusCode;
+use axum::routing::get;
 use engine::search::{FileMatch, Line, Stats, Stopped};
 use query::{Field, Matcher, QueryError};
 use serde::Serialize;
 
 use crate::http::compat::collect::{MAX_ANSWER_BYTES, around, gather};
+use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::{Body, Failure};
 use crate::http::server::Server;
 use asked::read;
-
-/// Lines, and as many paths, unless `max_matches:` says otherwise; livegrep's default.
-const DEFAULT_MATCHES: usize = 50;
 
 /// Lines before and after each match; livegrep's default.
 const CONTEXT: usize = 3;
 
 /// An answer, as it is sent.
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+struct Answer {
     info: Info,
     results: Vec<Found>,
     file_results: Vec<FoundFile>,
@@ -71,27 +70,35 @@ struct FoundFile {
     bounds: [usize; 2],
 }
 
+/// livegrep's address, with and without the name of a backend: there is one index, however a client calls it.
+pub(crate) const ENDPOINTS: [Endpoint; 3] =
+    [api("/api/v1/search"), api("/api/v1/search/"), api("/api/v1/search/{backend}")];
+
+const fn api(path: &'static str) -> Endpoint {
+    Endpoint::untold(path, Class::Search, || get(search).post(search))
+}
+
 /// Answers a search.
-pub(crate) async fn search(
+async fn search(
     State(server): State<Server>,
     form: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Result<Json<Answer>, Failure> {
     let Form(parameters) = form.map_err(|error| bad_query(error.body_text()))?;
     let asked = read(&parameters).map_err(bad_query)?;
     let begun = Instant::now();
-    let _turn = server.turn().await?;
-    let most = match asked.max_matches {
-        0 => Some(DEFAULT_MATCHES),
-        most => usize::try_from(most).ok(),
-    };
     let pattern = asked.pattern().map_err(wrong)?;
+    let of_lines = match asked.paths_only {
+        true => None,
+        false => Some(asked.request(Field::Content, &pattern, CONTEXT).await?),
+    };
+    let of_paths = asked.request(Field::Path, &pattern, 0).await?;
+    let _turn = server.turn().await?;
+    let most = of_paths.limit;
     let (mut stats, mut results, mut bytes) = (Stats::default(), Vec::new(), 0);
     let full = |count: usize, bytes: usize| {
         most.is_some_and(|most| count >= most) || bytes > MAX_ANSWER_BYTES
     };
-    if !asked.paths_only {
-        let mut request = asked.request(Field::Content, &pattern, most).await?;
-        request.context = (CONTEXT, CONTEXT);
+    if let Some(request) = of_lines {
         stats = gather(&server, request, |file| {
             bytes += file.size();
             results.extend(lines(&file));
@@ -100,10 +107,9 @@ pub(crate) async fn search(
         .await?;
     }
     let mut file_results = Vec::new();
-    let request = asked.request(Field::Path, &pattern, most).await?;
     // The term that comes first.
-    let matcher = request.program().terms[0].matcher.clone();
-    let of_paths = gather(&server, request, |file| {
+    let matcher = of_paths.program().terms[0].matcher.clone();
+    let of_paths = gather(&server, of_paths, |file| {
         bytes += file.size();
         file_results.extend(found_file(file, &matcher));
         !full(file_results.len(), bytes)

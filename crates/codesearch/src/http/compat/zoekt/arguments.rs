@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::MAX_WALL_TIME;
 use crate::http::error::Failure;
-use crate::http::request::MAX_CONTEXT;
+use crate::request::{MAX_CONTEXT, Options as Beside};
 
 /// Matches in a repository, unless the options say otherwise; Zoekt's default for a shard.
 pub(super) const MAX_REPO_MATCHES: usize = 100_000;
@@ -131,14 +130,11 @@ impl Options {
         }
     }
 
-    pub(super) fn context(&self) -> usize {
-        positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT))
-    }
-
-    pub(super) fn timeout(&self) -> Duration {
-        match self.max_wall_time {
-            0 => MAX_WALL_TIME,
-            nanos => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
-        }
+    /// What builds the request, beside the query.
+    pub(super) fn beside(&self) -> Beside {
+        let context = positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT));
+        let timeout = (self.max_wall_time != 0)
+            .then(|| Duration::from_nanos(u64::try_from(self.max_wall_time).unwrap_or(0)));
+        Beside { timeout, context: (context, context), ..Beside::default() }
     }
 }

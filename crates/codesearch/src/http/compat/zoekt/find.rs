@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use engine::search::{FileMatch, Request, Stopped, score};
-use query::{Count, Predicate, Query, Select};
+use query::{Predicate, Query, Select};
 use store::Repo;
 
 use super::answer::{Counts, File, SearchResult, nanos};
@@ -15,6 +15,7 @@ use super::list::{file_url, line_fragment};
 use crate::http::compat::collect::{MAX_ANSWER_BYTES, gather};
 use crate::http::error::Failure;
 use crate::http::server::Server;
+use crate::request::settled_limit;
 
 /// What was found of a search so far.
 #[derive(Debug)]
@@ -76,28 +77,22 @@ pub(super) async fn find(
     options: Options,
 ) -> Result<SearchResult, Failure> {
     let begun = Instant::now();
+    let said = query.settings.count;
+    let mut request = compiled(query, options.beside()).await?;
+    let waiting = Instant::now();
     let _turn = server.turn().await?;
-    let wait = begun.elapsed();
+    let wait = waiting.elapsed();
     let repos = server.searcher.store().repos().await?;
-    let (count, timeout) = (query.count, query.timeout);
-    let mut request = compiled(query).await?;
     let documents = estimate(&request, &repos);
     if options.estimate_doc_count {
         let stats = Counts { shard_files_considered: documents, ..Counts::default() };
         return Ok(SearchResult { stats, ..SearchResult::default() });
     }
     let caps = options.caps(documents);
-    // What the query itself says goes before what is said beside it.
-    request.timeout = timeout.or(Some(options.timeout()));
     let mut result = if request.program().select == Select::Repos {
         whole_repos(server, request, caps, options).await?
     } else {
-        request.context = (options.context(), options.context());
-        request.limit = match count {
-            None => Some(caps.total.saturating_add(1)),
-            Some(Count::All) => None,
-            Some(Count::Most(most)) => Some(most),
-        };
+        request.limit = settled_limit(said, caps.total.saturating_add(1));
         matching(server, request, caps, options, documents).await?
     };
     result.stats.duration = nanos(begun.elapsed().saturating_sub(wait));
@@ -137,6 +132,7 @@ pub(super) async fn matching(
     options: Options,
     documents: usize,
 ) -> Result<SearchResult, Failure> {
+    let context = request.context.0;
     let program = request.program();
     let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
     // A search for files is shown as if each was asked for by its name.
@@ -160,9 +156,9 @@ pub(super) async fn matching(
     for (score, file) in tally.kept {
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
-            chunk_matches = lines::chunks(&file, options.context(), spanning, &mut left);
+            chunk_matches = lines::chunks(&file, context, spanning, &mut left);
         } else {
-            line_matches = lines::lines(&file, options.context(), &mut left);
+            line_matches = lines::lines(&file, context, &mut left);
         }
         files.push(File::new(file, line_matches, chunk_matches, score));
         if left == Some(0) {

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::Repo;
 
-use super::{MAX_WALL_TIME, compiled, internal};
+use super::{compiled, internal};
 use crate::http::compat::collect::gather;
 use crate::http::error::Failure;
 use crate::http::server::Server;
+use crate::request::Options;
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -34,15 +35,15 @@ pub(super) struct Listed {
 
 /// The repositories in which something matches, by name.
 pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Listed>, Failure> {
+    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
+    query.settings.select = Select::Repos;
+    let mut request = compiled(query, Options::default()).await?;
+    // A list is whole, whatever the query says.
+    request.limit = None;
     let _turn = server.turn().await?;
     let repos = server.searcher.store().repos().await?;
-    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     let mut names = BTreeSet::new();
     if !everything {
-        query.select = Select::Repos;
-        let mut request = compiled(query).await?;
-        request.limit = None;
-        request.timeout = Some(MAX_WALL_TIME);
         let stats = gather(server, request, |file| names.insert(file.repo)).await?;
         if stats.stopped.is_some() {
             return Err(internal(

@@ -10,34 +10,47 @@ mod lines;
 mod list;
 mod web;
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
 use engine::search::Request;
-use query::{Case, Defaults, Field, Pattern, Query, Tree};
+use query::{Case, Field, Pattern, Query, Tree};
 use serde_json::{Value, json};
 
+use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::{Body, Failure};
 use crate::http::request::compile;
 use crate::http::server::Server;
+use crate::request::{self, Client, Options as Beside};
 use arguments::{ListArgs, SearchArgs, read};
 use find::find;
 use list::{entry, listed, total};
-pub(crate) use web::answer_web;
 
-/// How long a search may take that does not say so; Zoekt's default.
-const MAX_WALL_TIME: Duration = Duration::from_secs(20);
+/// `POST /api/search` and `/api/list`: where Zoekt has them, and below an address that is Zoekt's alone.
+pub(crate) const ENDPOINTS: [Endpoint; 5] = [
+    api("/api/search", || post(search).fallback(only_post)),
+    api("/api/list", || post(list).fallback(only_post)),
+    api("/zoekt/api/search", || post(search).fallback(only_post)),
+    api("/zoekt/api/list", || post(list).fallback(only_post)),
+    web::WEB,
+];
 
-/// `POST /api/search`.
-pub(crate) async fn search(
-    State(server): State<Server>,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
+const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
+    Endpoint::untold(path, Class::Search, route)
+}
+
+/// Whether an address is one that answers in Zoekt's JSON, errors too.
+pub(crate) fn is_asked(path: &str) -> bool {
+    let path = path.strip_prefix("/zoekt").unwrap_or(path);
+    matches!(path, "/api/search" | "/api/list")
+}
+
+/// Searches with what Zoekt's clients say in its own way.
+async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: SearchArgs = read(body)?;
         if args.q.is_empty() {
@@ -56,11 +69,8 @@ pub(crate) async fn search(
     }
 }
 
-/// `POST /api/list`.
-pub(crate) async fn list(
-    State(server): State<Server>,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
+/// Lists repositories.
+async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: ListArgs = read(body)?;
         let query = parse(&args.q)?;
@@ -82,7 +92,7 @@ pub(crate) async fn list(
 }
 
 /// Any method but POST.
-pub(crate) async fn only_post() -> Response {
+async fn only_post() -> Response {
     let mut failure = Failure::method_not_allowed();
     "use POST".clone_into(&mut failure.body.message);
     refused(&failure)
@@ -105,10 +115,10 @@ fn parse(text: &str) -> Result<Query, Failure> {
         query.tree = Tree::All(Vec::new());
         return Ok(query);
     }
-    Ok(Query::parse(text, Defaults { case: Case::Smart, multiline: true })?)
+    Ok(request::parse(text, &Beside::default(), &Client::ZOEKT)?)
 }
 
-/// The request for a query, compiled where that keeps nobody waiting.
-async fn compiled(query: Query) -> Result<Request, Failure> {
-    compile(false, move || Ok(Request::new(&query)?)).await
+/// The request for a query and what stands beside it, compiled where that keeps nobody waiting.
+async fn compiled(query: Query, beside: Beside) -> Result<Request, Failure> {
+    compile(false, move || Ok(request::build(query, &beside, &Client::ZOEKT)?)).await
 }

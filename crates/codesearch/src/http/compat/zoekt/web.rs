@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::Query as Parameters;
-use axum::http::{StatusCode, Uri};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use query::{Field, Select, Tree};
 use serde_json::{Value, json};
 
@@ -16,7 +17,9 @@ use super::find::find;
 use super::lines::LineMatch;
 use super::list::{Listed, indexed_at, listed, total};
 use super::parse;
+use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
+use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
 /// Files that are shown unless `num` says otherwise.
@@ -28,34 +31,36 @@ const MAX_CONTEXT: i64 = 10;
 /// How long a search may take.
 const MAX_WALL_TIME: Duration = Duration::from_secs(10);
 
-/// Answers a request to `/search` that only a client of Zoekt's makes: `format=json` with `num` or `ctx`,
-/// and without our own `limit`. Every other is none.
-pub(crate) async fn answer_web(server: &Server, address: &Uri) -> Option<Response> {
-    let parameters = Parameters::<Vec<(String, String)>>::try_from_uri(address).ok()?;
-    let get = |name: &str| {
-        let mut all = parameters.iter();
-        all.find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+const Q: Param = Param::text("q", "");
+const NUM: Param = Param::text("num", "");
+const CTX: Param = Param::text("ctx", "");
+const ORDER: Param = Param::text("order", "");
+const FORMAT: Param = Param::one_of("format", &["json"], "");
+const DEBUG: Param = Param::text("debug", "");
+
+/// `/zoekt/search`: what Zoekt has at `/search`, where our own search is.
+pub(super) const WEB: Endpoint = Endpoint {
+    params: Known { told: &[], untold: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
+    ..Endpoint::untold("/zoekt/search", Class::Search, || get(search))
+};
+
+async fn search(
+    State(server): State<Server>,
+    given: Result<StrictParams<Given>, RejectedParams>,
+) -> Response {
+    let answer = async {
+        let StrictParams(given) = given.map_err(|refused| refused.failure)?;
+        let [q, num, ctx, order] = [Q, NUM, CTX, ORDER].map(|param| given.text(&param));
+        answer(&server, &Asked { q: &q, num: &num, ctx: &ctx, order: &order }).await
     };
-    let theirs = get("format") == Some("json")
-        && (get("num").is_some() || get("ctx").is_some())
-        && get("limit").is_none();
-    if !theirs {
-        return None;
-    }
-    let asked = Asked {
-        q: get("q").unwrap_or_default(),
-        num: get("num").unwrap_or_default(),
-        ctx: get("ctx").unwrap_or_default(),
-        order: get("order").unwrap_or_default(),
-    };
-    Some(match answer(server, &asked).await {
+    match answer.await {
         Ok(answer) => Json(answer).into_response(),
         Err(failure) => {
             let theirs = failure.status == StatusCode::BAD_REQUEST;
             let status = if theirs { StatusCode::IM_A_TEAPOT } else { failure.status };
             (status, failure.body.message).into_response()
         }
-    })
+    }
 }
 
 #[derive(Debug)]
@@ -73,7 +78,7 @@ async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
     let query = parse(asked.q)?;
     // What is no number is none, as in Zoekt.
     let num = asked.num.parse().ok().filter(|num: &i64| *num > 0);
-    if query.select == Select::Repos || names_repos_only(&query.tree) {
+    if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
         return Ok(json!({ "repos": list(repos, asked, num)? }));
     }
