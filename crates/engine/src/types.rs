@@ -38,7 +38,7 @@ impl Request {
     /// # Errors
     /// The query takes too much memory when compiled.
     pub fn new(query: &Query) -> Result<Self, QueryError> {
-        let limit = match query.count {
+        let limit = match query.settings.count {
             None => Some(DEFAULT_LIMIT),
             Some(Count::Most(limit)) => Some(limit),
             Some(Count::All) => None,
@@ -46,7 +46,7 @@ impl Request {
         Ok(Self {
             query: CompiledQuery::new(query)?,
             limit,
-            timeout: query.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
+            timeout: query.settings.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
             context: (0, 0),
             skipped: false,
             brute: false,

@@ -380,7 +380,15 @@ mod tests {
     fn shard(since: i32) -> Shard {
         let epoch = Epoch(since);
         let id = ShardId(3);
-        Shard { id, bytes: 0, since: epoch, chunks: 1000, changed: epoch, filtered: 0 }
+        Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks: 1000,
+            changed: epoch,
+            filtered: 0,
+            languages: [].into(),
+        }
     }
 
     fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {

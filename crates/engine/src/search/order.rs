@@ -45,7 +45,8 @@ pub(crate) async fn sort(
     for candidate in candidates {
         let of_shard = plans.shard_query(selection, query, &candidate.agreed);
         let promise = of_shard.map_or(0, |of_shard| {
-            let mut blocks = Blocks { candidate: &candidate, query, rows: &rows, hits: &mut plans.hits };
+            let mut blocks =
+                Blocks { candidate: &candidate, query, rows: &rows, hits: &mut plans.hits };
             blocks.promise(&of_shard)
         });
         ranked.push((promise, candidate));
@@ -170,9 +171,7 @@ fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option
             // A few of many chunks are more than none.
             Some((chunks * 1000).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
         }
-        Expr::All(parts) => {
-            parts.iter().filter_map(|part| in_languages(part, shard, query)).min()
-        }
+        Expr::All(parts) => parts.iter().filter_map(|part| in_languages(part, shard, query)).min(),
         Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => None,
     }
 }
