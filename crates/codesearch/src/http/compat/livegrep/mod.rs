@@ -87,9 +87,10 @@ async fn search(
     let asked = read(&parameters).map_err(bad_query)?;
     let begun = Instant::now();
     let pattern = asked.pattern().map_err(wrong)?;
-    let of_lines = match asked.paths_only {
-        true => None,
-        false => Some(asked.request(Field::Content, &pattern, CONTEXT).await?),
+    let of_lines = if asked.paths_only {
+        None
+    } else {
+        Some(asked.request(Field::Content, &pattern, CONTEXT).await?)
     };
     let of_paths = asked.request(Field::Path, &pattern, 0).await?;
     let _turn = server.turn().await?;
