@@ -70,8 +70,12 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
     writeln!(
         out,
-        "shards      {}, {} ruled out by the names of their repositories or by summaries, {} searched",
-        stats.shards, stats.shards_pruned, stats.shards_searched
+        "shards      {}, {} ruled out by the names of their repositories or by filters, {} searched: {} in memory, {} in Postgres",
+        stats.shards,
+        stats.shards_pruned,
+        stats.shards_searched,
+        stats.shards_from_memory,
+        stats.shards_from_postgres
     )?;
     writeln!(
         out,
