@@ -8,7 +8,7 @@ const MAX_SHOWN_BYTES: usize = 120;
 /// Why a text is not a query, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// What is wrong and what to type instead, without a full stop.
+    /// A sentence that says what is wrong and what to type instead, without a full stop.
     pub message: String,
     /// The byte of the query at which it is wrong.
     pub position: usize,
@@ -28,7 +28,7 @@ impl fmt::Display for QueryError {
         let column = self.source[..self.position].chars().count();
         write!(f, "{} (at character {})", self.message, column + 1)?;
         if self.source.len() <= MAX_SHOWN_BYTES && !self.source.contains('\n') {
-            // What is no character to be seen might do something to the terminal.
+            // A character that cannot be seen might control the terminal.
             let shown = self.source.replace(char::is_control, "\u{fffd}");
             write!(f, "\n    {shown}\n    {}^", " ".repeat(column))?;
         }

@@ -1,27 +1,14 @@
-//! What a query says of a file, as a condition that can be decided step by step.
+//! Conditions on a file that are decided step by step.
 //!
 //! Some of a file is known early (its repository, its path, its language), some late (its text), so a
 //! condition has three values: true, false, and not known yet.
-
-use crate::error::QueryError;
-use crate::language;
-use crate::literals::LiteralQuery;
-use crate::matcher::Matcher;
-use crate::ngrams::ngram_query;
-use crate::pattern::Pattern;
-use crate::tree::{Field, Query, Select, Tree};
-use ngram::NgramQuery;
-
-/// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
-/// bound is lower.
-const MAX_COMPILED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A condition on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// Always so.
     Const(bool),
-    /// One thing to look at.
+    /// One property of a file.
     Predicate(Predicate),
     /// This does not hold.
     Not(Box<Expr>),
@@ -31,7 +18,7 @@ pub enum Expr {
     Any(Vec<Expr>),
 }
 
-/// One thing to look at. The numbers are those of [`CompiledQuery::terms`] and [`CompiledQuery::languages`].
+/// One property of a file. The numbers are those of [`CompiledQuery::terms`] and [`CompiledQuery::languages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Predicate {
     /// The term matches in the file's text.
@@ -42,113 +29,6 @@ pub enum Predicate {
     Repo(usize),
     /// It is in one of these languages.
     Language(usize),
-}
-
-/// A query ready to run.
-#[derive(Clone, Debug)]
-pub struct CompiledQuery {
-    /// The query as a tree, printed.
-    pub tree: String,
-    /// What a file must be like.
-    pub expr: Expr,
-    /// The terms, each once.
-    pub terms: Vec<CompiledTerm>,
-    /// The languages asked for: each as the names, in small letters, that will do.
-    pub languages: Vec<Vec<String>>,
-    /// What is shown of the files.
-    pub select: Select,
-}
-
-/// A pattern that is ready to run.
-#[derive(Clone, Debug)]
-pub struct CompiledTerm {
-    /// The pattern as it prints: `/source/i`.
-    pub name: String,
-    pattern: Pattern,
-    /// What decides.
-    pub matcher: Matcher,
-    /// What the index can be asked for.
-    pub literals: LiteralQuery,
-    /// The same, for the summary of a shard.
-    pub ngrams: NgramQuery,
-}
-
-impl CompiledQuery {
-    /// Compiles a query.
-    ///
-    /// # Errors
-    /// The patterns take too much memory when compiled, one of them or all of them together.
-    pub fn new(query: &Query) -> Result<Self, QueryError> {
-        let mut program = Self {
-            tree: query.to_string(),
-            expr: Expr::Const(true),
-            terms: Vec::new(),
-            languages: Vec::new(),
-            select: query.select,
-        };
-        let mut memory = 0;
-        program.expr = program
-            .compile(&query.tree, &mut memory)
-            .map_err(|(at, message)| QueryError::new(&query.source, at, message))?;
-        Ok(program)
-    }
-
-    /// An error has its place in the query and its message.
-    fn compile(&mut self, tree: &Tree, memory: &mut usize) -> Result<Expr, (usize, String)> {
-        Ok(match tree {
-            Tree::All(parts) => Expr::all(self.compile_all(parts, memory)?),
-            Tree::Any(parts) => Expr::any(self.compile_all(parts, memory)?),
-            Tree::Not(inner) => !self.compile(inner, memory)?,
-            Tree::Language(name) => {
-                self.languages.push(language::names(name));
-                Expr::Predicate(Predicate::Language(self.languages.len() - 1))
-            }
-            Tree::Term(term) => {
-                let same = |known: &CompiledTerm| known.pattern.means(&term.pattern);
-                let index = match self.terms.iter().position(same) {
-                    Some(index) => index,
-                    None => {
-                        let matcher = Matcher::new(&term.pattern)
-                            .map_err(|error| (term.at, error.message))?;
-                        *memory += matcher.memory();
-                        if *memory > MAX_COMPILED_BYTES {
-                            let message = format!(
-                                "the query is too large: compiled, its patterns take more than {MAX_COMPILED_BYTES} \
-                                 bytes"
-                            );
-                            return Err((term.at, message));
-                        }
-                        let literals = LiteralQuery::of(&term.pattern);
-                        self.terms.push(CompiledTerm {
-                            name: term.pattern.to_string(),
-                            pattern: term.pattern.clone(),
-                            matcher,
-                            ngrams: ngram_query(&literals, &term.pattern),
-                            literals,
-                        });
-                        self.terms.len() - 1
-                    }
-                };
-                match term.field {
-                    Field::Anywhere => Expr::Any(vec![
-                        Expr::Predicate(Predicate::Content(index)),
-                        Expr::Predicate(Predicate::Path(index)),
-                    ]),
-                    Field::Content => Expr::Predicate(Predicate::Content(index)),
-                    Field::Path => Expr::Predicate(Predicate::Path(index)),
-                    Field::Repo => Expr::Predicate(Predicate::Repo(index)),
-                }
-            }
-        })
-    }
-
-    fn compile_all(
-        &mut self,
-        parts: &[Tree],
-        memory: &mut usize,
-    ) -> Result<Vec<Expr>, (usize, String)> {
-        parts.iter().map(|part| self.compile(part, memory)).collect()
-    }
 }
 
 impl Expr {
@@ -188,36 +68,38 @@ impl Expr {
         }
     }
 
-    /// Whether it holds, as far as that can be told.
+    /// Whether it holds; none while that depends on predicates that are not known.
     pub fn eval(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Option<bool> {
         match self {
             Expr::Const(value) => Some(*value),
-            Expr::Predicate(atom) => known(*atom),
+            Expr::Predicate(predicate) => known(*predicate),
             Expr::Not(inner) => inner.eval(known).map(|value| !value),
             Expr::All(parts) => decide(parts, known, false),
             Expr::Any(parts) => decide(parts, known, true),
         }
     }
 
-    /// What is left of it once some atoms are known.
+    /// The rest of the condition once some predicates are known.
     #[must_use]
     pub fn resolve(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Expr {
         match self {
             Expr::Const(value) => Expr::Const(*value),
-            Expr::Predicate(atom) => known(*atom).map_or(Expr::Predicate(*atom), Expr::Const),
+            Expr::Predicate(predicate) => {
+                known(*predicate).map_or(Expr::Predicate(*predicate), Expr::Const)
+            }
             Expr::Not(inner) => !inner.resolve(known),
             Expr::All(parts) => Expr::all(parts.iter().map(|part| part.resolve(known)).collect()),
             Expr::Any(parts) => Expr::any(parts.iter().map(|part| part.resolve(known)).collect()),
         }
     }
 
-    /// What must hold of a file for it to hold, whatever the text of the file is.
+    /// The condition that a file must meet for this one to hold, whatever its text is.
     #[must_use]
     pub fn without_text(&self) -> Expr {
         self.with_text(true)
     }
 
-    /// What is left of it if all that is said of the text is this.
+    /// The rest of the condition if every predicate of the text has this value.
     fn with_text(&self, value: bool) -> Expr {
         let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
         match self {
@@ -229,7 +111,7 @@ impl Expr {
         }
     }
 
-    /// Whether it can only come to hold when more atoms do: there is no negation in it.
+    /// Whether more predicates that hold can only make it hold: there is no negation in it.
     pub fn is_monotone(&self) -> bool {
         match self {
             Expr::Const(_) | Expr::Predicate(_) => true,
@@ -238,11 +120,11 @@ impl Expr {
         }
     }
 
-    /// Every atom in it.
+    /// Every predicate in it.
     pub fn predicates(&self, seen: &mut impl FnMut(Predicate)) {
         match self {
             Expr::Const(_) => {}
-            Expr::Predicate(atom) => seen(*atom),
+            Expr::Predicate(predicate) => seen(*predicate),
             Expr::Not(inner) => inner.predicates(seen),
             Expr::All(parts) | Expr::Any(parts) => {
                 parts.iter().for_each(|part| part.predicates(seen))
@@ -250,8 +132,8 @@ impl Expr {
         }
     }
 
-    /// The atoms that must be known before it can be told what there is to [show](Expr::shown): those
-    /// of every part that holds or may hold.
+    /// The predicates that must be known before [`shown`](Expr::shown) can tell which to show: those of every part that
+    /// holds or may hold.
     pub fn involved(
         &self,
         known: &impl Fn(Predicate) -> Option<bool>,
@@ -259,7 +141,7 @@ impl Expr {
     ) {
         match (self, self.eval(known)) {
             (Expr::Const(_), _) | (_, Some(false)) | (Expr::Not(_), Some(true)) => {}
-            (Expr::Predicate(atom), _) => seen(*atom),
+            (Expr::Predicate(predicate), _) => seen(*predicate),
             (Expr::Not(inner), None) => inner.predicates(seen),
             (Expr::All(parts) | Expr::Any(parts), _) => {
                 for part in parts {
@@ -269,8 +151,8 @@ impl Expr {
         }
     }
 
-    /// The atoms to which a file for which it holds owes it: what there is to show. Nothing below a
-    /// negation, and of alternatives those that hold.
+    /// The predicates that satisfied the condition, whose matches are shown: none below a negation, and of alternatives
+    /// those that hold.
     pub fn shown(
         &self,
         known: &impl Fn(Predicate) -> Option<bool>,
@@ -281,7 +163,7 @@ impl Expr {
         }
         match self {
             Expr::Const(_) | Expr::Not(_) => {}
-            Expr::Predicate(atom) => show(*atom),
+            Expr::Predicate(predicate) => show(*predicate),
             Expr::All(parts) | Expr::Any(parts) => {
                 for part in parts {
                     part.shown(known, show);
@@ -320,15 +202,17 @@ fn decide(parts: &[Expr], known: &impl Fn(Predicate) -> Option<bool>, value: boo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Case;
+    use crate::{Case, CompiledQuery, Query};
 
-    fn program(query: &str) -> CompiledQuery {
+    fn compiled(query: &str) -> CompiledQuery {
         CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
     }
 
-    /// The value of a query for a file of which some atoms are known.
+    /// The value of a query for a file of which some predicates are known.
     fn eval(query: &str, known: &[(Predicate, bool)]) -> Option<bool> {
-        program(query).expr.eval(&|atom| known.iter().find(|(a, _)| *a == atom).map(|(_, v)| *v))
+        compiled(query)
+            .expr
+            .eval(&|predicate| known.iter().find(|(a, _)| *a == predicate).map(|(_, v)| *v))
     }
 
     #[test]
@@ -347,19 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_in_two_places_is_compiled_once() {
-        let program = program("foo -f:foo c:foo c:Foo");
-        let names: Vec<_> = program.terms.iter().map(|term| term.name.as_str()).collect();
-        assert_eq!(names, ["/foo/i", "/Foo/"]);
-        // A range of signs can hold letters.
-        assert_eq!(super::tests::program("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
-    }
-
-    #[test]
     fn what_is_said_of_the_text_is_left_out() {
         use Predicate::{Language, Path};
         let check = |query: &str, expected: Expr| {
-            assert_eq!(program(query).expr.without_text(), expected, "{query}");
+            assert_eq!(compiled(query).expr.without_text(), expected, "{query}");
         };
         let (go, path) = (Expr::Predicate(Language(0)), |term| Expr::Predicate(Path(term)));
         check("a", Expr::Const(true));
@@ -375,8 +250,10 @@ mod tests {
     #[test]
     fn what_is_to_be_shown_depends_on_parts_that_decide_nothing() {
         let mut involved = Vec::new();
-        let known = |atom| (atom == Predicate::Content(0)).then_some(true);
-        program("c:a or (c:b -c:c)").expr.involved(&known, &mut |atom| involved.push(atom));
+        let known = |predicate| (predicate == Predicate::Content(0)).then_some(true);
+        compiled("c:a or (c:b -c:c)")
+            .expr
+            .involved(&known, &mut |predicate| involved.push(predicate));
         assert_eq!(involved, [Predicate::Content(0), Predicate::Content(1), Predicate::Content(2)]);
     }
 
@@ -385,8 +262,8 @@ mod tests {
         use Predicate::Content;
         let check = |query: &str, known: &[(Predicate, bool)], expected: &[Predicate]| {
             let mut shown = Vec::new();
-            let known = |atom| known.iter().find(|(a, _)| *a == atom).map(|(_, v)| *v);
-            program(query).expr.shown(&known, &mut |atom| shown.push(atom));
+            let known = |predicate| known.iter().find(|(a, _)| *a == predicate).map(|(_, v)| *v);
+            compiled(query).expr.shown(&known, &mut |predicate| shown.push(predicate));
             assert_eq!(shown, expected, "{query}");
         };
         let (yes, no) = ((Content(0), true), (Content(1), false));

@@ -1,6 +1,6 @@
 //! The fields of the language: `file:`, `lang:` and so on, and what other engines call them.
 
-/// What a word before a colon means.
+/// The meaning of a word before a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldName {
     Regex,
@@ -60,7 +60,7 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 
-/// What to say of a name that is no field.
+/// The message for a name that is no field.
 pub(crate) fn unknown(name: &str) -> String {
     let foreign = FOREIGN.iter().find(|(names, _)| names.contains(&name.to_lowercase().as_str()));
     if let Some((_, advice)) = foreign {

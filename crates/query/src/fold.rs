@@ -12,7 +12,7 @@ pub(crate) fn is_caseless(pattern: &Ast) -> bool {
     named.any && !named.capital
 }
 
-/// What kinds of characters a pattern names.
+/// The kinds of characters that a pattern names.
 #[derive(Default)]
 struct Named {
     any: bool,

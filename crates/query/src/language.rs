@@ -1,4 +1,4 @@
-//! What people call languages.
+//! The names by which people call languages.
 
 use gengo_language::Language;
 

@@ -3,7 +3,7 @@
 //! The rules are Zoekt's
 //! (<https://github.com/sourcegraph/zoekt/blob/main/doc/query_syntax.md>): blanks end a word, except in
 //! quotes; a parenthesis opens a group when there is a blank in it, and belongs to a regular expression
-//! otherwise. What is beyond it was an error there or meant something nobody would type: a character
+//! otherwise. Where these rules go beyond, Zoekt gives an error or a meaning that nobody would type: a character
 //! class may hold anything, `/.../` is a regular expression with blanks in it, and `->`, `--` and `-=`
 //! are text.
 
@@ -25,7 +25,7 @@ pub(crate) enum Token {
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     pub(crate) field: Option<FieldName>,
-    /// What stands behind the field, without quotes.
+    /// The value behind the field, without quotes.
     pub(crate) text: String,
     /// For each byte of `text`, and for its end, the byte of the query that it comes from.
     pub(crate) origins: Vec<usize>,
@@ -169,7 +169,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A backslash and what it is before: a blank stands for itself, all else is the expression's.
+    /// A backslash and the character behind it: a blank stands for itself, any other escape belongs to the expression.
     fn escape(&mut self, word: &mut Word) -> Result<(), QueryError> {
         match self.rest()[1..].chars().next() {
             None => Err(self.error(

@@ -1,13 +1,13 @@
-//! The words of texts, each once: what `pg_trgm` finds the same trigrams in as in the texts themselves.
+//! The words of texts, each once: `pg_trgm` finds the same trigrams in them as in the texts.
 //!
 //! Its trigrams are those of words (runs of letters and digits) in small letters, whatever stands between them
 //! and however often a word is there. So an index over each word once names the same candidates, from a fraction
-//! of the text. What is a letter beyond ASCII, and which is its small one, depends on the server's locale and
-//! is left to the server: texts are cut only at what is ASCII and no letter or digit, and only A to Z are folded.
+//! of the text. Which characters beyond ASCII are letters, and how they fold, depends on the server's locale and
+//! is left to the server: only ASCII characters other than letters and digits cut texts, and only A to Z are folded.
 
 use ngram::has_non_ascii_fold;
 
-/// What each byte becomes: itself, its small letter, or 0 where a word ends.
+/// The byte that each byte becomes: itself, its small letter, or 0 where a word ends.
 const FOLDED: [u8; 256] = folded();
 
 const fn folded() -> [u8; 256] {
@@ -44,12 +44,18 @@ pub struct Lexemes {
     words: usize,
     /// Bytes of the texts.
     bytes: usize,
-    odd: bool,
+    has_non_ascii_fold: bool,
 }
 
 impl Default for Lexemes {
     fn default() -> Self {
-        Self { text: vec![b' '], places: vec![(0, 0); PLACES], words: 0, bytes: 0, odd: false }
+        Self {
+            text: vec![b' '],
+            places: vec![(0, 0); PLACES],
+            words: 0,
+            bytes: 0,
+            has_non_ascii_fold: false,
+        }
     }
 }
 
@@ -57,7 +63,7 @@ impl Lexemes {
     /// Adds the words of a text.
     pub fn add(&mut self, text: &str) {
         self.bytes += text.len();
-        self.odd |= has_non_ascii_fold(text);
+        self.has_non_ascii_fold |= has_non_ascii_fold(text);
         let (mut begin, mut hash) = (self.text.len(), 0_u64);
         for byte in text.bytes().chain([0]) {
             let byte = FOLDED[usize::from(byte)];
@@ -119,8 +125,8 @@ impl Lexemes {
 
     /// Whether one of the texts holds a character that folds to an ASCII letter: see
     /// [`LiteralQuery::NonAsciiFold`](crate::LiteralQuery::NonAsciiFold).
-    pub fn odd(&self) -> bool {
-        self.odd
+    pub fn has_non_ascii_fold(&self) -> bool {
+        self.has_non_ascii_fold
     }
 
     /// Bytes of the texts that were added.
@@ -137,7 +143,7 @@ impl Lexemes {
         }
         self.text.truncate(1);
         self.places.fill((0, 0));
-        (self.words, self.bytes, self.odd) = (0, 0, false);
+        (self.words, self.bytes, self.has_non_ascii_fold) = (0, 0, false);
     }
 }
 
@@ -170,13 +176,13 @@ mod tests {
         words.add("FMT a1 naïve—x ÉÉ");
         assert_eq!(words.text(), " fmt println a b a1 naïve—x ÉÉ ");
         assert_eq!(words.bytes(), 24 + 22);
-        assert!(!words.odd());
+        assert!(!words.has_non_ascii_fold());
         words.clear();
         assert_eq!(words.text(), " ");
         words.add("\u{212a}elvin");
-        assert_eq!((words.text(), words.odd()), (" \u{212a}elvin ", true));
+        assert_eq!((words.text(), words.has_non_ascii_fold()), (" \u{212a}elvin ", true));
         words.clear();
-        assert!(!words.odd());
+        assert!(!words.has_non_ascii_fold());
     }
 
     #[test]

@@ -1,19 +1,23 @@
 //! The language of codesearch and its meaning.
 //!
-//! A text becomes a [`Query`] (a tree of terms: [`Query::parse`]), the query a [`CompiledQuery`] (conditions
-//! and compiled patterns). Of a program, [`Plan`] is what the trigram indexes can answer: which files
-//! are worth looking at; each pattern's part of it is a [`LiteralQuery`], the literals that every match
-//! contains. What really matches is decided by [`Matcher`]s and [`Expr::eval`].
+//! A text becomes a [`Query`] (a tree of terms: [`Query::parse`]), the query a [`CompiledQuery`] (a condition
+//! and compiled patterns). A [`Plan`] is the part of that condition that the trigram indexes can answer: which files are
+//! worth looking at. For each pattern it has a [`LiteralQuery`], the literals that every match contains. [`Matcher`]s and
+//! [`Expr::eval`] decide which files and lines match.
 //!
 //! The rule between the two: *the plan may over-match, but it never under-match*. Whatever the
 //! index names is looked at again, so there is one regular-expression dialect and one truth.
 //!
 //! This crate does no I/O and knows neither tokio nor SQL.
 
+mod build;
+mod compiled;
 mod error;
 mod expr;
+mod extract;
 mod field;
 mod fold;
+mod group;
 mod language;
 mod lex;
 mod lexemes;
@@ -27,14 +31,17 @@ mod tree;
 mod trigram;
 mod write;
 
+pub use build::{Defaults, duration};
+pub use compiled::{CompiledQuery, CompiledTerm};
 pub use error::QueryError;
-pub use expr::{CompiledQuery, CompiledTerm, Expr, Predicate};
+pub use expr::{Expr, Predicate};
+pub use group::MAX_TERMS;
 pub use language::{check_language, languages};
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;
 pub use matcher::{LineMatch, Matcher, Scratch};
 pub use ngrams::{ngram_query, ngrams_of_literals};
-pub use parse::{Defaults, MAX_QUERY_BYTES, MAX_TERMS, duration};
+pub use parse::MAX_QUERY_BYTES;
 pub use pattern::{Case, Pattern};
 pub use plan::{Lookup, Plan, Scope};
 pub use tree::{Count, Field, Query, Select, Term, Tree};

@@ -1,4 +1,4 @@
-//! Decides, line by line, what matches.
+//! Decides, line by line, which lines match.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub struct LineMatch {
     pub line: usize,
     /// Where the line stands in the text, in bytes, without its line feed.
     pub span: Range<usize>,
-    /// What matched, in bytes from the start of the line, in order, never overlapping. At least
+    /// The matches, in bytes from the start of the line, in order, never overlapping. At least
     /// one; a range may be empty (`x*`).
     pub ranges: Vec<Range<usize>>,
 }

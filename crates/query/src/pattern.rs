@@ -27,7 +27,7 @@ const MAX_PATTERN_BYTES: usize = 8 * 1024;
 /// How deeply groups and repetitions may nest; it bounds the stack that walking the tree takes.
 const MAX_NESTING: u32 = 100;
 
-/// What a capital and a small letter have to do with each other.
+/// Whether capitals match small letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
     /// Without regard to case, unless the pattern holds a capital letter.
@@ -77,7 +77,7 @@ impl Pattern {
             .build()
             .translate(source, &tree)
             .map_err(|e| fail(e.span().start.offset, e.kind().to_string()))?;
-        // What cannot match a line feed matches within lines, wherever it is run.
+        // A pattern that cannot match a line feed matches within lines, wherever it is run.
         let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
         let hir = if spans_lines { hir } else { confine(hir) };
         Ok(Self { source: source.to_owned(), hir, caseless, spans_lines })
@@ -125,7 +125,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What is wrong with a pattern, and what to type instead where people stumble most.
+/// The error of a pattern; where people stumble most, with what to type instead.
 fn advice(error: &ast::ErrorKind) -> String {
     let advice = match error {
         ast::ErrorKind::GroupUnclosed => {

@@ -1,13 +1,14 @@
-//! From a condition to what the index can answer: which files are worth looking at.
+//! From a condition to lookups in the trigram indexes: which files are worth looking at.
 //!
 //! Like [`LiteralQuery`], a plan over-matches and never under-matches. It is over files: where a term and
-//! another must both match, their chunks need not be the same. What is negated and what has no
-//! trigram is not in it; that is decided on each file.
+//! another must both match, they may match in different chunks. A plan leaves out negations and terms without
+//! trigrams; those are decided on each file.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::expr::{CompiledQuery, Expr, Predicate};
+use crate::compiled::CompiledQuery;
+use crate::expr::{Expr, Predicate};
 use crate::literals::LiteralQuery;
 use ngram::NgramQuery;
 
@@ -35,27 +36,27 @@ pub enum Plan {
 pub struct Lookup {
     /// Which index.
     pub scope: Scope,
-    /// The terms that can only match in what is found, as numbers of [`CompiledQuery::terms`].
+    /// The terms that can match only in what the lookup finds, as numbers of [`CompiledQuery::terms`].
     pub terms: Vec<usize>,
-    /// What is asked for.
+    /// The literals that are looked up.
     pub literals: LiteralQuery,
 }
 
-/// What all of a need lies in.
+/// Within which all literals of a lookup must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Chunks: all of the need lies in one.
+    /// A chunk.
     Chunk,
-    /// Whole texts, of which each string of the need lies in some chunk; for patterns that span lines.
+    /// A whole text, each literal in some chunk of it: for patterns that span lines.
     Blob,
-    /// Paths of files.
+    /// The path of a file.
     Path,
 }
 
 impl Lookup {
-    /// What the parts of a summary are asked for instead.
-    pub fn ngrams<'p>(&self, program: &'p CompiledQuery) -> Cow<'p, NgramQuery> {
-        let ngrams = |term: &usize| &program.terms[*term].ngrams;
+    /// The n-grams that filters are asked for in its place.
+    pub fn ngrams<'p>(&self, query: &'p CompiledQuery) -> Cow<'p, NgramQuery> {
+        let ngrams = |term: &usize| &query.terms[*term].ngrams;
         match &*self.terms {
             [only] => Cow::Borrowed(ngrams(only)),
             terms => Cow::Owned(NgramQuery::Any(terms.iter().map(ngrams).cloned().collect())),
@@ -64,24 +65,19 @@ impl Lookup {
 }
 
 impl Plan {
-    /// The plan for a condition of a program.
-    pub fn of(expr: &Expr, program: &CompiledQuery) -> Self {
-        Self::of_expr(expr, program)
-    }
-
-    fn of_expr(expr: &Expr, program: &CompiledQuery) -> Self {
+    /// The plan for a condition of a query.
+    pub fn of(expr: &Expr, query: &CompiledQuery) -> Self {
         match expr {
             Expr::Const(_)
             | Expr::Not(_)
             | Expr::Predicate(Predicate::Repo(_) | Predicate::Language(_)) => Plan::Scan,
             Expr::Predicate(Predicate::Content(term)) => {
-                let spans = program.terms[*term].matcher.spans_lines();
-                Self::lookup(if spans { Scope::Blob } else { Scope::Chunk }, *term, program)
+                let spans = query.terms[*term].matcher.spans_lines();
+                Self::lookup(if spans { Scope::Blob } else { Scope::Chunk }, *term, query)
             }
-            Expr::Predicate(Predicate::Path(term)) => Self::lookup(Scope::Path, *term, program),
+            Expr::Predicate(Predicate::Path(term)) => Self::lookup(Scope::Path, *term, query),
             Expr::All(parts) => {
-                let mut all: Vec<Plan> =
-                    parts.iter().map(|part| Self::of_expr(part, program)).collect();
+                let mut all: Vec<Plan> = parts.iter().map(|part| Self::of(part, query)).collect();
                 all.retain(|plan| *plan != Plan::Scan);
                 // If it is too much, without the largest parts.
                 all.sort_by_key(Plan::strings);
@@ -95,14 +91,12 @@ impl Plan {
                     _ => Plan::All(all),
                 }
             }
-            Expr::Any(parts) => {
-                Self::any(parts.iter().map(|part| Self::of_expr(part, program)).collect())
-            }
+            Expr::Any(parts) => Self::any(parts.iter().map(|part| Self::of(part, query)).collect()),
         }
     }
 
-    fn lookup(scope: Scope, term: usize, program: &CompiledQuery) -> Self {
-        match &program.terms[term].literals {
+    fn lookup(scope: Scope, term: usize, query: &CompiledQuery) -> Self {
+        match &query.terms[term].literals {
             LiteralQuery::Anything => Plan::Scan,
             literals => {
                 Plan::Lookup(Lookup { scope, terms: vec![term], literals: literals.clone() })
@@ -152,7 +146,7 @@ impl Plan {
         }
     }
 
-    /// Whether it is about chunks, or about chunks and paths: what the summaries can name.
+    /// Whether it is about chunks, or about chunks and paths: filters can name those.
     pub fn is_of_chunks(&self) -> bool {
         match self {
             Plan::Lookup(lookup) => lookup.scope == Scope::Chunk,
@@ -208,8 +202,8 @@ mod tests {
     use crate::{Case, Query};
 
     fn check(query: &str, expected: &str) {
-        let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-        assert_eq!(Plan::of(&program.expr, &program).to_string(), expected, "{query}");
+        let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        assert_eq!(Plan::of(&compiled.expr, &compiled).to_string(), expected, "{query}");
     }
 
     #[test]
@@ -229,17 +223,23 @@ mod tests {
 
     #[test]
     fn what_must_all_match_is_asked_for_rarest_first() {
-        check("c:static c:deadlock", r#"(and chunk("deadlock" OR odd) chunk("static" OR odd))"#);
-        check("c:static f:kernel", r#"(and path("kernel" OR odd) chunk("static" OR odd))"#);
-        check("c:static lang:c r:linux -f:test", r#"chunk("static" OR odd)"#);
-        check("c:static c:=>", r#"chunk("static" OR odd)"#);
+        check(
+            "c:static c:deadlock",
+            r#"(and chunk("deadlock" OR non_ascii_fold) chunk("static" OR non_ascii_fold))"#,
+        );
+        check(
+            "c:static f:kernel",
+            r#"(and path("kernel" OR non_ascii_fold) chunk("static" OR non_ascii_fold))"#,
+        );
+        check("c:static lang:c r:linux -f:test", r#"chunk("static" OR non_ascii_fold)"#);
+        check("c:static c:=>", r#"chunk("static" OR non_ascii_fold)"#);
     }
 
     #[test]
-    fn summaries_name_what_lies_in_chunks_and_paths() {
+    fn filters_name_what_lies_in_chunks_and_paths() {
         let of_chunks = |query: &str| {
-            let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            Plan::of(&program.expr, &program).is_of_chunks()
+            let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            Plan::of(&compiled.expr, &compiled).is_of_chunks()
         };
         for query in ["foo", "c:foo", "foo bar", "c:foo f:bar", "(foo or c:bar) baz -qux"] {
             assert!(of_chunks(query), "{query}");
@@ -269,14 +269,14 @@ mod tests {
     fn plans_are_bounded() {
         let many =
             |n: usize| (0..n).map(|i| format!("c:word{i}x")).collect::<Vec<_>>().join(" or ");
-        let program =
+        let query =
             |query: &str| CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-        let small = program(&many(50));
+        let small = query(&many(50));
         assert_ne!(Plan::of(&small.expr, &small), Plan::Scan);
-        let large = program(&many(199).replace('x', "[abc]x"));
+        let large = query(&many(199).replace('x', "[abc]x"));
         assert_eq!(Plan::of(&large.expr, &large), Plan::Scan);
         // One part that is too much does not spoil the others.
-        let mixed = program(&format!("c:Mutex ({})", many(199).replace('x', "[abc]x")));
+        let mixed = query(&format!("c:Mutex ({})", many(199).replace('x', "[abc]x")));
         assert_eq!(Plan::of(&mixed.expr, &mixed).to_string(), r#"chunk("mutex")"#);
     }
 }

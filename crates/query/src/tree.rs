@@ -1,4 +1,4 @@
-//! A parsed query: a tree of terms, and what is asked for beside it.
+//! A parsed query: a tree of terms, and its settings.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use crate::pattern::Pattern;
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// What was typed, for errors.
+    /// The query as it was typed, for errors.
     pub(crate) source: String,
-    /// What a file must be like.
+    /// The condition that a file must meet.
     pub tree: Tree,
-    /// What is shown of the files.
+    /// The part of the files that is shown.
     pub select: Select,
     /// How many results are wanted, if the query says so (`count:`).
     pub count: Option<Count>,
@@ -20,7 +20,7 @@ pub struct Query {
     pub timeout: Option<Duration>,
 }
 
-/// What a file must be like.
+/// A condition that a file must meet.
 #[derive(Clone, Debug)]
 pub enum Tree {
     /// All of these hold; no parts for every file.
@@ -40,7 +40,7 @@ pub enum Tree {
 pub struct Term {
     /// Where it is to match.
     pub field: Field,
-    /// What is to match.
+    /// The pattern.
     pub pattern: Pattern,
     /// The byte of the query at which it stands.
     pub(crate) at: usize,
@@ -59,7 +59,7 @@ pub enum Field {
     Repo,
 }
 
-/// What is shown of the files that match.
+/// The part of the files that match which is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Select {
     /// The lines that match.

@@ -45,8 +45,8 @@ impl Trigram {
 
 /// The trigrams that `pg_trgm` finds in `LIKE '%literal%'`, in order; the same one may come twice.
 ///
-/// What is a letter outside ASCII depends on the server's locale. A wrong idea of it costs time, never
-/// a match: whatever is looked up is a part of the literal, and the server finds its trigrams itself.
+/// Which characters outside ASCII are letters depends on the server's locale. A wrong guess costs time, never a match: a
+/// lookup asks for parts of the literal, and the server finds their trigrams itself.
 pub fn trigrams(literal: &str) -> Vec<Trigram> {
     let mut found = Vec::new();
     let chars: Vec<(usize, char)> = literal.char_indices().collect();

@@ -100,7 +100,7 @@ impl Store {
                 let ends = next.as_ref().is_none_or(|(n, _)| *n / BLOCK_CHUNKS != block);
                 if ends || words.bytes() >= STRETCH_BYTES {
                     stretches.row(5).i16(shard.0).i32(start).i32(n + 1);
-                    stretches.bool(words.odd()).bytes(words.text().as_bytes());
+                    stretches.bool(words.has_non_ascii_fold()).bytes(words.text().as_bytes());
                     words.clear();
                     first = None;
                     if stretches.len() > SEND_BYTES {

@@ -58,7 +58,7 @@ impl Explain {
         if program.terms.iter().any(|term| term.literals.names_non_ascii_fold()) {
             writeln!(
                 out,
-                "            (odd: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
+                "            (non_ascii_fold: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
             )?;
         }
         Ok(())

@@ -25,6 +25,9 @@ fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
         let home = std::env::temp_dir().join(format!("codesearch-tests-{}", user()));
+        // Another run of the tests may begin just now.
+        let lock = fs::File::create(home.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
         let mut status = clean_command();
         status.arg("--home").arg(&home).args(["db", "status"]);
         if home.exists() && status.output().unwrap().status.code() == Some(1) {

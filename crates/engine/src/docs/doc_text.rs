@@ -63,12 +63,13 @@ impl DocText {
 
     /// Its words, as they are indexed.
     pub(crate) fn row(&self) -> DocRow {
+        let words_of = |text: &str| words::words_of(text, true);
         DocRow {
             comment: self.comment,
             plain: !words::is_english(&self.body),
-            title: words::spread(&self.title),
-            headings: self.headings.lines().map(words::spread).collect::<Vec<_>>().join(DOC_GAP),
-            body: words::spread(&self.body),
+            title: words_of(&self.title),
+            headings: self.headings.lines().map(words_of).collect::<Vec<_>>().join(DOC_GAP),
+            body: words_of(&self.body),
         }
     }
 }

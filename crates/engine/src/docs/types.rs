@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use query::Matcher;
 
-/// Contents that are ranked by all their words, of all that match, unless a request says otherwise.
+/// How many of the contents that match are ranked by all their words, unless a request says otherwise.
 pub const MAX_RANKED: usize = 5_000;
 
 /// Bytes of the longest query.
@@ -32,7 +32,7 @@ pub struct DocsRequest {
     pub limit: usize,
     /// Only in repositories whose names match one of these, if there are any.
     pub repos: Vec<Matcher>,
-    /// Only in these languages, if there are any: names in small letters.
+    /// Only in these languages, if there are any: names in lower case.
     pub languages: Vec<String>,
     /// Which texts are searched.
     pub dictionary: Dictionary,
@@ -45,7 +45,7 @@ pub struct DocsRequest {
 /// The reasons why a search for docs has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
-    /// There is no word in the query.
+    /// The query has no word.
     #[error("nothing to look for: give some words")]
     Empty,
     /// It is too long.
@@ -56,7 +56,7 @@ pub enum DocsError {
         "all these words are in nearly every text (the, of, how): add one that tells what the text is about"
     )]
     Common,
-    /// It only says what must not be there.
+    /// It only excludes words.
     #[error("this only rules words out: add one to look for")]
     Excludes,
     /// The database could not do its part.

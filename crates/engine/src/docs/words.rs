@@ -15,22 +15,22 @@ pub(super) const ENGLISH: [&str; 20] = [
     "from", "not", "which", "if", "can", "will",
 ];
 
-/// A text as words with blanks between them, identifiers followed by their parts.
-pub(super) fn spread(text: &str) -> String {
+/// The words of a text, each with a blank behind it: identifiers with their parts behind them, or their parts only.
+pub(super) fn words_of(text: &str, identifiers: bool) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
     for run in runs(text) {
-        push(&mut all, &text[run], true);
+        push(&mut all, &text[run], identifiers);
     }
     all
 }
 
 /// Whether a text is written in English, as far as its words tell.
 pub(super) fn is_english(text: &str) -> bool {
-    /// Fewer words than that tell nothing.
+    /// Fewer words than this tell nothing.
     const FEW: usize = 15;
-    /// More need not be looked at.
+    /// Words that are looked at.
     const ENOUGH: usize = 2000;
-    /// One word of so many, in a text that is half code.
+    /// Of this many words one is common in English, in a text that is half code.
     const SHARE: usize = 25;
     let words: Vec<&str> = runs(text).map(|run| &text[run]).take(ENOUGH).collect();
     let foreign = words.iter().filter(|word| !word.is_ascii()).count();
@@ -42,9 +42,9 @@ pub(super) fn is_english(text: &str) -> bool {
 }
 
 /// A query for `websearch_to_tsquery`: quotes, `or` and a minus as they are, all else as words. A word that becomes
-/// several is put in quotes. With `whole`, identifiers stand before their parts, as in the index; a text that is shown has
+/// several is put in quotes. With `identifiers`, these stand before their parts, as in the index; a text that is shown has
 /// the parts only.
-pub fn websearch_query(query: &str, whole: bool) -> String {
+pub fn websearch_query(query: &str, identifiers: bool) -> String {
     let mut all = String::new();
     let mut rest = query.trim_start();
     while !rest.is_empty() {
@@ -64,10 +64,7 @@ pub fn websearch_query(query: &str, whole: bool) -> String {
             }
         };
         rest = behind.trim_start();
-        let mut words = String::new();
-        for run in runs(text) {
-            push(&mut words, &text[run], whole);
-        }
+        let words = words_of(text, identifiers);
         let words = words.trim_end();
         if words.is_empty() {
             continue;
@@ -87,10 +84,10 @@ pub fn websearch_query(query: &str, whole: bool) -> String {
     all
 }
 
-/// Adds a word with its parts, each with a blank behind it.
-fn push(all: &mut String, run: &str, whole: bool) {
+/// Adds a word, and its parts if it has several; with `identifiers` false only these.
+fn push(all: &mut String, run: &str, identifiers: bool) {
     let parts: Vec<Range<usize>> = parts(run).collect();
-    if whole || parts.len() == 1 {
+    if identifiers || parts.len() == 1 {
         for part in &parts {
             all.push_str(&run[part.clone()]);
         }
@@ -171,9 +168,9 @@ mod tests {
             ("日本語", "日本語 "),
             ("", ""),
         ] {
-            assert_eq!(spread(text), words, "{text}");
+            assert_eq!(words_of(text, true), words, "{text}");
         }
-        assert_eq!(spread(&"x".repeat(MAX_WORD + 1)), "");
+        assert_eq!(words_of(&"x".repeat(MAX_WORD + 1), true), "");
     }
 
     #[test]

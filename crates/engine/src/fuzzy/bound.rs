@@ -52,3 +52,26 @@ pub(super) struct Buffers {
 pub(super) fn bound(pairs: u32, letter: Bound) -> Bound {
     (pairs.min(MAX_PAIRS) << PAIRS_SHIFT) as Bound | letter
 }
+
+/// How many pairs a path must hold to be a candidate, as a number (`u32`) or as the [`Bound`] that its name needs.
+#[derive(Clone, Copy)]
+pub(super) struct NeededPairs<T> {
+    /// If it is not a match.
+    pub(super) other: T,
+    /// If it is one.
+    pub(super) matched: T,
+}
+
+impl NeededPairs<u32> {
+    /// How many letters a folder holds, and the bounds that names in it need. If the folder may hold more pairs than its
+    /// bound can tell, so may each path.
+    #[inline]
+    pub(super) fn in_folder(self, folder: Bound) -> (Bound, NeededPairs<Bound>) {
+        let held = u32::from(folder >> PAIRS_SHIFT);
+        let rest = |pairs: u32| match held {
+            MAX_PAIRS => 0,
+            _ => bound(pairs.saturating_sub(held), 0),
+        };
+        (folder & LETTER, NeededPairs { other: rest(self.other), matched: rest(self.matched) })
+    }
+}

@@ -27,8 +27,8 @@ pub struct NearestPaths {
     pub found: usize,
 }
 
-/// A path by its cost, its length in bytes, and its number.
-type Scored = (u16, u32, u32);
+/// The cost of a path, its length in bytes, and its number.
+pub(super) type Scored = (u16, u32, u32);
 
 /// The least of the paths scored so far.
 struct TopPaths {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::bound::{Bound, EXACT, LAST_LETTER, LETTER, LIKELY, MAX_PAIRS, PAIRS_SHIFT};
+use super::bound::{Bound, EXACT, LAST_LETTER, LETTER, LIKELY, MAX_PAIRS, NeededPairs};
 use super::bounds::QueryBounds;
 use super::candidates::{Candidate, keep_best, least_rank, promise_of, rank};
 use super::index::PathIndex;
@@ -42,15 +42,6 @@ struct Scan<'a, 's, P, W> {
     promises: Vec<AtomicU32>,
     /// A lower rank is no candidate.
     bar: AtomicU64,
-}
-
-/// How many pairs a path must hold to be a candidate.
-#[derive(Clone, Copy)]
-struct NeededPairs<T> {
-    /// If it is not a match.
-    other: T,
-    /// If it is one.
-    matched: T,
 }
 
 /// The results of one thread.
@@ -142,7 +133,7 @@ where
         self.make_exact(&hits);
         for (file, folder) in hits.drain(..) {
             let name = self.index.own[file as usize] as usize;
-            let (letters, rest) = rest(self.bounds.folder_bounds()[folder as usize], needed);
+            let (letters, rest) = needed.in_folder(self.bounds.folder_bounds()[folder as usize]);
             let bound = self.bounds.name_bounds()[name].load(Ordering::Relaxed);
             let holds = bound & LETTER <= letters;
             let enough = bound >= if holds { rest.matched } else { rest.other };
@@ -169,7 +160,7 @@ where
                 break;
             }
             let folder = two[0].1;
-            let (letters, rest) = rest(self.bounds.folder_bounds()[folder as usize], needed);
+            let (letters, rest) = needed.in_folder(self.bounds.folder_bounds()[folder as usize]);
             for (file, name) in (from..).zip(&self.index.own[from as usize..upto as usize]) {
                 let bound = bounds[*name as usize].load(Ordering::Relaxed);
                 if bound & LETTER <= letters || bound >= rest.other {
@@ -305,16 +296,4 @@ fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
 /// The greatest promise of a path: it holds all pairs, and each part is likely.
 fn max_promise(parts: &[PartMatcher<'_>]) -> usize {
     parts.iter().map(|part| 8 * (part.pairs.len() + 1)).sum()
-}
-
-/// How many letters a folder holds, and what the bound of a name in it needs. When the folder may hold more pairs than
-/// it says, so may each path.
-#[inline]
-fn rest(folder: Bound, needed: NeededPairs<u32>) -> (Bound, NeededPairs<Bound>) {
-    let held = u32::from(folder >> PAIRS_SHIFT);
-    let rest = |pairs: u32| match held {
-        MAX_PAIRS => 0,
-        _ => (pairs.saturating_sub(held).min(MAX_PAIRS) << PAIRS_SHIFT) as Bound,
-    };
-    (folder & LETTER, NeededPairs { other: rest(needed.other), matched: rest(needed.matched) })
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::index::PathIndex;
 use super::letters::fold;
 use super::lookup::{Lookup, Variant};
-use super::nearest::NearestPaths;
+use super::nearest::{NearestPaths, Scored};
 use super::query::{PathQuery, QueryPart};
 use super::random::Random;
 use super::score::Scorer;
@@ -13,30 +13,17 @@ use super::score::Scorer;
 /// Paths that are scored at once.
 const LANES: usize = 8;
 
-const WORDS: [&str; 14] = [
-    "src",
-    "search",
-    "Candidates",
-    "shard",
-    "http_server",
-    "Main",
-    "a",
-    "größe",
-    "test",
-    "index",
-    "fmt",
-    "print",
-    "日本",
-    "v2",
-];
+const WORDS: &str =
+    "src search Candidates shard http_server Main a größe test index fmt print 日本 v2";
 const ENDS: [&str; 4] = [".rs", ".go", "_test.go", ""];
 
 /// Paths of a few words, in order; some names and folders are there often.
 fn some_paths(count: usize) -> Vec<String> {
     let mut rng = Random(7);
+    let words: Vec<&str> = WORDS.split(' ').collect();
     let mut paths: Vec<String> = (0..count)
         .map(|_| {
-            let words: Vec<&str> = (0..=rng.below(4)).map(|_| WORDS[rng.below(14)]).collect();
+            let words: Vec<&str> = (0..=rng.below(4)).map(|_| words[rng.below(14)]).collect();
             let number = if rng.below(3) == 0 { String::new() } else { rng.below(50).to_string() };
             format!("{}{number}{}", words.join("/"), ENDS[rng.below(4)])
         })
@@ -46,8 +33,8 @@ fn some_paths(count: usize) -> Vec<String> {
     paths
 }
 
-/// What people might type for a path, with and without errors.
-fn typings(path: &str, rng: &mut Random) -> Vec<String> {
+/// Queries that people might type for a path, with and without errors.
+fn typed_for(path: &str, rng: &mut Random) -> Vec<String> {
     let letters: Vec<char> = path.chars().collect();
     let (from, at) = (rng.below(letters.len()), rng.below(letters.len()));
     let piece: String = letters[from..].iter().take(2 + rng.below(8)).collect();
@@ -67,12 +54,10 @@ fn in_order(part: &QueryPart, path: &str) -> bool {
     part.letters.iter().all(|letter| rest.any(|other| other == *letter))
 }
 
-/// Cost, length and number of a path.
-type Ranked = (u16, u32, u32);
-
-/// What is near by looking at every path, as far as it holds what was typed, and the rest.
-fn by_hand(query: &PathQuery, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
-    let (mut whole, mut wrong) = (Vec::new(), Vec::new());
+/// All matches, and all other near paths, each in the order of the paths, by scoring every path.
+fn by_hand(text: &str, paths: &[String]) -> (Vec<Scored>, Vec<Scored>) {
+    let query = PathQuery::new(text).unwrap();
+    let (mut matches, mut others) = (Vec::new(), Vec::new());
     let alone = |part: &QueryPart| Scorer::<LANES>::new(std::slice::from_ref(part));
     let mut scorers: Vec<Scorer<LANES>> = query.parts.iter().map(alone).collect();
     let costs: Vec<Vec<Option<u16>>> = scorers
@@ -96,43 +81,61 @@ fn by_hand(query: &PathQuery, paths: &[String]) -> (Vec<Ranked>, Vec<Ranked>) {
         }
         let one = (cost, path.len() as u32, file);
         if holds {
-            whole.push(one);
+            matches.push(one);
         } else if near {
-            wrong.push(one);
+            others.push(one);
         }
     }
-    (whole, wrong)
+    (matches, others)
 }
 
-/// One variant, for some paths.
+/// Paths with their index.
+struct Sample {
+    paths: Vec<String>,
+    index: PathIndex,
+}
+
+impl Sample {
+    fn new(paths: Vec<String>) -> Self {
+        let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+        Self { paths, index }
+    }
+
+    /// A lookup in all paths.
+    fn lookup<'a>(
+        &'a self,
+        limit: usize,
+        candidates: usize,
+    ) -> Lookup<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
+        let path = |file: u32| self.paths[file as usize].as_str();
+        Lookup { path, repo: &|_| "", wanted: |_| true, limit, candidates }
+    }
+
+    fn nearest(&self, text: &str, limit: usize, candidates: usize) -> NearestPaths {
+        let query = PathQuery::new(text).unwrap();
+        let all = 0..self.paths.len() as u32;
+        let variants = variant(&query, std::slice::from_ref(&all));
+        self.index.lookup(&query, &variants, &self.lookup(limit, candidates))
+    }
+}
+
+/// The query itself, for some paths.
 fn variant(query: &PathQuery, among: &[Range<u32>]) -> [Variant; 1] {
     [Variant { query: query.clone(), among: among.to_vec(), in_repo: false }]
 }
 
-fn lookup<'a>(
-    paths: &'a [String],
-    limit: usize,
-    candidates: usize,
-) -> Lookup<'a, impl Fn(u32) -> &'a str + Sync, impl Fn(u32) -> bool + Sync> {
-    let path = |file: u32| paths[file as usize].as_str();
-    Lookup { path, repo: &|_| "", wanted: |_| true, limit, candidates }
-}
-
 #[test]
-fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
-    let paths = some_paths(400);
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+fn with_room_for_all_candidates_it_is_what_scoring_every_path_gives() {
+    let sample = Sample::new(some_paths(400));
+    let paths = &sample.paths;
     let mut rng = Random(11);
-    let all = 0..paths.len() as u32;
     let mut forgiven = 0;
     for _ in 0..30 {
         let path = &paths[rng.below(paths.len())];
-        for text in typings(path, &mut rng) {
-            let query = PathQuery::new(&text).unwrap();
-            let variants = variant(&query, std::slice::from_ref(&all));
-            let near = index.lookup(&query, &variants, &lookup(&paths, 400, 400));
-            let (whole, wrong) = by_hand(&query, &paths);
-            let found: Vec<(u16, u32, u32)> = near
+        for text in typed_for(path, &mut rng) {
+            let near = sample.nearest(&text, 400, 400);
+            let (matches, others) = by_hand(&text, paths);
+            let found: Vec<Scored> = near
                 .best
                 .iter()
                 .map(|(file, cost)| (*cost, paths[*file as usize].len() as u32, *file))
@@ -140,22 +143,22 @@ fn with_room_for_all_candidates_it_is_what_looking_at_every_path_gives() {
             assert!(found.is_sorted(), "{text}");
             assert_eq!(near.found, found.len(), "{text}");
             // All that hold it are there, at their costs; and nothing that is not near.
-            for one in &whole {
+            for one in &matches {
                 assert!(found.binary_search(one).is_ok(), "{text}: {}", paths[one.2 as usize]);
             }
             for one in &found {
-                assert!(whole.contains(one) || wrong.contains(one), "{text}: {one:?}");
+                assert!(matches.contains(one) || others.contains(one), "{text}: {one:?}");
             }
-            forgiven += found.len() - whole.len();
+            forgiven += found.len() - matches.len();
         }
     }
     assert!(forgiven > 0);
 }
 
 #[test]
-fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
+fn queries_longer_than_a_number_has_bits_are_answered_alike() {
     let mut rng = Random(23);
-    // What is typed has more than 64 bytes, and more than 510.
+    // Queries of more than 64 bytes, and of more than 510.
     for (words, some) in [(&["größe", "index", "fmt", "Main"][..], 30), (&["日本", "日"][..], 200)]
     {
         let paths: Vec<String> = (0..20)
@@ -164,22 +167,19 @@ fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
                 format!("fmt/{}.rs", name.concat())
             })
             .collect();
-        let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
-        let all = 0..paths.len() as u32;
-        for path in paths.iter().take(4) {
+        let sample = Sample::new(paths);
+        for path in sample.paths.iter().take(4) {
             // With gaps, too many for errors; or behind the beginning of its folder.
             let letters: Vec<char> = path["fmt/".len()..].chars().collect();
             let gaps = letters.chunks(3).flat_map(|three| &three[..three.len().min(2)]);
             let gaps: String = gaps.take(200).collect();
             let name: String = letters.iter().take(200).collect();
             for text in [gaps, format!("fm{name}")] {
-                let query = PathQuery::new(&text).unwrap();
-                let variants = variant(&query, std::slice::from_ref(&all));
-                let near = index.lookup(&query, &variants, &lookup(&paths, 20, 20));
-                let (mut whole, _) = by_hand(&query, &paths);
-                whole.sort_unstable();
-                assert!(!whole.is_empty() && near.found >= whole.len(), "{text}");
-                for (cost, _, file) in whole {
+                let near = sample.nearest(&text, 20, 20);
+                let (mut matches, _) = by_hand(&text, &sample.paths);
+                matches.sort_unstable();
+                assert!(!matches.is_empty() && near.found >= matches.len(), "{text}");
+                for (cost, _, file) in matches {
                     assert!(near.best.contains(&(file, cost)), "{text}");
                 }
             }
@@ -189,29 +189,26 @@ fn what_is_longer_than_a_number_has_bits_is_compared_the_same() {
 
 #[test]
 fn with_little_room_matches_are_counted_and_the_name_that_was_typed_is_first() {
-    let paths = some_paths(400);
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+    let sample = Sample::new(some_paths(400));
+    let paths = &sample.paths;
     let mut rng = Random(13);
-    let all = 0..paths.len() as u32;
     for _ in 0..40 {
         let path = &paths[rng.below(paths.len())];
         let name = path.rsplit('/').next().unwrap_or(path);
-        let query = PathQuery::new(name).unwrap();
-        let variants = variant(&query, std::slice::from_ref(&all));
-        let near = index.lookup(&query, &variants, &lookup(&paths, 40, 40));
-        let (mut whole, _) = by_hand(&query, &paths);
-        whole.sort_unstable();
+        let near = sample.nearest(name, 40, 40);
+        let (mut matches, _) = by_hand(name, paths);
+        matches.sort_unstable();
         let (file, cost) = near.best[0];
-        assert_eq!((cost, file), (0, whole[0].2), "{name}");
-        assert!(near.found >= whole.len() && near.found <= whole.len() + 40, "{name}");
+        assert_eq!((cost, file), (0, matches[0].2), "{name}");
+        assert!(near.found >= matches.len() && near.found <= matches.len() + 40, "{name}");
         assert_eq!(near.best.len(), 40.min(near.found), "{name}");
     }
 }
 
 #[test]
 fn a_filter_gives_what_an_index_of_those_files_would() {
-    let paths = some_paths(1600);
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+    let sample = Sample::new(some_paths(1600));
+    let paths = &sample.paths;
     let path = |file: u32| paths[file as usize].as_str();
     let wanted = |file: u32| file.is_multiple_of(3);
     let among = [100..400_u32, 700..1400];
@@ -220,11 +217,11 @@ fn a_filter_gives_what_an_index_of_those_files_would() {
     let mut rng = Random(17);
     for _ in 0..30 {
         let from = &paths[rng.below(paths.len())];
-        for text in typings(from, &mut rng) {
+        for text in typed_for(from, &mut rng) {
             let query = PathQuery::new(&text).unwrap();
             let (limit, candidates) = ([10, 60][rng.below(2)], 25);
             let repo = &|_| "";
-            let filtered = index.lookup(
+            let filtered = sample.index.lookup(
                 &query,
                 &variant(&query, &among),
                 &Lookup { path, repo, wanted, limit, candidates },
@@ -255,13 +252,10 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
     let likely = ["a/b/OWNERS", "a/open_new_window_every_round.rs"].map(str::to_owned);
     let mut paths: Vec<String> = many.chain(likely).collect();
     paths.sort_unstable();
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
-    let all = 0..paths.len() as u32;
+    let sample = Sample::new(paths);
     for (text, first) in [("onwers", "OWNERS"), ("onwer", "open_new_window_every_round.rs")] {
-        let query = PathQuery::new(text).unwrap();
-        let variants = variant(&query, std::slice::from_ref(&all));
-        let near = index.lookup(&query, &variants, &lookup(&paths, 1, 5));
-        assert!(paths[near.best[0].0 as usize].ends_with(first), "{text}: {near:?}");
+        let near = sample.nearest(&text, 1, 5);
+        assert!(sample.paths[near.best[0].0 as usize].ends_with(first), "{text}: {near:?}");
     }
 }
 
@@ -282,7 +276,7 @@ fn a_repository_may_be_a_folder_around_its_paths() {
         ["kernel/fork.c", "mm/util.c", "kernel/fork.c", "linux/kernel/fork.c", "x/linux/fork.c"]
             .map(str::to_owned)
             .into();
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+    let sample = Sample::new(paths);
     // The first two are of a repository called linux.
     let repo = |file: u32| if file < 2 { "torvalds/linux" } else { "other" };
     let query = PathQuery::new("linux/kernel/fork.c").unwrap();
@@ -295,9 +289,9 @@ fn a_repository_may_be_a_folder_around_its_paths() {
         },
     ];
     for limit in 0..5 {
-        let lookup = Lookup { repo: &repo, ..lookup(&paths, limit, 10) };
-        let near = index.lookup(&query, &variants, &lookup);
-        // At the same cost the shorter path, and that of another repository is none at all.
+        let lookup = Lookup { repo: &repo, ..sample.lookup(limit, 10) };
+        let near = sample.index.lookup(&query, &variants, &lookup);
+        // Of the same cost, the shorter path; and the name of another repository counts nothing.
         let all = [(0, 2), (3, 2)];
         assert_eq!(near, NearestPaths { best: all[..limit.min(2)].to_vec(), found: 2 });
     }
@@ -305,17 +299,14 @@ fn a_repository_may_be_a_folder_around_its_paths() {
 
 #[test]
 fn fewer_are_the_beginning_of_more() {
-    let paths = some_paths(400);
-    let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
+    let sample = Sample::new(some_paths(400));
+    let paths = &sample.paths;
     let mut rng = Random(19);
-    let all = 0..paths.len() as u32;
     let mut deep = 0;
     for _ in 0..10 {
         let from = &paths[rng.below(paths.len())];
-        for text in typings(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
-            let query = PathQuery::new(&text).unwrap();
-            let variants = variant(&query, std::slice::from_ref(&all));
-            let most = index.lookup(&query, &variants, &lookup(&paths, 400, 16));
+        for text in typed_for(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
+            let most = sample.nearest(&text, 400, 16);
             // All that are counted can be had, each once.
             assert_eq!(most.best.len(), most.found, "{text}");
             let mut files: Vec<u32> = most.best.iter().map(|(file, _)| *file).collect();
@@ -324,7 +315,7 @@ fn fewer_are_the_beginning_of_more() {
             assert_eq!(files.len(), most.found, "{text}");
             deep += usize::from(most.found > 48);
             for limit in [0, 1, 7, 15, 16, 17, 31, 40, 100] {
-                let near = index.lookup(&query, &variants, &lookup(&paths, limit, 16));
+                let near = sample.nearest(&text, limit, 16);
                 assert_eq!(near.best, most.best[..limit.min(most.found)], "{text}, {limit}");
                 assert_eq!(near.found, most.found, "{text}, {limit}");
             }
@@ -334,7 +325,7 @@ fn fewer_are_the_beginning_of_more() {
 }
 
 #[test]
-fn nothing_typed_is_everything_the_shortest_first() {
+fn an_empty_query_is_everything_the_shortest_first() {
     let paths = ["b/long.rs", "c.rs", "a.rs"].map(str::to_owned);
     let index = PathIndex::new(paths.len(), |file| &paths[file as usize]);
     let near = index.nearest(&PathQuery::default(), 2, &|file| &paths[file as usize]);

@@ -34,27 +34,24 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
         match (opened, commented) {
             (Some((mut rest, close)), _) if until.is_none() => {
                 // Lines above it are a comment of their own.
-                if let Some(doc) = doc_of(&block) {
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
                 while !rest.contains(close) {
                     block.push(rest);
                     let Some(line) = lines.next() else { break };
                     rest = line.trim();
                 }
                 block.extend(rest.split_once(close).map(|(inside, _)| inside));
-                if let Some(doc) = doc_of(&block) {
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
             }
             (_, Some(rest)) if until.is_none() => block.push(rest),
             _ => {
-                if let Some(doc) = doc_of(&block) {
+                if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
-                block.clear();
                 line?;
                 if let Some(end) = until {
                     until = until.filter(|_| !trimmed.contains(end));

@@ -1,0 +1,220 @@
+//! From groups of words to a tree of terms and the settings of a query.
+//!
+//! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the groups inside. So
+//! groups are read whole first, and their patterns are parsed once all settings are known.
+
+use std::time::Duration;
+
+use crate::error::QueryError;
+use crate::field::FieldName;
+use crate::group::{Group, Part, is_setting};
+use crate::language::check_language;
+use crate::lex::Word;
+use crate::pattern::{Case, Pattern};
+use crate::tree::{Count, Field, Query, Select, Term, Tree};
+
+/// Longest `timeout:`.
+const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How patterns match, as far as a query does not say so itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Defaults {
+    /// As `case:` would say.
+    pub case: Case,
+    /// As `multiline:` would say.
+    pub multiline: bool,
+}
+
+impl From<Case> for Defaults {
+    fn from(case: Case) -> Self {
+        Self { case, multiline: false }
+    }
+}
+
+/// The query as far as it is built.
+pub(crate) struct Build<'a> {
+    source: &'a str,
+    select: Option<Select>,
+    count: Option<Count>,
+    timeout: Option<Duration>,
+}
+
+impl<'a> Build<'a> {
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self { source, select: None, count: None, timeout: None }
+    }
+
+    /// Builds the query of its outermost group.
+    pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
+        let tree = self.group(group, defaults, true)?;
+        Ok(Query {
+            source: self.source.to_owned(),
+            tree,
+            select: self.select.unwrap_or_default(),
+            count: self.count,
+            timeout: self.timeout,
+        })
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
+        QueryError::new(self.source, at, message)
+    }
+
+    /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
+    fn group(
+        &mut self,
+        mut group: Group,
+        outer: Defaults,
+        whole: bool,
+    ) -> Result<Tree, QueryError> {
+        let mut scope = outer;
+        let several = group.alternatives.len() > 1;
+        // A query in parentheses is still the whole of it.
+        let only = group.alternatives.len() == 1 && group.alternatives[0].len() == 1;
+        for alternative in &mut group.alternatives {
+            let mut parts = Vec::with_capacity(alternative.len());
+            let mut setting = None;
+            for part in alternative.drain(..) {
+                match part {
+                    Part::Word(at, word) if is_setting(&word) => {
+                        self.set(at, &word, &mut scope, whole)?;
+                        setting = Some(at);
+                    }
+                    other => parts.push(other),
+                }
+            }
+            // Nothing but settings is every file; as an alternative, that is a slip.
+            if let (true, true, Some(at)) = (several, parts.is_empty(), setting) {
+                let message = "there is no term beside this on its side of the 'or'";
+                return Err(self.error(at, message));
+            }
+            *alternative = parts;
+        }
+        let mut any = Vec::with_capacity(group.alternatives.len());
+        for alternative in group.alternatives {
+            let all: Result<_, _> =
+                alternative.into_iter().map(|part| self.part(part, scope, whole && only)).collect();
+            any.push(Tree::all(all?));
+        }
+        Ok(Tree::any(any))
+    }
+
+    fn part(&mut self, part: Part, scope: Defaults, whole: bool) -> Result<Tree, QueryError> {
+        match part {
+            Part::Group(group) => self.group(group, scope, whole),
+            Part::Not(at, part) => match *part {
+                Part::Word(_, word) if is_setting(&word) => {
+                    Err(self.error(at, "this says how to search, so it cannot be negated"))
+                }
+                part => Ok(!self.part(part, scope, false)?),
+            },
+            Part::Word(at, word) => self.word(at, &word, scope),
+        }
+    }
+
+    fn word(&self, at: usize, word: &Word, scope: Defaults) -> Result<Tree, QueryError> {
+        let field = match word.field {
+            Some(FieldName::Content) => Field::Content,
+            Some(FieldName::Path) => Field::Path,
+            Some(FieldName::Repo) => Field::Repo,
+            Some(FieldName::Language) => {
+                check_language(&word.text).map_err(|why| self.error(word.origins[0], why))?;
+                return Ok(Tree::Language(word.text.clone()));
+            }
+            _ => Field::Anywhere,
+        };
+        let pattern = if word.field == Some(FieldName::Literal) {
+            Pattern::literal(&word.text, scope.case)
+        } else {
+            Pattern::parse(&word.text, scope.case, scope.multiline)
+        };
+        let pattern = pattern.map_err(|error| {
+            let origin = word.origins.get(error.position).copied().unwrap_or(at);
+            self.error(origin, error.message)
+        })?;
+        Ok(Tree::Term(Term { field, pattern, at }))
+    }
+
+    fn set(
+        &mut self,
+        at: usize,
+        word: &Word,
+        scope: &mut Defaults,
+        whole: bool,
+    ) -> Result<(), QueryError> {
+        let value = word.text.as_str();
+        let field = word.field.expect("a setting has a field");
+        if !whole && !matches!(field, FieldName::Case | FieldName::Multiline) {
+            let message = "this holds for the whole query; put it outside of all parentheses";
+            return Err(self.error(at, message));
+        }
+        let unknown = |wanted: &str| {
+            QueryError::new(
+                self.source,
+                word.origins[0],
+                format!("\"{value}\" cannot stand here; use {wanted}"),
+            )
+        };
+        match field {
+            FieldName::Case => {
+                scope.case = match value {
+                    "yes" => Case::Sensitive,
+                    "no" => Case::Insensitive,
+                    "auto" => Case::Smart,
+                    _ => return Err(unknown("case:yes, case:no or case:auto")),
+                }
+            }
+            FieldName::Multiline => {
+                scope.multiline = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(unknown("multiline:yes or multiline:no")),
+                }
+            }
+            FieldName::Select => {
+                let select = match value {
+                    "filematch" | "content" => Select::Lines,
+                    "filename" | "file" | "path" => Select::Files,
+                    "repo" => Select::Repos,
+                    _ => return Err(unknown("type:filematch, type:file or type:repo")),
+                };
+                self.select = Some(select);
+            }
+            FieldName::Count => {
+                let count = match (value, value.parse()) {
+                    ("all", _) | (_, Ok(0)) => Count::All,
+                    (_, Ok(n)) => Count::Most(n),
+                    _ => return Err(unknown("a number of files, as in count:50, or count:all")),
+                };
+                self.count = Some(count);
+            }
+            FieldName::Timeout => {
+                self.timeout =
+                    Some(duration(value).map_err(|why| self.error(word.origins[0], why))?);
+            }
+            _ => unreachable!("not a setting"),
+        }
+        Ok(())
+    }
+}
+
+/// Reads `10s`, `500ms`, `2m` or `10` (seconds).
+///
+/// # Errors
+/// The text is not a time, or is longer than a search may take: a sentence that says what to type, without a full stop.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.parse().unwrap_or(f64::NAN) * seconds;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
+        Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
+        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
+    }
+}

@@ -1,0 +1,142 @@
+//! Compiles a query: its terms to matchers and to what indexes are asked for, its tree to a condition.
+
+use ngram::NgramQuery;
+
+use crate::error::QueryError;
+use crate::expr::{Expr, Predicate};
+use crate::language;
+use crate::literals::LiteralQuery;
+use crate::matcher::Matcher;
+use crate::ngrams::ngram_query;
+use crate::pattern::Pattern;
+use crate::tree::{Field, Query, Select, Tree};
+
+/// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
+/// bound is lower.
+const MAX_COMPILED_BYTES: usize = 32 * 1024 * 1024;
+
+/// A query ready to run.
+#[derive(Clone, Debug)]
+pub struct CompiledQuery {
+    /// The query as a tree, printed.
+    pub tree: String,
+    /// The condition that a file must meet.
+    pub expr: Expr,
+    /// The terms, each once.
+    pub terms: Vec<CompiledTerm>,
+    /// The languages asked for: each as the names, in small letters, that will do.
+    pub languages: Vec<Vec<String>>,
+    /// The part of the files that is shown.
+    pub select: Select,
+}
+
+/// A pattern, compiled, and what indexes can be asked for in its place.
+#[derive(Clone, Debug)]
+pub struct CompiledTerm {
+    /// The pattern as it prints: `/source/i`.
+    pub name: String,
+    pattern: Pattern,
+    /// Decides which lines match.
+    pub matcher: Matcher,
+    /// The literals that the trigram index is asked for.
+    pub literals: LiteralQuery,
+    /// The n-grams that filters are asked for.
+    pub ngrams: NgramQuery,
+}
+
+impl CompiledQuery {
+    /// Compiles a query.
+    ///
+    /// # Errors
+    /// The patterns take too much memory when compiled, one of them or all of them together.
+    pub fn new(query: &Query) -> Result<Self, QueryError> {
+        let mut compiled = Self {
+            tree: query.to_string(),
+            expr: Expr::Const(true),
+            terms: Vec::new(),
+            languages: Vec::new(),
+            select: query.select,
+        };
+        let mut memory = 0;
+        compiled.expr = compiled
+            .compile(&query.tree, &mut memory)
+            .map_err(|(at, message)| QueryError::new(&query.source, at, message))?;
+        Ok(compiled)
+    }
+
+    /// Adds the terms of a tree, and gives its condition. An error is a byte of the query and a message.
+    fn compile(&mut self, tree: &Tree, memory: &mut usize) -> Result<Expr, (usize, String)> {
+        Ok(match tree {
+            Tree::All(parts) => Expr::all(self.compile_all(parts, memory)?),
+            Tree::Any(parts) => Expr::any(self.compile_all(parts, memory)?),
+            Tree::Not(inner) => !self.compile(inner, memory)?,
+            Tree::Language(name) => {
+                self.languages.push(language::names(name));
+                Expr::Predicate(Predicate::Language(self.languages.len() - 1))
+            }
+            Tree::Term(term) => {
+                let same = |known: &CompiledTerm| known.pattern.means(&term.pattern);
+                let index = match self.terms.iter().position(same) {
+                    Some(index) => index,
+                    None => {
+                        let matcher = Matcher::new(&term.pattern)
+                            .map_err(|error| (term.at, error.message))?;
+                        *memory += matcher.memory();
+                        if *memory > MAX_COMPILED_BYTES {
+                            let message = format!(
+                                "the query is too large: compiled, its patterns take more than {MAX_COMPILED_BYTES} \
+                                 bytes"
+                            );
+                            return Err((term.at, message));
+                        }
+                        let literals = LiteralQuery::of(&term.pattern);
+                        self.terms.push(CompiledTerm {
+                            name: term.pattern.to_string(),
+                            pattern: term.pattern.clone(),
+                            matcher,
+                            ngrams: ngram_query(&literals, &term.pattern),
+                            literals,
+                        });
+                        self.terms.len() - 1
+                    }
+                };
+                match term.field {
+                    Field::Anywhere => Expr::Any(vec![
+                        Expr::Predicate(Predicate::Content(index)),
+                        Expr::Predicate(Predicate::Path(index)),
+                    ]),
+                    Field::Content => Expr::Predicate(Predicate::Content(index)),
+                    Field::Path => Expr::Predicate(Predicate::Path(index)),
+                    Field::Repo => Expr::Predicate(Predicate::Repo(index)),
+                }
+            }
+        })
+    }
+
+    fn compile_all(
+        &mut self,
+        parts: &[Tree],
+        memory: &mut usize,
+    ) -> Result<Vec<Expr>, (usize, String)> {
+        parts.iter().map(|part| self.compile(part, memory)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+
+    fn compiled(query: &str) -> CompiledQuery {
+        CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_in_two_places_is_compiled_once() {
+        let query = compiled("foo -f:foo c:foo c:Foo");
+        let names: Vec<_> = query.terms.iter().map(|term| term.name.as_str()).collect();
+        assert_eq!(names, ["/foo/i", "/Foo/"]);
+        // A range of signs can hold letters.
+        assert_eq!(compiled("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
+    }
+}

@@ -1,0 +1,369 @@
+//! From a pattern to the literals that every match contains.
+//!
+//! The walk keeps a *run*: the set of all strings that the pattern can have matched since the last
+//! thing it could not enumerate. Small classes, alternations, options and bounded repetitions
+//! multiply the run; what cannot be enumerated ends it, and the finished run becomes one
+//! requirement ("one of these strings occurs"). The idea is that of Russ Cox, *Regular Expression
+//! Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
+//!
+//! Strings are folded to small letters where Postgres is certain to do the same, which is for ASCII only: how a server
+//! folds `É` or `İ` depends on its locale and its Unicode version, so
+//! there each spelling stays a string of its own. Two characters fold to ASCII letters and are not
+//! ASCII: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would double every string with
+//! an s or a k in it; as hardly any text holds one, those that do are candidates of all such patterns
+//! instead ([`LiteralQuery::NonAsciiFold`]).
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+use crate::literals::{LiteralQuery, dedup};
+use crate::pattern::Pattern;
+use crate::trigram::has_trigram;
+
+/// Most strings one run may stand for. More would make a statement that takes longer to plan than
+/// the trigrams save.
+const MAX_RUN: usize = 16;
+
+/// How deeply alternations may nest in a query. Postgres takes a multiple of the time to plan for each
+/// level of AND in OR: 8 levels take milliseconds, 14 most of a second.
+const MAX_DEPTH: usize = 3;
+
+/// Longest string in a run, in bytes. Longer literals are cut in two, and both are required.
+const MAX_STRING_BYTES: usize = 256;
+
+impl LiteralQuery {
+    /// The literals that every line contains which matches the pattern. If the pattern spans lines, those that every text
+    /// contains in which it matches, each literal within a line.
+    pub fn of(pattern: &Pattern) -> Self {
+        let literals = of_tree(pattern.hir(), 0);
+        let folds = literals != LiteralQuery::Anything && names_non_ascii_fold(pattern.hir());
+        if folds { LiteralQuery::any(vec![literals, LiteralQuery::NonAsciiFold]) } else { literals }
+    }
+}
+
+/// Characters that are part of no string: chunks are cut at line ends, and a statement cannot hold a
+/// NUL (nor can a text).
+const BREAKS: [char; 2] = ['\n', '\0'];
+
+/// The characters whose small letter is an ASCII one: in a class for an s or a k of any case.
+const NON_ASCII_FOLD: [char; 2] = ['\u{17f}', '\u{212a}'];
+
+/// Whether a pattern can match such a character where [`fold`] puts an ASCII letter. Classes that are not enumerated
+/// (`\w`) do not count: no string names their characters.
+fn names_non_ascii_fold(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => false,
+        HirKind::Literal(literal) => {
+            std::str::from_utf8(&literal.0).is_ok_and(|text| text.contains(NON_ASCII_FOLD))
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let holds = |c| class.ranges().iter().any(|r| r.start() <= c && c <= r.end());
+            NON_ASCII_FOLD.into_iter().any(holds)
+                && enumerate_class(&Class::Unicode(class.clone())).is_some()
+        }
+        HirKind::Repetition(repetition) => names_non_ascii_fold(&repetition.sub),
+        HirKind::Capture(capture) => names_non_ascii_fold(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().any(names_non_ascii_fold)
+        }
+    }
+}
+
+fn of_tree(hir: &Hir, depth: usize) -> LiteralQuery {
+    let mut walk = Walk { run: empty_run(), parts: Vec::new(), depth };
+    walk.visit(hir);
+    walk.end_run();
+    LiteralQuery::all(walk.parts)
+}
+
+/// The strings that a run of a pattern can match; never empty of strings.
+type Run = Vec<String>;
+
+fn empty_run() -> Run {
+    vec![String::new()]
+}
+
+struct Walk {
+    run: Run,
+    parts: Vec<LiteralQuery>,
+    /// How many alternations this is in.
+    depth: usize,
+}
+
+impl Walk {
+    fn visit(&mut self, hir: &Hir) {
+        if let Some(strings) = enumerate(hir) {
+            self.append(strings);
+            return;
+        }
+        match hir.kind() {
+            HirKind::Literal(literal) => {
+                // Longer than a string may be, or with a break in it.
+                let text = String::from_utf8_lossy(&literal.0);
+                for (i, line) in text.split(BREAKS).enumerate() {
+                    if i > 0 {
+                        self.end_run();
+                    }
+                    for piece in pieces(line) {
+                        self.append(vec![fold(piece)]);
+                    }
+                }
+            }
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.visit(part)),
+            HirKind::Capture(capture) => self.visit(&capture.sub),
+            HirKind::Repetition(repetition) => self.visit_repetition(repetition),
+            HirKind::Alternation(parts) => {
+                self.end_run();
+                if self.depth < MAX_DEPTH {
+                    let depth = self.depth + 1;
+                    let parts = parts.iter().map(|part| of_tree(part, depth)).collect();
+                    self.parts.push(LiteralQuery::any(parts));
+                }
+            }
+            HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => self.end_run(),
+        }
+    }
+
+    /// A repetition that cannot be enumerated: its first copies continue the run, and its last copy
+    /// begins a new one (`abc+d` parts `abc` and `cd`).
+    fn visit_repetition(&mut self, repetition: &Repetition) {
+        const MAX_COPIES: u32 = 8;
+        for _ in 0..repetition.min.min(MAX_COPIES) {
+            self.visit(&repetition.sub);
+        }
+        self.end_run();
+        if repetition.min > 0
+            && let Some(last) = enumerate(&repetition.sub)
+        {
+            self.run = last;
+        }
+    }
+
+    fn append(&mut self, strings: Run) {
+        match product(&self.run, &strings) {
+            Some(run) => self.run = run,
+            None => {
+                self.end_run();
+                self.run = strings;
+            }
+        }
+    }
+
+    /// Turns the run into a requirement, if every one of its strings can be looked up.
+    fn end_run(&mut self) {
+        let run = std::mem::replace(&mut self.run, empty_run());
+        if run.iter().all(|s| has_trigram(s)) {
+            self.parts
+                .push(LiteralQuery::any(run.into_iter().map(LiteralQuery::Literal).collect()));
+        }
+    }
+}
+
+/// All strings that `hir` matches, folded, if they are few and short enough.
+fn enumerate(hir: &Hir) -> Option<Run> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(empty_run()),
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            let fits = text.len() <= MAX_STRING_BYTES && !text.contains(BREAKS);
+            fits.then(|| vec![fold(text)])
+        }
+        HirKind::Class(class) => enumerate_class(class),
+        HirKind::Capture(capture) => enumerate(&capture.sub),
+        HirKind::Repetition(repetition) => enumerate_repetition(repetition),
+        HirKind::Concat(parts) => {
+            parts.iter().try_fold(empty_run(), |run, part| product(&run, &enumerate(part)?))
+        }
+        HirKind::Alternation(parts) => {
+            let mut all = Run::new();
+            for part in parts {
+                all.extend(enumerate(part)?);
+                dedup(&mut all);
+                bounded(&all)?;
+            }
+            Some(all)
+        }
+    }
+}
+
+fn enumerate_class(class: &Class) -> Option<Run> {
+    // Folding halves a class at best; anything much larger than a run is not worth listing.
+    const MAX_LISTED: usize = 4 * MAX_RUN;
+    let mut run = Run::new();
+    match class {
+        Class::Unicode(class) => {
+            for range in class.ranges() {
+                if run.len() + range.len() > MAX_LISTED {
+                    return None;
+                }
+                run.extend((range.start()..=range.end()).map(|c| fold(c.encode_utf8(&mut [0; 4]))));
+            }
+        }
+        Class::Bytes(class) => {
+            for range in class.ranges() {
+                if !range.end().is_ascii() || run.len() + range.len() > MAX_LISTED {
+                    return None;
+                }
+                let bytes = range.start()..=range.end();
+                run.extend(bytes.map(|b| char::from(b).to_ascii_lowercase().to_string()));
+            }
+        }
+    }
+    if run.iter().any(|text| text.contains(BREAKS)) {
+        return None;
+    }
+    dedup(&mut run);
+    // A class without members matches nothing at all; no string stands for that.
+    if run.is_empty() { None } else { bounded(&run).map(|()| run) }
+}
+
+fn enumerate_repetition(repetition: &Repetition) -> Option<Run> {
+    let max = repetition.max?;
+    let one = enumerate(&repetition.sub)?;
+    let mut run = empty_run();
+    for _ in 0..repetition.min {
+        run = product(&run, &one)?;
+    }
+    let mut all = run.clone();
+    for _ in repetition.min..max {
+        run = product(&run, &one)?;
+        all.extend(run.iter().cloned());
+        dedup(&mut all);
+        bounded(&all)?;
+    }
+    Some(all)
+}
+
+/// Every string of `left` followed by every string of `right`, if that stays within bounds.
+fn product(left: &Run, right: &Run) -> Option<Run> {
+    if left.len() * right.len() > 4 * MAX_RUN {
+        return None;
+    }
+    let mut run: Run =
+        left.iter().flat_map(|l| right.iter().map(move |r| format!("{l}{r}"))).collect();
+    dedup(&mut run);
+    bounded(&run).map(|()| run)
+}
+
+fn bounded(run: &Run) -> Option<()> {
+    (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
+}
+
+/// Folds ASCII letters to small ones, and the characters that fold to ASCII letters to those.
+fn fold(text: &str) -> String {
+    let mut text = text.to_ascii_lowercase();
+    if text.contains(NON_ASCII_FOLD) {
+        text = text.replace(NON_ASCII_FOLD[0], "s").replace(NON_ASCII_FOLD[1], "k");
+    }
+    text
+}
+
+/// Cuts a text into strings of at most [`MAX_STRING_BYTES`].
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = rest.len().min(MAX_STRING_BYTES);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+
+    fn check(pattern: &str, expected: &str) {
+        let parsed = Pattern::parse(pattern, Case::Smart, false).unwrap();
+        assert_eq!(LiteralQuery::of(&parsed).to_string(), expected, "{pattern}");
+    }
+
+    #[test]
+    fn literals_are_folded() {
+        check("var", r#""var""#);
+        check("bytes.Buffer", r#""bytes" AND "buffer""#);
+        check(r"fmt\.Print.*", r#""fmt.print""#);
+        check("(?i)deadlock", r#""deadlock" OR non_ascii_fold"#);
+        check("(?i)success", r#""success" OR non_ascii_fold"#);
+        check("Success", r#""success""#);
+        check("\u{17f}esam", r#""sesam" OR non_ascii_fold"#);
+        check(r"(?i)\w+kelvin.*foo", r#"("kelvin" AND "foo") OR non_ascii_fold"#);
+        check("ÉTÉ", r#""ÉtÉ""#);
+    }
+
+    #[test]
+    fn the_reference_experiments_patterns() {
+        check("123456789", r#""123456789""#);
+        check(r"fmt\.Error", r#""fmt.error""#);
+        check("ac8ac5d63b66b83b90ce41a2d4061635", r#""ac8ac5d63b66b83b90ce41a2d4061635""#);
+        check(
+            "d97f1d3ff91543[e-f]49.8B07517548877",
+            r#"("d97f1d3ff91543e49" OR "d97f1d3ff91543f49") AND "8b07517548877""#,
+        );
+    }
+
+    #[test]
+    fn classes_options_and_alternations_expand() {
+        check("Colou?r", r#""color" OR "colour""#);
+        check("(foo|bar)Baz", r#""foobaz" OR "barbaz""#);
+        check("X{2,3}yz", r#""xxyz" OR "xxxyz""#);
+        check("TODO|FIXME", r#""todo" OR "fixme""#);
+        check("(Foo.*bar|baz)qux", r#"(("foo" AND "bar") OR "baz") AND "qux""#);
+        check("Foo.*bar|b", "anything");
+    }
+
+    #[test]
+    fn repetitions_keep_their_first_and_last_copy() {
+        check("Abc+d", r#""abc""#);
+        check("A(bcd)+e", r#""abcd" AND "bcde""#);
+        check("A(bcd)*efg", r#""efg""#);
+        check("A{3,}", r#""aaa""#);
+    }
+
+    #[test]
+    fn what_has_no_trigram_is_left_out() {
+        for pattern in ["=>", "a.b", r"\d+", "", "^$", "[a-z]+", "Fo", "."] {
+            check(pattern, "anything");
+        }
+        check("A b", r#""a b""#);
+        check(r"X if \(", r#""x if (""#);
+        check(r"[a-z]+_alloc\(", r#""_alloc(""#);
+        check(r"Func \w+\(ctx context\.Context", r#""func " AND "(ctx context.context""#);
+    }
+
+    #[test]
+    fn bounds_cut_a_run_in_two() {
+        let long = "abcdefghij".repeat(60);
+        let parsed = Pattern::parse(&long, Case::Sensitive, false).unwrap();
+        let LiteralQuery::All(parts) = LiteralQuery::of(&parsed) else {
+            panic!("expected several literals")
+        };
+        assert_eq!(parts.len(), 3);
+        check("[a-z]{3}Xyzzy", r#""xyzzy""#);
+        check("[abcd][abcd][abcd]Xyz", r#""axyz" OR "bxyz" OR "cxyz" OR "dxyz""#);
+    }
+
+    #[test]
+    fn what_spans_lines_is_required_line_by_line() {
+        check(r"func Foo\(\)\n\{\n\treturn", r#""func foo()" AND "\treturn""#);
+        check(r"Abc[\nx]def", r#""abc" AND "def""#);
+        check(r"(Abc\ndef|ghi)", r#"("abc" AND "def") OR "ghi""#);
+        check(r"(?s)Begin.*end", r#""begin" AND "end""#);
+        check(r"(Abc\n)+", r#""abc""#);
+        check(r"Abc\x00def", r#""abc" AND "def""#);
+    }
+
+    #[test]
+    fn alternations_in_alternations_are_bounded() {
+        let nested =
+            (0..20).fold("Xyz".to_owned(), |inner, n| format!("(Aa{n}.*{inner}.*b|Cc{n}.*)"));
+        let literals = LiteralQuery::of(&Pattern::parse(&nested, Case::Smart, false).unwrap());
+        assert!(literals.strings() <= 10, "{literals}");
+    }
+}

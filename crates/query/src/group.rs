@@ -1,0 +1,181 @@
+//! From tokens to groups of words.
+//!
+//! ```text
+//! query  = and { "or" and }
+//! and    = term { [ "and" ] term }
+//! term   = ( "-" | "not" ) term | "(" query ")" | word
+//! ```
+
+use crate::error::QueryError;
+use crate::field::FieldName;
+use crate::lex::{Lexer, Token, Word};
+
+/// Most terms in a query. Each is compiled and run on its own.
+pub const MAX_TERMS: usize = 200;
+
+/// How deeply groups and negations may nest; it bounds the stack that walking the tree takes.
+const MAX_NESTING: usize = 100;
+
+/// A group as it was typed: alternatives, each of parts that must all hold.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) alternatives: Vec<Vec<Part>>,
+}
+
+/// A part of a group; numbers are bytes of the query.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Word(usize, Word),
+    Not(usize, Box<Part>),
+    Group(Group),
+}
+
+/// Reads the tokens of a query.
+pub(crate) struct Parser<'a> {
+    source: &'a str,
+    tokens: Lexer<'a>,
+    ahead: Option<(usize, Token)>,
+    terms: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self { source, tokens: Lexer::new(source), ahead: None, terms: 0 }
+    }
+
+    /// The whole query.
+    pub(crate) fn whole(mut self) -> Result<Group, QueryError> {
+        let group = self.group(0)?;
+        let Some((at, _)) = self.peek()? else { return Ok(group) };
+        // In foo(a, b) the parenthesis that is meant is open in an earlier term.
+        if let Some(opened) = self.tokens.opened_in_term() {
+            let message = "the term with this parenthesis ends at the next blank; put a term with blanks in \
+                           quotes, or lit: and quotes if it is no regular expression";
+            return Err(self.error(opened, message));
+        }
+        let message = "there is no parenthesis that this one closes; to search for the character, write \\) or \
+                       put the text in quotes behind lit:";
+        Err(self.error(at, message))
+    }
+
+    fn peek(&mut self) -> Result<Option<(usize, &Token)>, QueryError> {
+        if self.ahead.is_none() {
+            self.ahead = self.tokens.next()?;
+        }
+        Ok(self.ahead.as_ref().map(|(at, token)| (*at, token)))
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
+        QueryError::new(self.source, at, message)
+    }
+
+    /// A list of terms, up to a closing parenthesis or the end.
+    fn group(&mut self, depth: usize) -> Result<Group, QueryError> {
+        let mut group = Group { alternatives: vec![Vec::new()] };
+        // Where an operator stands that still wants a term behind it.
+        let mut wanting: Option<usize> = None;
+        while let Some((at, token)) = self.peek()? {
+            let operator = match token {
+                Token::Close => break,
+                Token::Or => true,
+                Token::And => false,
+                _ => {
+                    let part = self.term(depth)?;
+                    group.alternatives.last_mut().expect("never empty").push(part);
+                    wanting = None;
+                    continue;
+                }
+            };
+            self.ahead = None;
+            if wanting.is_some() || group.alternatives.last().is_none_or(Vec::is_empty) {
+                return Err(self.operand(at, "before"));
+            }
+            wanting = Some(at);
+            if operator {
+                group.alternatives.push(Vec::new());
+            }
+        }
+        match wanting {
+            Some(at) => Err(self.operand(at, "behind")),
+            None => Ok(group),
+        }
+    }
+
+    /// The error of an operator without a term on one side.
+    fn operand(&self, at: usize, side: &str) -> QueryError {
+        let rest = &self.source[at..];
+        let length = rest.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(rest.len());
+        let message = if rest.starts_with('|') {
+            format!("there is no term {side} this |; to search for the character, write \\|")
+        } else {
+            let word = &rest[..length];
+            format!(
+                "there is no term {side} this '{word}'; to search for the word, write \"{word}\""
+            )
+        };
+        self.error(at, message)
+    }
+
+    fn term(&mut self, depth: usize) -> Result<Part, QueryError> {
+        let Some((at, token)) = self.tokens_next()? else { unreachable!("the caller has seen it") };
+        if depth > MAX_NESTING {
+            return Err(self.error(at, format!("the query nests deeper than {MAX_NESTING} levels")));
+        }
+        match token {
+            Token::Word(word) => {
+                self.terms += usize::from(!is_setting(&word));
+                if self.terms > MAX_TERMS {
+                    return Err(
+                        self.error(at, format!("the query has more than {MAX_TERMS} terms"))
+                    );
+                }
+                Ok(Part::Word(at, word))
+            }
+            Token::Not => match self.peek()? {
+                Some((_, Token::Word(_) | Token::Not | Token::Open)) => {
+                    Ok(Part::Not(at, Box::new(self.term(depth + 1)?)))
+                }
+                _ => {
+                    let message = if self.source[at..].starts_with('-') {
+                        "there is no term behind this minus; to search for the character, write \\-"
+                    } else {
+                        "there is no term behind this 'not'; to search for the word, write \"not\""
+                    };
+                    Err(self.error(at, message))
+                }
+            },
+            Token::Open => {
+                let group = self.group(depth + 1)?;
+                match self.tokens_next()? {
+                    Some((_, Token::Close)) => Ok(Part::Group(group)),
+                    _ => Err(self.error(
+                        at,
+                        "this parenthesis is not closed; to search for the character, write \\(",
+                    )),
+                }
+            }
+            Token::Close | Token::Or | Token::And => unreachable!("the caller takes these"),
+        }
+    }
+
+    fn tokens_next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
+        match self.ahead.take() {
+            Some(token) => Ok(Some(token)),
+            None => self.tokens.next(),
+        }
+    }
+}
+
+/// Whether a word says how to search, not for what.
+pub(crate) fn is_setting(word: &Word) -> bool {
+    matches!(
+        word.field,
+        Some(
+            FieldName::Case
+                | FieldName::Multiline
+                | FieldName::Select
+                | FieldName::Count
+                | FieldName::Timeout
+        )
+    )
+}
