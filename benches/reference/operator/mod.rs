@@ -128,7 +128,7 @@ fn mb(bytes: f64) -> String {
 /// Searches, and gives the milliseconds that it took.
 async fn search(searcher: &Searcher, pattern: &str) -> Result<f64> {
     let mut query = Query::parse(pattern, Case::Smart)?;
-    query.count = Some(Count::Most(10));
+    query.settings.count = Some(Count::Most(10));
     let request = Arc::new(Request::new(&query)?);
     let begun = Instant::now();
     let (found, mut files) = mpsc::channel(2);

@@ -1,8 +1,8 @@
 //! codesearch: all your repositories, searched by regular expression, on plain Postgres.
 //!
 //! This binary is the only crate that knows the command line, HTTP, JSON and HTML. `cli` says what
-//! can be typed, `commands` has one file for each verb, `database` opens the index, `print` and
-//! `http` show what was found.
+//! can be typed, `commands` has one file for each verb, `database` opens the index, `request`
+//! makes of a query and what stands beside it what the engine is asked, `print` and `http` show what was found.
 
 /// Prints a line to stdout. A reader that has left is an error like others, not a panic.
 macro_rules! say {
@@ -14,12 +14,13 @@ macro_rules! say {
 
 mod cli;
 mod commands;
+mod cursor;
 mod database;
 mod http;
 mod human;
-mod narrow;
 mod print;
 mod progress;
+mod request;
 mod statistics;
 
 use std::process::ExitCode;

@@ -3,18 +3,14 @@
 //! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the groups inside. So
 //! groups are read whole first, and their patterns are parsed once all settings are known.
 
-use std::time::Duration;
-
 use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::group::{Group, Part, is_setting};
 use crate::language::check_language;
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
-use crate::tree::{Count, Field, Query, Select, Term, Tree};
-
-/// Longest `timeout:`.
-const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+use crate::settings::Settings;
+use crate::tree::{Field, Query, Term, Tree};
 
 /// How patterns match, as far as a query does not say so itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,26 +30,18 @@ impl From<Case> for Defaults {
 /// The query as far as it is built.
 pub(crate) struct Build<'a> {
     source: &'a str,
-    select: Option<Select>,
-    count: Option<Count>,
-    timeout: Option<Duration>,
+    settings: Settings,
 }
 
 impl<'a> Build<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, select: None, count: None, timeout: None }
+        Self { source, settings: Settings::default() }
     }
 
     /// Builds the query of its outermost group.
     pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
         let tree = self.group(group, defaults, true)?;
-        Ok(Query {
-            source: self.source.to_owned(),
-            tree,
-            select: self.select.unwrap_or_default(),
-            count: self.count,
-            timeout: self.timeout,
-        })
+        Ok(Query { source: self.source.to_owned(), tree, settings: self.settings })
     }
 
     fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
@@ -171,50 +159,13 @@ impl<'a> Build<'a> {
                     _ => return Err(unknown("multiline:yes or multiline:no")),
                 }
             }
-            FieldName::Select => {
-                let select = match value {
-                    "filematch" | "content" => Select::Lines,
-                    "filename" | "file" | "path" => Select::Files,
-                    "repo" => Select::Repos,
-                    _ => return Err(unknown("type:filematch, type:file or type:repo")),
-                };
-                self.select = Some(select);
-            }
-            FieldName::Count => {
-                let count = match (value, value.parse()) {
-                    ("all", _) | (_, Ok(0)) => Count::All,
-                    (_, Ok(n)) => Count::Most(n),
-                    _ => return Err(unknown("a number of files, as in count:50, or count:all")),
-                };
-                self.count = Some(count);
-            }
-            FieldName::Timeout => {
-                self.timeout =
-                    Some(duration(value).map_err(|why| self.error(word.origins[0], why))?);
+            FieldName::Setting(setting) => {
+                self.settings
+                    .set(setting, value)
+                    .map_err(|why| self.error(word.origins[0], why))?;
             }
             _ => unreachable!("not a setting"),
         }
         Ok(())
-    }
-}
-
-/// Reads `10s`, `500ms`, `2m` or `10` (seconds).
-///
-/// # Errors
-/// The text is not a time, or is longer than a search may take: a sentence that says what to type, without a full stop.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        _ => f64::NAN,
-    };
-    let seconds = number.parse().unwrap_or(f64::NAN) * seconds;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
-        Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
-        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
     }
 }

@@ -9,7 +9,8 @@ use crate::literals::LiteralQuery;
 use crate::matcher::Matcher;
 use crate::ngrams::ngram_query;
 use crate::pattern::Pattern;
-use crate::tree::{Field, Query, Select, Tree};
+use crate::settings::Select;
+use crate::tree::{Field, Query, Tree};
 
 /// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
 /// bound is lower.
@@ -55,7 +56,7 @@ impl CompiledQuery {
             expr: Expr::Const(true),
             terms: Vec::new(),
             languages: Vec::new(),
-            select: query.select,
+            select: query.settings.select,
         };
         let mut memory = 0;
         compiled.expr = compiled

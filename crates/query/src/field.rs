@@ -1,5 +1,7 @@
 //! The fields of the language: `file:`, `lang:` and so on, and what other engines call them.
 
+use crate::settings::Setting;
+
 /// The meaning of a word before a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldName {
@@ -11,9 +13,7 @@ pub(crate) enum FieldName {
     Language,
     Case,
     Multiline,
-    Select,
-    Count,
-    Timeout,
+    Setting(Setting),
 }
 
 const NAMES: &[(&str, FieldName)] = &[
@@ -31,11 +31,29 @@ const NAMES: &[(&str, FieldName)] = &[
     ("language", FieldName::Language),
     ("case", FieldName::Case),
     ("multiline", FieldName::Multiline),
-    ("type", FieldName::Select),
-    ("t", FieldName::Select),
-    ("select", FieldName::Select),
-    ("count", FieldName::Count),
-    ("timeout", FieldName::Timeout),
+    ("type", FieldName::Setting(Setting::Select)),
+    ("t", FieldName::Setting(Setting::Select)),
+    ("select", FieldName::Setting(Setting::Select)),
+    ("count", FieldName::Setting(Setting::Count)),
+    ("timeout", FieldName::Setting(Setting::Timeout)),
+];
+
+/// The words that a program may suggest to somebody who types a query, each with its meaning.
+pub const SUGGESTIONS: [(&str, &str); 14] = [
+    ("repo:", "in the name of the repository"),
+    ("lang:", "files in a language: go, c++, rs"),
+    ("file:", "in the path: file:\\.go$, file:^src/"),
+    ("-file:", "not in the path"),
+    ("content:", "in the lines only"),
+    ("lit:", "these very characters, no expression"),
+    ("case:yes", "exactly this case"),
+    ("case:no", "any case"),
+    ("type:file", "paths only"),
+    ("type:repo", "repositories only"),
+    ("multiline:yes", "terms may match across lines"),
+    ("count:all", "everything there is"),
+    ("timeout:30s", "how long it may take"),
+    ("or", "one of two terms"),
 ];
 
 /// Fields of other engines that nothing here corresponds to, and what to do instead.

@@ -168,14 +168,5 @@ impl<'a> Parser<'a> {
 
 /// Whether a word says how to search, not for what.
 pub(crate) fn is_setting(word: &Word) -> bool {
-    matches!(
-        word.field,
-        Some(
-            FieldName::Case
-                | FieldName::Multiline
-                | FieldName::Select
-                | FieldName::Count
-                | FieldName::Timeout
-        )
-    )
+    matches!(word.field, Some(FieldName::Case | FieldName::Multiline | FieldName::Setting(_)))
 }

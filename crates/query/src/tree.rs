@@ -1,9 +1,9 @@
 //! A parsed query: a tree of terms, and its settings.
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::pattern::Pattern;
+use crate::settings::Settings;
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -12,12 +12,8 @@ pub struct Query {
     pub(crate) source: String,
     /// The condition that a file must meet.
     pub tree: Tree,
-    /// The part of the files that is shown.
-    pub select: Select,
-    /// How many results are wanted, if the query says so (`count:`).
-    pub count: Option<Count>,
-    /// How long the search may take, if the query says so (`timeout:`).
-    pub timeout: Option<Duration>,
+    /// How to search.
+    pub settings: Settings,
 }
 
 /// A condition that a file must meet.
@@ -59,36 +55,13 @@ pub enum Field {
     Repo,
 }
 
-/// The part of the files that match which is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Select {
-    /// The lines that match.
-    #[default]
-    Lines,
-    /// Their paths only.
-    Files,
-    /// Their repositories only, each once.
-    Repos,
-}
-
-/// How many results are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// All there are.
-    All,
-    /// At most so many.
-    Most(usize),
-}
-
 impl Query {
     /// A query for one pattern.
     pub fn of(field: Field, pattern: Pattern) -> Self {
         Self {
             source: pattern.source().to_owned(),
             tree: Tree::term(field, pattern),
-            select: Select::default(),
-            count: None,
-            timeout: None,
+            settings: Settings::default(),
         }
     }
 
@@ -154,21 +127,7 @@ impl std::ops::Not for Tree {
 /// it matches any case, `m` that it may match across lines.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.tree)?;
-        match self.select {
-            Select::Lines => {}
-            Select::Files => f.write_str(" type:file")?,
-            Select::Repos => f.write_str(" type:repo")?,
-        }
-        match self.count {
-            None => {}
-            Some(Count::All) => f.write_str(" count:all")?,
-            Some(Count::Most(n)) => write!(f, " count:{n}")?,
-        }
-        match self.timeout {
-            None => Ok(()),
-            Some(timeout) => write!(f, " timeout:{timeout:?}"),
-        }
+        write!(f, "{}{}", self.tree, self.settings)
     }
 }
 

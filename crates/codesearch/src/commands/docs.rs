@@ -6,10 +6,11 @@ use anyhow::{Context, Result};
 use engine::docs::{DocsRequest, DocsStopped, MAX_RANKED};
 use engine::search::{DEFAULT_TIMEOUT, Searcher};
 
+use super::refused;
 use crate::cli::{DatabaseArgs, DocsArgs};
 use crate::database::Database;
-use crate::narrow;
 use crate::print::docs::{Answer, print, stopped};
+use crate::request;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let query = args.query.join(" ");
@@ -22,8 +23,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         dictionary: args.dictionary.into(),
         timeout: args.timeout.or(Some(DEFAULT_TIMEOUT)),
     };
-    let request = narrow::docs(request, &args.repo, &args.lang)
-        .map_err(|(kind, why)| anyhow::anyhow!("--{kind}: {why}"))?;
+    let request = request::docs(request, &args.repo, &args.lang).map_err(refused)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);

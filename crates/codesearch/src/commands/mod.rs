@@ -11,6 +11,16 @@ pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod up;
 
+use crate::request::Refused;
+
+/// An option that is wrong, by the name that it has on the command line.
+fn refused(refused: Refused) -> anyhow::Error {
+    match refused {
+        Refused::Query(error) => error.into(),
+        Refused::Option { name, why } => anyhow::anyhow!("--{name}: {why}"),
+    }
+}
+
 /// `codesearch syntax`: the language of queries, as in the documentation.
 pub(crate) fn syntax() -> anyhow::Result<u8> {
     say!("{}", include_str!("../../../../docs/syntax.md").trim_end());

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{Request, Searcher, Stats, Stopped};
-use query::{Case, Count, Defaults, Field, Pattern, Query, Select, Tree};
+use query::{Case, Count, Field, Pattern, Query, Select, Tree};
 use tokio::sync::mpsc;
 
+use super::refused;
 use crate::cli::{DatabaseArgs, SearchArgs};
 use crate::database::Database;
-use crate::narrow::Narrow;
 use crate::print::{Explain, Json, Paths, Printer, Text};
+use crate::request::{self, Client, Options};
 
 /// Batches of files that the search may be ahead of the printing.
 const FOUND_AHEAD: usize = 2;
@@ -60,33 +61,40 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
 }
 
 fn request(args: &SearchArgs) -> Result<Request> {
-    let mut query = query(args)?;
-    // What the query itself says goes before what is said beside it.
-    if let (Some(limit), None) = (args.limit, query.count) {
-        query.count = Some(if limit == 0 { Count::All } else { Count::Most(limit) });
+    let options = options(args);
+    let query = query(args, &options)?;
+    request::build(query, &options, &Client::COMMAND_LINE).map_err(refused)
+}
+
+/// What stands beside the query.
+fn options(args: &SearchArgs) -> Options {
+    Options {
+        case: match (args.ignore_case, args.case_sensitive) {
+            (true, _) => Case::Insensitive,
+            (_, true) => Case::Sensitive,
+            _ => Case::Smart,
+        },
+        multiline: args.multiline,
+        limit: args.limit.map(Count::of),
+        timeout: args.timeout,
+        paths_only: args.files_with_matches,
+        repos: args.repo.clone(),
+        files: args.file.clone(),
+        languages: args.lang.clone(),
+        context: (
+            args.before_context.unwrap_or(args.context),
+            args.after_context.unwrap_or(args.context),
+        ),
+        skipped: args.stats || args.explain,
+        brute: args.brute,
+        resume: None,
     }
-    query.timeout = query.timeout.or(args.timeout);
-    if args.files_with_matches && query.select == Select::Lines {
-        query.select = Select::Files;
-    }
-    let narrow = Narrow { repos: &args.repo, files: &args.file, languages: &args.lang };
-    let query = narrow.apply(query).map_err(|(kind, why)| anyhow::anyhow!("--{kind}: {why}"))?;
-    let mut request = Request::new(&query)?;
-    request.context =
-        (args.before_context.unwrap_or(args.context), args.after_context.unwrap_or(args.context));
-    request.skipped = args.stats || args.explain;
-    request.brute = args.brute;
-    Ok(request)
 }
 
 /// The query text, and patterns given by options: one of these must match, too.
-fn query(args: &SearchArgs) -> Result<Query> {
-    let case = match (args.ignore_case, args.case_sensitive) {
-        (true, _) => Case::Insensitive,
-        (_, true) => Case::Sensitive,
-        _ => Case::Smart,
-    };
-    let regexps = args.regexp.iter().map(|pattern| Pattern::parse(pattern, case, args.multiline));
+fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
+    let Options { case, multiline, .. } = *options;
+    let regexps = args.regexp.iter().map(|pattern| Pattern::parse(pattern, case, multiline));
     let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
     let patterns: Vec<Pattern> =
         regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
@@ -95,18 +103,16 @@ fn query(args: &SearchArgs) -> Result<Query> {
             "a query is one argument: put it in quotes, as in codesearch search '{first} {second}'"
         );
     }
-    let typed = args
-        .query
-        .first()
-        .map(|text| Query::parse(text, Defaults { case, multiline: args.multiline }));
+    let typed = args.query.first();
+    let typed = typed.map(|text| request::parse(text, options, &Client::COMMAND_LINE));
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {
-        (Some(typed), None) => return Ok(typed?),
+        (Some(typed), None) => return typed.map_err(refused),
         (None, Some(first)) => Query::of(Field::Content, first).or(patterns),
         (Some(typed), Some(first)) => {
             let more = patterns.map(|pattern| Tree::term(Field::Content, pattern));
             let any = std::iter::once(Tree::term(Field::Content, first)).chain(more);
-            typed?.and(Tree::any(any.collect()))
+            typed.map_err(refused)?.and(Tree::any(any.collect()))
         }
         (None, None) => unreachable!("clap asks for one"),
     };

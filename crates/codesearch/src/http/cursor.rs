@@ -1,9 +1,9 @@
 //! Where an answer ended, as text for the client to go on from.
 
 use engine::search::{Request, Resume, Stats};
-use store::Epoch;
 
 use super::order::Order;
+use crate::cursor;
 
 /// Where an answer ended. As text it says nothing to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,11 @@ impl Cursor {
         order: Option<Order>,
         (shown, files): (usize, usize),
     ) -> Option<Self> {
-        let before = request.resume.map_or(0, |resume| resume.results);
-        let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
         if shown < files {
-            Some(Self { resume: at(before), shown, order })
+            Some(Self { resume: stats.from_start(request), shown, order })
         } else {
-            stats.ended_at_limit().then(|| Self { resume: at(before + files), shown: 0, order })
+            let resume = stats.from(request, stats.progress);
+            stats.ended_at_limit().then_some(Self { resume, shown: 0, order })
         }
     }
 
@@ -40,26 +39,20 @@ impl Cursor {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let mut number = |radix| u64::from_str_radix(parts.next()?, radix).ok();
-        let (epoch, found) = (number(10)?, number(16)?);
-        let (results, shown) = (number(10)?, number(10)?);
-        let epoch = Epoch(i32::try_from(epoch).ok()?);
-        let resume = Resume { epoch, order: found, results: usize::try_from(results).ok()? };
-        let order = match parts.next() {
-            None => None,
-            Some(name) => Some(Order::named(name)?),
+        let ([order, shown], resume) = cursor::decode(text).ok()?;
+        let order = match usize::try_from(order).ok()? {
+            0 => None,
+            at => Some(*Order::ALL.get(at - 1)?),
         };
-        let shown = usize::try_from(shown).ok()?;
-        parts.next().is_none().then_some(Self { resume, shown, order })
+        Some(Self { resume, shown: usize::try_from(shown).ok()?, order })
     }
 }
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Resume { epoch, order, results } = self.resume;
-        write!(f, "{}-{order:x}-{results}-{}", epoch.0, self.shown)?;
-        self.order.map_or(Ok(()), |order| write!(f, "-{}", order.name()))
+        let order = Order::ALL.iter().position(|order| Some(*order) == self.order);
+        let order = order.map_or(0, |at| at as u64 + 1);
+        f.write_str(&cursor::encode([order, self.shown as u64], &self.resume))
     }
 }
 
@@ -69,21 +62,15 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_as_it_was() {
-        let resume = Resume { epoch: Epoch(7), order: u64::MAX, results: 1000 };
+        let resume = Resume::from_numbers(&[7, u64::MAX, 1000]).unwrap();
         for order in [None, Some(Order::Relevance), Some(Order::Path), Some(Order::Repo)] {
             let cursor = Cursor { resume, shown: 50, order };
             assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
         }
-        for wrong in [
-            "",
-            "1",
-            "1-2-3",
-            "1-2-3-4-5",
-            "1-2-3-4-path-6",
-            "x-2-3-4",
-            "1-2--4",
-            "99999999999-2-3-4",
-        ] {
+        let resume = Resume::from_numbers(&[7, 1, 1]).unwrap();
+        for wrong in
+            ["", "1-2-3-4", &cursor::encode([4, 0], &resume), &cursor::encode([0], &resume)]
+        {
             assert_eq!(Cursor::parse(wrong), None, "{wrong}");
         }
     }

@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use query::QueryError;
 use serde::Serialize;
 
+use crate::request::Refused;
+
 /// Why a request has no answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -34,11 +36,6 @@ impl Failure {
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
-    }
-
-    /// The parameters of an address cannot be taken apart.
-    pub(crate) fn unreadable() -> Self {
-        Self::bad_request("the address cannot be read: give each parameter once")
     }
 
     /// There is no such file or repository.
@@ -84,6 +81,19 @@ impl From<QueryError> for Failure {
     }
 }
 
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Query(error) => error.into(),
+            Refused::Option { name, why } => {
+                // What follows the first line points at the place in a terminal.
+                let why = why.lines().next().unwrap_or_default();
+                Self::bad_request(format!("{name}=: {why}"))
+            }
+        }
+    }
+}
+
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         if matches!(error, store::Error::Empty) {
@@ -113,8 +123,8 @@ impl From<engine::search::Error> for Failure {
         match error {
             engine::search::Error::Query(error) => error.into(),
             engine::search::Error::Store(error) => error.into(),
-            engine::search::Error::Gone => {
-                Self::new(StatusCode::GONE, "gone", engine::search::Error::Gone.to_string())
+            error @ (engine::search::Error::Gone | engine::search::Error::OtherQuery) => {
+                Self::new(StatusCode::GONE, "gone", error.to_string())
             }
         }
     }

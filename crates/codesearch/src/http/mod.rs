@@ -1,13 +1,15 @@
-//! Searches over HTTP. The routes are the table of contents.
+//! Searches over HTTP. The list of endpoints is the table of contents.
 
 mod compat;
 mod connections;
 mod cursor;
+mod endpoint;
 mod error;
 mod hosts;
 mod json;
 mod limits;
 mod metrics;
+mod openapi;
 mod order;
 mod pages;
 mod params;
@@ -18,61 +20,83 @@ mod server;
 mod stream;
 mod top_k;
 
+use std::future::ready as ready_made;
+use std::sync::LazyLock;
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Uri};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn_with_state, map_request, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 
 use compat::{livegrep, zoekt};
-use connections::Searches;
+use connections::SearchThreads;
 pub(crate) use connections::{Threads, serve};
+use endpoint::{Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
-pub(crate) use limits::{Bounds, Limits, read_tokens};
+pub(crate) use limits::{Limits, Quota, read_tokens};
 pub(crate) use server::{Server, Settings};
+
+/// The addresses that are declared: our own first, then those of other engines.
+fn endpoints() -> Vec<Endpoint> {
+    let ours = [
+        HOME,
+        search::SEARCH,
+        stream::STREAM,
+        search::EXPLANATION,
+        pages::LINES,
+        pages::DOCS,
+        pages::FILES,
+        pages::FILE,
+        pages::RAW,
+        pages::REPOS,
+        pages::SUGGEST,
+        pages::STATS,
+        metrics::METRICS,
+        READY,
+        HEALTHY,
+        SYNTAX,
+        OPENAPI,
+    ];
+    ours.into_iter().chain(zoekt::ENDPOINTS).chain(livegrep::ENDPOINTS).collect()
+}
+
+const HOME: Endpoint = Endpoint::untold("/", Class::Free, || get(pages::home));
+
+const READY: Endpoint = Endpoint {
+    doc: Some(Doc {
+        summary: "Whether searches can be answered",
+        description: "",
+        answers: &[Answer::ok("They can.", Content::Only("ready\n")), Answer::UNAVAILABLE],
+    }),
+    ..Endpoint::untold("/readyz", Class::Free, || get(ready))
+};
+
+const HEALTHY: Endpoint = Endpoint {
+    doc: Some(Doc {
+        summary: "Whether the server lives",
+        description: "",
+        answers: &[Answer::ok("It does.", Content::Only("ok\n"))],
+    }),
+    ..Endpoint::untold("/healthz", Class::Light, || get(|| async { "ok\n" }))
+};
+
+const SYNTAX: Endpoint = Endpoint::untold("/syntax", Class::Light, || get(syntax));
+
+const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get(openapi));
 
 /// Every address there is, for those who ask by one of these names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
-    let searches = Router::new()
-        .route("/search", get(search::search))
-        .route("/search/stream", get(stream::stream))
-        .route("/search/lines", get(pages::lines))
-        .route("/docs", get(pages::docs))
-        .route("/files", get(pages::files))
-        .route("/api/search", post(zoekt::search).fallback(zoekt::only_post))
-        .route("/api/list", post(zoekt::list).fallback(zoekt::only_post))
-        .route("/api/v1/search", get(livegrep::search).post(livegrep::search))
-        .route("/api/v1/search/", get(livegrep::search).post(livegrep::search))
-        // There is one index, however a client calls it.
-        .route("/api/v1/search/{backend}", get(livegrep::search).post(livegrep::search))
-        .route_layer(from_fn_with_state(server.clone(), limits::searches));
-    let reads = Router::new()
-        .route("/explain", get(search::explain))
-        .route("/suggest", get(pages::suggest))
-        .route("/file", get(pages::file))
-        .route("/raw", get(pages::raw))
-        .route("/repos", get(pages::repos))
-        .route_layer(from_fn_with_state(server.clone(), limits::reads));
-    let work = Router::new()
-        .route("/", get(pages::home))
-        .merge(searches)
-        .merge(reads)
-        .route("/stats", get(pages::stats))
-        .route("/metrics", get(metrics::metrics))
-        .route("/readyz", get(ready))
-        .route_layer(from_fn_with_state(
-            Searches::on(server.threads.clone()),
-            connections::elsewhere,
-        ));
-    Router::new()
-        .merge(work)
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/syntax", get(syntax))
-        .route("/openapi.json", get(openapi))
+    let searches = SearchThreads::on(server.threads.clone());
+    let mut router = Router::new();
+    for endpoint in endpoints() {
+        router = router.route(endpoint.path, route(&endpoint, &server, &searches));
+    }
+    router
         .route(
             "/static/style.css",
             get(|address: Uri| async move { pages::STYLE.answer(&address) }),
@@ -88,6 +112,24 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .layer(CompressionLayer::new())
         .layer(map_response(mark))
         .with_state(server)
+}
+
+/// The handler of an endpoint, behind what its class and its parameters ask for: first its address is taken apart, then
+/// the limits are looked at.
+fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
+    let route = (endpoint.route)();
+    let route = match endpoint.class {
+        Class::Search => route.layer(from_fn_with_state(server.clone(), limits::searches)),
+        Class::Read => route.layer(from_fn_with_state(server.clone(), limits::reads)),
+        Class::Free | Class::Light => route,
+    };
+    let params = endpoint.params;
+    let route =
+        route.layer(map_request(move |request| ready_made(params::read_address(params, request))));
+    match endpoint.class {
+        Class::Light => route,
+        _ => route.layer(from_fn_with_state(searches.clone(), connections::on_search_threads)),
+    }
 }
 
 /// What is said where there is nothing.
@@ -120,7 +162,25 @@ async fn syntax() -> &'static str {
     include_str!("../../../../docs/syntax.md")
 }
 
-/// What can be asked over HTTP, and what is answered (<https://spec.openapis.org/oas/v3.1.0>).
+/// The document of what can be asked over HTTP, and what is answered.
 async fn openapi() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], include_str!("../../../../docs/openapi.json"))
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document(&endpoints()));
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_is_the_one_in_docs() {
+        let document = openapi::document(&endpoints());
+        if document != include_str!("../../../../docs/openapi.json") {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/openapi.json");
+            std::fs::write(file, document).unwrap();
+            panic!(
+                "the endpoints say something else: copy target/openapi.json to docs/openapi.json"
+            );
+        }
+    }
 }

@@ -2,32 +2,78 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 
-use super::compat::zoekt;
+use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
-use super::params::{RejectedParams, SearchParams, StrictParams, wants_page};
+use super::params::names::{
+    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
+    WAIT,
+};
+use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
 use super::request::compiled;
 use super::server::Server;
 use super::{json, pages};
 use crate::print::explanation;
+use crate::request::Client;
+
+/// `/search`.
+pub(crate) const SEARCH: Endpoint = Endpoint {
+    path: "/search",
+    route: || get(search),
+    class: Class::Search,
+    params: Known {
+        told: &[
+            Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
+            FORMAT, SORT,
+        ],
+        untold: &[WAIT],
+    },
+    doc: Some(Doc {
+        summary: "Search",
+        description: "",
+        answers: &[
+            Answer::ok(
+                "What was found, by repository and path unless `sort` says otherwise; large answers in the order in \
+                 which it was found, while it is found.",
+                Content::Json(&["Found"]),
+            ),
+            Answer::BAD,
+            Answer::GONE,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+/// `/explain`.
+pub(crate) const EXPLANATION: Endpoint = Endpoint {
+    path: "/explain",
+    route: || get(explain),
+    class: Class::Read,
+    params: Known {
+        told: &[Q, CASE, REPO, FILE, LANG],
+        untold: &[LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, FORMAT, SORT, WAIT],
+    },
+    doc: Some(Doc {
+        summary: "How a query is understood and planned",
+        description: "",
+        answers: &[Answer::ok("The plan.", Content::Json(&["Explanation"])), Answer::BAD],
+    }),
+};
 
 /// Answers a search.
-pub(crate) async fn search(
+async fn search(
     State(server): State<Server>,
     headers: HeaderMap,
-    address: Uri,
     params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {
-    if let Some(answer) = zoekt::answer_web(&server, &address).await {
-        return answer;
-    }
     let params = match params {
         Ok(StrictParams(params)) => params,
         Err(refused) => return refused.into_response(),
     };
-    let page = wants_page(&headers, params.format.as_deref());
+    let page = wants_page(&headers, params.format());
     if page && params.q.trim().is_empty() {
         return pages::home(State(server)).await;
     }
@@ -44,10 +90,10 @@ pub(crate) async fn search(
 }
 
 /// `/explain`: how a query is understood and planned, without searching.
-pub(crate) async fn explain(
+async fn explain(
     State(server): State<Server>,
     StrictParams(params): StrictParams<SearchParams>,
 ) -> Result<Response, Failure> {
-    let request = compiled(&params, None).await?;
+    let request = compiled(&params, Client::PROGRAM).await?;
     Ok(Json(explanation(&request, server.searcher.store().no_recheck())).into_response())
 }

@@ -13,18 +13,42 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::cursor::Cursor;
+use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event};
-use super::pages::Search;
-use super::params::{RejectedParams, SearchParams, StrictParams};
+use super::pages::Prepared;
+use super::params::names::{
+    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
+    WAIT,
+};
+use super::params::{Known, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
 use super::search_stream::SearchStream;
 use super::server::Server;
 use crate::human::grouped;
+use crate::request;
+
+/// `/search/stream`.
+pub(crate) const STREAM: Endpoint = Endpoint {
+    path: "/search/stream",
+    route: || get(stream),
+    class: Class::Search,
+    params: Known {
+        told: &[Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN],
+        untold: &[FORMAT, SORT, WAIT],
+    },
+    doc: Some(Doc {
+        summary: "Search, and hear of results while they are found",
+        description: "Server-sent events: files (as in /search), progress ({files, elapsed_ms}), and at the end done \
+                      ({stats, next}) or error.",
+        answers: &[Answer::ok("Events.", Content::Text("text/event-stream"))],
+    }),
+};
 
 /// How often something is told while nothing else is.
 const TICK: Duration = Duration::from_millis(200);
@@ -47,7 +71,7 @@ impl Client {
 }
 
 /// Answers a search while it runs.
-pub(crate) async fn stream(
+async fn stream(
     State(server): State<Server>,
     params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {
@@ -58,7 +82,7 @@ pub(crate) async fn stream(
         let client = Client(send);
         let done = match params {
             Err(refused) => Err(refused.failure),
-            Ok(StrictParams(params)) if params.format.as_deref() == Some("html") => {
+            Ok(StrictParams(params)) if params.format() == Some("html") => {
                 pieces(&server, &params, &client).await
             }
             Ok(StrictParams(params)) => files(&server, &params, &client).await,
@@ -85,8 +109,6 @@ pub(crate) async fn stream(
 
 /// The events for programs.
 async fn files(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
-    let _turn = server.turn().await?;
-    let begun = Instant::now();
     params.of_a_program()?;
     if params.sorts() {
         return Err(Failure::bad_request(
@@ -94,9 +116,11 @@ async fn files(server: &Server, params: &SearchParams, client: &Client) -> Resul
         ));
     }
     let fields = FieldSet::of(params)?;
-    let mut request = compiled(params, None).await?;
+    let mut request = compiled(params, request::Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
+    let _turn = server.turn().await?;
+    let begun = Instant::now();
     let mut search = SearchStream::start(server, &request);
     let mut count = 0;
     loop {
@@ -130,8 +154,9 @@ async fn files(server: &Server, params: &SearchParams, client: &Client) -> Resul
 
 /// The events for our own page: the first files as soon as there are some, and then all in order.
 async fn pieces(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
+    let search = Prepared::of(params).await?;
     let _turn = server.turn().await?;
-    let mut search = Search::start(server, params).await?;
+    let mut search = search.start(server);
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {
         let found = search.found();

@@ -53,7 +53,10 @@ fn answers_are_what_the_document_says() {
         ("/search?q=a&fields=nothing", 400),
         ("/search?q=a&context=x", 400),
         ("/search?q=a&cursor=x", 400),
-        ("/search?q=needle&cursor=99-0-0-0", 410),
+        // Of the state of the index with the number 99, and the same mangled.
+        ("/search?q=needle&cursor=1AABjAAD6GSF0", 410),
+        ("/search?q=needle&cursor=1AABjAAD6GSF", 400),
+        ("/search?q=needle&cursor=99-0-0-0", 400),
         ("/explain?q=needle+main+-file:x", 200),
         ("/explain?q=a(b", 400),
         ("/file?repo=one&path=src/main.rs", 200),

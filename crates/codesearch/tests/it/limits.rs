@@ -123,7 +123,7 @@ fn bytes_a_minute() {
 fn searches_at_once() {
     let fixture = indexed();
     // Whoever needs texts waits for this to end.
-    let held = fixture.hold("lock table chunks, stretches, files in access exclusive mode");
+    let held = fixture.hold("lock table chunks, documents, files in access exclusive mode");
     let server = fixture.serve_with(&["--client-at-once", "1", "--cache", "0"]);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
@@ -139,6 +139,39 @@ fn searches_at_once() {
     });
     counted(&server, "client_at_once");
     eventually("its place is free again", || server.ask("/search?q=needle", &[]).0 == 200);
+}
+
+#[test]
+fn a_broken_query_does_not_wait_for_a_turn() {
+    let fixture = indexed();
+    let held = fixture.hold("lock table chunks, stretches, files in access exclusive mode");
+    let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
+    let long = "x".repeat(300);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
+        eventually("the first one runs", || {
+            server.get("/metrics", "*/*").2.contains("codesearch_searches_running 1\n")
+        });
+        // Whoever waits is told after ten seconds that the server is busy: 503.
+        for (path, status) in [
+            ("/search?q=a(b", 400),
+            ("/search?q=needle&sort=path&limit=0", 400),
+            ("/search?q=needle&cursor=x", 400),
+            ("/search?q=a(b&format=html", 400),
+            ("/search/lines?repo=one&path=a&q=a(b", 400),
+            ("/docs?q=needle&repo=(", 400),
+            (&format!("/files?q={long}"), 400),
+            ("/zoekt/search?q=a(b&format=json", 418),
+            ("/api/v1/search/?q=a(b", 400),
+        ] {
+            let (told, _, body) = server.ask(path, &[]);
+            assert_eq!(told, status, "{path}: {body}");
+        }
+        let events = server.get("/search/stream?q=a(b", "text/event-stream").2;
+        assert!(events.contains("bad_query"), "{events}");
+        drop(held);
+        assert_eq!(first.join().unwrap().0, 200);
+    });
 }
 
 #[test]

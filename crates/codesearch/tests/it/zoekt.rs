@@ -185,15 +185,15 @@ fn errors_are_zoekts() {
     assert_eq!(post(&base, "/api/search", body).0, 200);
     let (status, answer) = server.json("/api/search");
     assert_eq!((status, answer["Error"].is_string()), (405, true));
-    let (status, kind, text) = server.get("/search?format=json&num=5", "*/*");
+    let (status, kind, text) = server.get("/zoekt/search?format=json&num=5", "*/*");
     assert_eq!((status, kind.as_str()), (418, "text/plain; charset=utf-8"), "{text}");
-    assert_eq!(server.get("/search?format=json&num=5&q=a&ctx=11", "*/*").0, 418);
+    assert_eq!(server.get("/zoekt/search?format=json&num=5&q=a&ctx=11", "*/*").0, 418);
 }
 
 #[test]
 fn only_its_own_clients_get_the_answer_of_its_pages() {
     let (_fixture, server) = served();
-    let (_, theirs) = server.json("/search?q=return&num=1&ctx=1&format=json");
+    let (_, theirs) = server.json("/zoekt/search?q=return&num=1&ctx=1&format=json");
     let result = &theirs["result"];
     assert_eq!(
         result["Last"],
@@ -211,17 +211,40 @@ fn only_its_own_clients_get_the_answer_of_its_pages() {
             "After": "}\n",
         }])
     );
-    let (_, same) = server.json("/search?q=return&num=9&format=json");
+    let (_, same) = server.json("/zoekt/search?q=return&num=9&format=json");
     assert_eq!(same["result"]["FileMatches"][1]["DuplicateID"], "one:a.go");
-    let (_, repos) = server.json("/search?q=repo:.&num=1&format=json&order=revsize");
+    let (_, repos) = server.json("/zoekt/search?q=repo:.&num=1&format=json&order=revsize");
     assert_eq!(repos["repos"]["Repos"][0]["Name"], "two");
     assert_eq!(
         (&repos["repos"]["Stats"]["Repos"], &repos["repos"]["Last"]["Num"]),
         (&json!(2), &json!(1))
     );
+    // What is no parameter of Zoekt's is told, not left out.
+    let (status, _, text) = server.get("/zoekt/search?q=return&format=json&lang=go", "*/*");
+    assert_eq!((status, text.contains("there is no parameter lang=")), (418, true), "{text}");
+}
+
+#[test]
+fn our_own_search_never_answers_as_zoekt_does() {
+    let (_fixture, server) = served();
     for ours in ["num=1", "limit=1&format=json", "format=json", "num=1&limit=1&format=json"] {
         let (_, answer) = server.json(&format!("/search?q=return&{ours}"));
         assert!(answer["stats"].is_object(), "{ours}: {answer}");
+    }
+    let (status, answer) = server.json("/search?q=func&num=1&format=json&lang=go");
+    assert_eq!((status, &answer["stats"]["files"]), (200, &json!(1)), "{answer}");
+    assert_eq!(answer["files"][0]["language"], "Go", "{answer}");
+    assert_eq!(answer["stats"]["stopped_because"], "limit", "{answer}");
+    let (_, answer) = server.json("/search?q=func&num=5&format=json&lang=rust");
+    assert_eq!((&answer["stats"]["files"], &answer["files"]), (&json!(0), &json!([])), "{answer}");
+    for wrong in ["ctx=1", "bogus=1", "order=name"] {
+        let (status, answer) = server.json(&format!("/search?q=func&num=5&format=json&{wrong}"));
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{answer}");
+    }
+    let body = r#"{"q":"return"}"#;
+    let base = format!("http://{}", server.address);
+    for path in ["/api/search", "/zoekt/api/search", "/api/list", "/zoekt/api/list"] {
+        assert_eq!(post(&base, path, body).0, 200, "{path}");
     }
 }
 
@@ -399,7 +422,8 @@ fn answers_are_those_of_a_real_zoekt() {
         ["tide", "tide&ctx=2", "repo:o", "-repo:o&order=revsize", "nowhere-at-all", "repo:nowhere"]
     {
         let path = format!("/search?format=json&num=1000&q={query}");
-        compare(&mut wrong, &path, || get(&zoekt.base, &path), || get(&ours, &path));
+        let below = format!("{ours}/zoekt");
+        compare(&mut wrong, &path, || get(&zoekt.base, &path), || get(&below, &path));
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

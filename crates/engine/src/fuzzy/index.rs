@@ -22,7 +22,7 @@ pub struct PathIndex {
 }
 
 impl PathIndex {
-    /// Indexes `count` paths. Takes a second for a million, and so belongs on a thread of its own.
+    /// Indexes `count` paths. It reads every path, and so belongs on a thread of its own.
     pub fn new<'p>(count: usize, path: impl Fn(u32) -> &'p str) -> Self {
         let mut names = Interner::default();
         let mut folders = Folders::new();

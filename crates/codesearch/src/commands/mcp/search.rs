@@ -1,24 +1,20 @@
 //! The tool `search`: what matches a query, a page at a time.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats, Stopped};
-use query::{Case, Count, Query, Select};
+use engine::search::{Error, FileMatch, Line, Progress, Request, Resume, Searcher, Stats, Stopped};
+use query::{Count, Select};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
-use store::Epoch;
 use tokio::sync::mpsc;
 
 use super::answer::{MAX_ANSWER_BYTES, MAX_LINE_BYTES, Text, count, shown};
-
-/// Results in an answer unless a call says otherwise, and at most.
-const FILES: usize = 50;
-const MAX_FILES: usize = 500;
+use crate::cursor;
+use crate::request::{self, Client, Options, Refused};
 
 /// Batches of files that the search may be ahead of what is done with them.
 const FOUND_AHEAD: usize = 2;
@@ -61,18 +57,15 @@ An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line
 
 /// Where an answer ended.
 struct Cursor {
-    /// After how many results, in which state of the index, and in which order.
+    /// Where the search goes on.
     resume: Resume,
-    /// A hash of the query to which it belongs.
-    query: u64,
     /// Up to this line of the next file it was told already; 0 for none of it.
     line: u64,
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resume { epoch, order, results } = self.resume;
-        write!(f, "{}.{order:x}.{:x}.{results}.{}", epoch.0, self.query, self.line)
+        f.write_str(&cursor::encode([self.line], &self.resume))
     }
 }
 
@@ -80,48 +73,26 @@ impl FromStr for Cursor {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parts: Vec<&str> = text.trim().split('.').collect();
-        let read = || {
-            let [epoch, order, query, results, line] = parts[..] else { return None };
-            Some(Self {
-                resume: Resume {
-                    epoch: Epoch(epoch.parse().ok()?),
-                    order: u64::from_str_radix(order, 16).ok()?,
-                    results: results.parse().ok()?,
-                },
-                query: u64::from_str_radix(query, 16).ok()?,
-                line: line.parse().ok()?,
-            })
-        };
-        read().context("this is no cursor; give one as it stands in the answer before")
+        let cursor = cursor::decode(text.trim()).ok();
+        let cursor = cursor.map(|([line], resume)| Self { resume, line });
+        cursor.context("this is no cursor; give one as it stands in the answer before")
     }
-}
-
-/// The hash by which a cursor knows its query, as long as this process lives.
-fn hash(query: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    query.hash(&mut hasher);
-    hasher.finish()
 }
 
 pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String> {
     let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
-    let query = hash(&asked.query);
-    if from.as_ref().is_some_and(|from| from.query != query) {
-        bail!("this cursor belongs to another query; give the query with which it came, unchanged");
-    }
     // A large pattern takes its time to compile.
-    let compiled = tokio::task::spawn_blocking(move || request(&asked)).await;
-    let mut request = compiled.expect("compiling does not panic")?;
-    request.resume = from.as_ref().map(|from| from.resume);
-    let request = Arc::new(request);
+    let resume = from.as_ref().map(|from| from.resume);
+    let compiled = tokio::task::spawn_blocking(move || request(&asked, resume)).await;
+    let request = Arc::new(compiled.expect("compiling does not panic")?);
     let (found, files) = mpsc::channel(FOUND_AHEAD);
     let select = request.program().select;
     let told = from.as_ref().map_or(0, |from| from.line);
+    let progress = Progress::of(&request);
     let fill = async {
         // Its own: when the page is full nobody listens to the search any longer, and it ends.
         let mut files = files;
-        let mut page = Page { select, told, ..Page::default() };
+        let mut page = Page { select, told, progress, ..Page::default() };
         'all: while let Some(found) = files.recv().await {
             for file in &found {
                 if !page.add(file) {
@@ -133,33 +104,23 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     };
     let (stats, page) = tokio::join!(searcher.search(&request, found), fill);
     let stats = match stats {
-        Err(Error::Gone) => bail!("{}, without a cursor", Error::Gone),
+        Err(error @ (Error::Gone | Error::OtherQuery)) => bail!("{error}, without a cursor"),
         stats => stats?,
     };
-    let before = from.as_ref().map_or(0, |from| from.resume.results);
-    let results = before + page.whole;
-    let resume = Resume { epoch: stats.epoch, order: stats.order, results };
-    let cursor = Cursor { resume, query, line: page.told };
+    let cursor = Cursor { resume: stats.from(&request, page.progress), line: page.told };
     let head = head(&page, &stats, &cursor, from.is_some());
     Ok(page.text.below(&head))
 }
 
-fn request(asked: &Search) -> Result<Request> {
-    let mut query = Query::parse(&asked.query, Case::Smart)?;
-    // What the query itself says goes before what is said beside it.
-    let limit = match query.count {
-        Some(Count::Most(limit)) => limit.min(MAX_FILES),
-        Some(Count::All) => MAX_FILES,
-        None => asked.limit.unwrap_or(FILES),
+fn request(asked: &Search, resume: Option<Resume>) -> Result<Request, Refused> {
+    let options = Options {
+        limit: asked.limit.map(Count::of),
+        context: (asked.context_lines, asked.context_lines),
+        resume,
+        ..Options::default()
     };
-    if !(1..=MAX_FILES).contains(&limit) {
-        bail!("limit: give a number of files from 1 to {MAX_FILES}");
-    }
-    query.count = Some(Count::Most(limit));
-    let mut request = Request::new(&query)?;
-    request.context = (asked.context_lines, asked.context_lines);
-    request.skipped = true;
-    Ok(request)
+    let query = request::parse(&asked.query, &options, &Client::AGENT)?;
+    request::build(query, &options, &Client::AGENT)
 }
 
 /// What an answer shows.
@@ -169,8 +130,8 @@ struct Page {
     text: Text,
     /// Results that are in it, the last one perhaps in part.
     results: usize,
-    /// Results that are in it to their end.
-    whole: usize,
+    /// How far the answers have come with the results that are in it to their end.
+    progress: Progress,
     /// Matching lines in it.
     matches: usize,
     /// Up to which line the file that comes next was told, here or on the page before.
@@ -216,7 +177,7 @@ impl Page {
             }
         }
         self.told = 0;
-        self.whole += 1;
+        self.progress.note(file);
         true
     }
 }

@@ -10,7 +10,7 @@ use engine::search::Request;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::sorted::{self, Sorted};
+use super::sorted::{Sort, Sorted};
 use super::stats::StatsJson;
 use super::writer::{FieldSet, JsonWriter};
 use crate::http::cursor::Cursor;
@@ -20,6 +20,7 @@ use crate::http::request::compiled;
 use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
 use crate::print::explanation;
+use crate::request::Client;
 
 /// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
 /// is sent while it is found.
@@ -37,12 +38,13 @@ const STALLED: Duration = Duration::from_secs(30);
 
 /// Answers a search with JSON.
 pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
-    let turn = server.turn().await?;
     params.of_a_program()?;
     let fields = FieldSet::of(params)?;
     let loose = server.searcher.store().no_recheck();
     if params.sorts() {
-        let Sorted { request, files, stats, next } = sorted::search(server, params).await?;
+        let search = Sort::of(params).await?;
+        let _turn = server.turn().await?;
+        let Sorted { request, files, stats, next } = search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let mut stats = StatsJson::from(&stats);
         // What was found is not all sent.
@@ -57,9 +59,11 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let explain = params.explains().then(|| explanation(&request, loose));
         return Ok(writer.end(&stats, next, explain));
     }
-    let mut request = compiled(params, None).await?;
+    let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
+    // Whatever is wrong with what is asked was told before: only a search waits.
+    let turn = server.turn().await?;
     // When the client leaves, this is dropped, and the search with it.
     let mut search = SearchStream::start(server, &request);
     let select = request.program().select;

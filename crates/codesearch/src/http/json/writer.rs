@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::stats::StatsJson;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
-use crate::http::params::SearchParams;
+use crate::http::params::{SearchParams, names};
 
 /// Room in a piece: in the first one, and in later ones, each of which is twice as large as the one before. More if a
 /// file takes more.
@@ -46,7 +46,7 @@ pub(crate) struct FieldSet([bool; FIELDS.len()]);
 impl FieldSet {
     /// All of them, or those that are named.
     pub(crate) fn of(params: &SearchParams) -> Result<Self, Failure> {
-        let Some(names) = params.fields.as_deref().filter(|names| !names.is_empty()) else {
+        let Some(names) = params.given.get(&names::FIELDS) else {
             return Ok(Self([true; FIELDS.len()]));
         };
         let mut fields = [false; FIELDS.len()];

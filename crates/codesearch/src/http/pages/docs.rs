@@ -5,46 +5,82 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::docs::{
     Dictionary, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_RANKED, TextRun,
 };
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
-use serde::Deserialize;
 
 use super::link;
 use super::render::render;
 use super::view::Piece;
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
-use crate::http::params::{StrictParams, wants_page};
+use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
+use crate::http::params::{Given, Kind as ParamKind, Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::grouped;
-use crate::narrow;
-use crate::print::docs::{Answer, stopped};
+use crate::print::docs as printed;
+use crate::request;
 use crate::statistics::{self, Outcome};
 
-/// Most results of one answer: each is marked anew.
-const MAX_DOCS: usize = 1000;
+const LIMIT: Param = Param {
+    kind: ParamKind::Number { least: 1, most: Some(1000), instead: "a number from 1 to 1000" },
+    ..Param::text("limit", "Most results; 100 unless given.")
+};
+const DICTIONARY: Param = Param::one_of(
+    "dictionary",
+    &["both", "english", "plain"],
+    "Which texts: those in English, by the stems of their words; all others, by their words as they are; or both.",
+);
+
+/// `/docs`.
+pub(crate) const DOCS: Endpoint = Endpoint {
+    path: "/docs",
+    route: || get(docs),
+    class: Class::Search,
+    params: Known {
+        told: &[
+            Q.saying(
+                "Words, all of which must be there, in any form; quotes hold a phrase, or stands between two of which \
+                 one will do, a minus before what must not be there. An identifier is found by its parts.",
+            ),
+            LIMIT,
+            REPO.saying("A regular expression for names of repositories."),
+            LANG.saying("A language."),
+            DICTIONARY,
+            TIMEOUT.saying("How long it may take: 500ms, 5s, 2m; 10s unless given."),
+            FORMAT,
+        ],
+        untold: &[],
+    },
+    doc: Some(Doc {
+        summary: "Find documents and comments by their words",
+        description: "Documents (Markdown, reStructuredText, AsciiDoc, pages of the manual, plain text) and the \
+                      comment at the head of each source file, the best first. Contents that several files have are \
+                      one result.",
+        answers: &[
+            Answer::ok("The best of what matches.", Content::Json(&["Docs"])),
+            Answer::BAD,
+        ],
+    }),
+};
 
 /// What can be asked.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Wanted {
+#[derive(Clone, Debug)]
+struct Wanted {
     /// Words.
-    #[serde(default)]
     q: String,
-    /// Most results.
-    limit: Option<String>,
-    /// A pattern for names of repositories.
-    #[serde(default)]
     repo: String,
-    /// A language.
-    #[serde(default)]
     lang: String,
-    /// `both`, `english` or `plain`.
-    dictionary: Option<String>,
-    /// How long it may take: `500ms`, `5s`, `2m`.
-    timeout: Option<String>,
-    /// `json` or `html`.
-    format: Option<String>,
+    given: Given,
+}
+
+impl From<Given> for Wanted {
+    fn from(given: Given) -> Self {
+        let (q, repo, lang) = (given.text(&Q), given.text(&REPO), given.text(&LANG));
+        Self { q, repo, lang, given }
+    }
 }
 
 #[derive(Template)]
@@ -72,20 +108,19 @@ struct Row {
     snippet: Vec<Piece>,
 }
 
-/// `/docs`.
-pub(crate) async fn docs(
+async fn docs(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
-    let page = wants_page(&headers, wanted.format.as_deref());
+    let page = wants_page(&headers, wanted.given.get(&FORMAT));
     let found = if page && wanted.q.trim().is_empty() {
         Ok(None)
     } else {
         answer(&server, &wanted).await.map(Some)
     };
     match (found, page) {
-        (Ok(Some(found)), false) => Json(Answer::of(&wanted.q, &found)).into_response(),
+        (Ok(Some(found)), false) => Json(printed::Answer::of(&wanted.q, &found)).into_response(),
         (Err(failure), false) => failure.into_response(),
         (Ok(found), _) => render(StatusCode::OK, &wanted.page(None, found.map(shown))),
         (Err(failure), true) => {
@@ -100,36 +135,19 @@ impl Wanted {
     }
 
     fn request(&self) -> Result<DocsRequest, Failure> {
-        if let Some(format) = self.format.as_deref().filter(|f| !matches!(*f, "json" | "html")) {
-            return Err(Failure::bad_request(format!("format={format}: use json or html")));
-        }
-        let limit = match self.limit.as_deref().filter(|limit| !limit.is_empty()) {
-            None => DEFAULT_LIMIT,
-            Some(text) => {
-                let limit = text.parse().ok().filter(|limit| (1..=MAX_DOCS).contains(limit));
-                limit.ok_or_else(|| {
-                    Failure::bad_request(format!("limit={text}: use a number from 1 to {MAX_DOCS}"))
-                })?
-            }
-        };
-        let dictionary = match self.dictionary.as_deref() {
-            None | Some("" | "both") => Dictionary::Both,
+        let dictionary = match self.given.get(&DICTIONARY) {
             Some("english") => Dictionary::English,
             Some("plain") => Dictionary::Plain,
-            Some(other) => {
-                return Err(Failure::bad_request(format!(
-                    "dictionary={other}: use both, english or plain"
-                )));
-            }
+            _ => Dictionary::Both,
         };
-        let timeout = match self.timeout.as_deref().filter(|timeout| !timeout.is_empty()) {
+        let timeout = match self.given.get(&TIMEOUT) {
             None => DEFAULT_TIMEOUT,
             Some(text) => query::duration(text)
                 .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?,
         };
         let request = DocsRequest {
             query: self.q.clone(),
-            limit,
+            limit: self.given.number(&LIMIT).unwrap_or(DEFAULT_LIMIT),
             repos: Vec::new(),
             languages: Vec::new(),
             ranked: MAX_RANKED,
@@ -139,9 +157,7 @@ impl Wanted {
         let given = |text: &str| -> Vec<String> {
             (!text.is_empty()).then(|| text.to_owned()).into_iter().collect()
         };
-        narrow::docs(request, &given(&self.repo), &given(&self.lang)).map_err(|(kind, why)| {
-            Failure::bad_request(format!("{kind}=: {}", why.lines().next().unwrap_or_default()))
-        })
+        Ok(request::docs(request, &given(&self.repo), &given(&self.lang))?)
     }
 }
 
@@ -169,7 +185,7 @@ fn shown(found: Docs) -> Found {
         1 => "1 text".to_owned(),
         n => format!("{} texts", grouped(n)),
     };
-    let stopped = stopped(&found).map(|(_, why)| why);
+    let stopped = printed::stopped(&found).map(|(_, why)| why);
     let pieces = |runs: Vec<TextRun>| -> Vec<Piece> {
         let piece = |run: TextRun| Piece { hit: run.hit, class: "", text: run.text };
         runs.into_iter().map(piece).collect()

@@ -13,9 +13,9 @@ mod suggest;
 mod view;
 
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
-pub(crate) use browse::{file, files, lines, raw, repos};
-pub(crate) use docs::docs;
-pub(crate) use results::{Search, page};
+pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS};
+pub(crate) use docs::DOCS;
+pub(crate) use results::{Prepared, page};
 pub(crate) use search_page::{SEAM, failed, home};
-pub(crate) use status::stats;
-pub(crate) use suggest::suggest;
+pub(crate) use status::STATS;
+pub(crate) use suggest::SUGGEST;

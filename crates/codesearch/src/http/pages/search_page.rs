@@ -7,12 +7,13 @@ use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 
 use super::render::{broken, render, sent};
 use super::results::Results;
 use crate::http::error::Failure;
+use crate::http::params::RejectedParams;
 use crate::http::server::Server;
 use crate::human::{grouped, size};
 
@@ -96,4 +97,13 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
     let error = Some(Trouble { message: failure.body.message, place });
     let page = SearchPage { query: q, size: None, error, result: None, stream: None };
     render(failure.status, &page)
+}
+
+impl IntoResponse for RejectedParams {
+    fn into_response(self) -> Response {
+        match self.page {
+            Some(q) => failed(&q, self.failure),
+            None => self.failure.into_response(),
+        }
+    }
 }

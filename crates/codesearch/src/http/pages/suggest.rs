@@ -3,43 +3,34 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::browse::{FindRequest, Tree};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
-use crate::http::params::StrictParams;
+use crate::http::params::{Given, Known, Param, StrictParams};
 use crate::http::server::Server;
 use crate::human::grouped;
 
 /// Suggestions at most.
 const MOST: usize = 8;
 
-/// What a field is for.
-const FIELDS: [(&str, &str); 14] = [
-    ("repo:", "in the name of the repository"),
-    ("lang:", "files in a language: go, c++, rs"),
-    ("file:", "in the path: file:\\.go$, file:^src/"),
-    ("-file:", "not in the path"),
-    ("content:", "in the lines only"),
-    ("lit:", "these very characters, no expression"),
-    ("case:yes", "exactly this case"),
-    ("case:no", "any case"),
-    ("type:file", "paths only"),
-    ("type:repo", "repositories only"),
-    ("multiline:yes", "terms may match across lines"),
-    ("count:all", "everything there is"),
-    ("timeout:30s", "how long it may take"),
-    ("or", "one of two terms"),
-];
+const WORD: Param = Param::text("word", "The word as far as it is typed.");
 
-/// What is asked.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SuggestParams {
-    /// The word as it stands in the query.
-    #[serde(default)]
-    word: String,
-}
+/// `/suggest`.
+pub(crate) const SUGGEST: Endpoint = Endpoint {
+    path: "/suggest",
+    route: || get(suggest),
+    class: Class::Read,
+    params: Known { told: &[WORD], untold: &[] },
+    doc: Some(Doc {
+        summary: "How a word of a query could go on",
+        description: "",
+        answers: &[Answer::ok("At most eight.", Content::Json(&["Suggestions"]))],
+    }),
+};
 
 /// A word that may be meant.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -53,13 +44,14 @@ struct Suggestion {
 }
 
 /// Answers `/suggest`.
-pub(crate) async fn suggest(
+async fn suggest(
     State(server): State<Server>,
-    StrictParams(SuggestParams { word }): StrictParams<SuggestParams>,
+    StrictParams(given): StrictParams<Given>,
 ) -> Result<Response, Failure> {
+    let typed = given.text(&WORD);
     let tree = server.searcher.tree().await?;
     // Going through all paths takes its time.
-    let work = tokio::task::spawn_blocking(move || suggestions(&word, &tree));
+    let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
     let suggestions = work.await.map_err(|_| Failure::broke_off())?;
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
 }
@@ -109,7 +101,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
 }
 
 fn fields(word: &str) -> Vec<Suggestion> {
-    FIELDS
+    query::SUGGESTIONS
         .iter()
         .filter(|(name, _)| !word.is_empty() && name.starts_with(word) && *name != word)
         .take(MOST)

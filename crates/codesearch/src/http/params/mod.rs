@@ -1,9 +1,12 @@
-//! The parameters of addresses: each given once, none that the address does not know.
+//! The parameters of addresses: each is declared once, checked before a handler runs, and told in the `OpenAPI` document.
 
 mod format;
+mod given;
+pub(crate) mod names;
+mod param;
 mod search;
-mod strict;
 
 pub(crate) use format::wants_page;
+pub(crate) use given::{Given, Pairs, RejectedParams, StrictParams, read_address};
+pub(crate) use param::{Kind, Known, Param};
 pub(crate) use search::SearchParams;
-pub(crate) use strict::{RejectedParams, StrictParams};

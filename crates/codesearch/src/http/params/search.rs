@@ -1,53 +1,77 @@
-//! The parameters of `/search`, as they stand in its address.
+//! The parameters of `/search` and its sisters, and what they ask for.
 
-use serde::Deserialize;
-
+use super::given::Given;
+use super::names::{
+    CASE, CONTEXT, CURSOR, EXPLAIN, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT, WAIT,
+};
+use super::param::Param;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::order::Order;
+use crate::request::{self, MAX_CONTEXT, Options};
 
-/// What can be asked, as it stands in the address.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What is asked of a search.
+#[derive(Clone, Debug)]
 pub(crate) struct SearchParams {
     /// The query.
-    #[serde(default)]
     pub(crate) q: String,
-    /// Most results; 0 for all.
-    pub(crate) limit: Option<String>,
-    /// The same, as other search engines call it.
-    pub(crate) num: Option<String>,
-    /// `yes`, `no` or `auto`.
-    pub(crate) case: Option<String>,
-    /// A pattern for names of repositories.
-    pub(crate) repo: Option<String>,
-    /// A pattern for paths.
-    pub(crate) file: Option<String>,
-    /// A language.
-    pub(crate) lang: Option<String>,
-    /// How long it may take: `500ms`, `5s`, `2m`.
-    pub(crate) timeout: Option<String>,
-    /// `1` to be told how the query was understood, planned and run.
-    pub(crate) explain: Option<String>,
-    /// `json` or `html`, whatever the client accepts.
-    pub(crate) format: Option<String>,
-    /// Lines to show around each match: `2`, or `1,3` for before and after.
-    pub(crate) context: Option<String>,
-    /// Where to go on: what an answer gave as `next`.
-    pub(crate) cursor: Option<String>,
-    /// Which fields of a file to send, with commas between them.
-    pub(crate) fields: Option<String>,
-    /// The order of results: `relevance`, `path` or `repo`.
-    pub(crate) sort: Option<String>,
-    /// `1` for a page that is sent when all of it is there.
-    pub(crate) wait: Option<String>,
+    pub(crate) given: Given,
+}
+
+impl From<Given> for SearchParams {
+    fn from(given: Given) -> Self {
+        Self { q: given.text(&Q), given }
+    }
 }
 
 impl SearchParams {
+    /// What is asked beside the query.
+    ///
+    /// # Errors
+    /// A time or a number of lines is none.
+    pub(crate) fn options(&self) -> Result<Options, Failure> {
+        let all = |param| self.given.get(param).map(str::to_owned).into_iter().collect();
+        let timeout = self.given.get(&TIMEOUT).map(|text| {
+            query::duration(text)
+                .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))
+        });
+        let context = self.given.get(&CONTEXT).map(|text| {
+            request::context(text).ok_or_else(|| {
+                Failure::bad_request(format!(
+                    "context={text}: use a number of lines up to {MAX_CONTEXT}, or two with a comma"
+                ))
+            })
+        });
+        let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
+        Ok(Options {
+            case: self.given.get(&CASE).and_then(request::case).unwrap_or_default(),
+            limit: limit.and_then(request::count),
+            timeout: timeout.transpose()?,
+            repos: all(&REPO),
+            files: all(&FILE),
+            languages: all(&LANG),
+            context: context.transpose()?.unwrap_or_default(),
+            ..Options::default()
+        })
+    }
+
+    /// The same parameters as they stand in an address, but for one.
+    pub(crate) fn but(&self, other: &Param) -> Vec<(&'static str, String)> {
+        let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
+        let mut pairs =
+            vec![("q", self.q.clone()), ("limit", limit.unwrap_or_default().to_owned())];
+        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT];
+        pairs.extend(others.iter().map(|param| (param.name, self.given.text(param))));
+        pairs.retain(|(name, _)| *name != other.name);
+        pairs
+    }
+
     /// Where to go on, if not at the beginning, in an order (none for that in which results are found).
+    ///
+    /// # Errors
+    /// It is no cursor, or goes on in another order.
     pub(crate) fn cursor(&self, order: Option<Order>) -> Result<Option<Cursor>, Failure> {
-        let Some(text) = self.cursor.as_deref().filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
+        let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
         let wrong = || Failure::bad_request("cursor: give what an answer gave as next, unchanged");
         let cursor = Cursor::parse(text).ok_or_else(wrong)?;
         if cursor.order != order {
@@ -59,8 +83,11 @@ impl SearchParams {
     }
 
     /// Nothing is asked for that only a page has.
+    ///
+    /// # Errors
+    /// Something is.
     pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
-        if self.wait.is_some() {
+        if self.waits() {
             return Err(Failure::bad_request(
                 "wait= is for pages only: leave it out, or ask for one with format=html",
             ));
@@ -68,22 +95,27 @@ impl SearchParams {
         Ok(())
     }
 
+    /// A page is wanted when all of it is there.
+    pub(crate) fn waits(&self) -> bool {
+        self.given.get(&WAIT).is_some()
+    }
+
+    /// `json` or `html`, if it is said.
+    pub(crate) fn format(&self) -> Option<&str> {
+        self.given.get(&FORMAT)
+    }
+
     /// The order that is asked for.
-    pub(crate) fn order(&self) -> Result<Order, Failure> {
-        match self.sort.as_deref() {
-            None | Some("") => Ok(Order::Relevance),
-            Some(name) => Order::named(name).ok_or_else(|| {
-                Failure::bad_request(format!("sort={name}: use relevance, path or repo"))
-            }),
-        }
+    pub(crate) fn order(&self) -> Order {
+        self.given.get(&SORT).and_then(Order::named).unwrap_or(Order::Relevance)
     }
 
     /// An order is asked for, other than that of programs.
     pub(crate) fn sorts(&self) -> bool {
-        self.sort.as_deref().is_some_and(|order| !order.is_empty())
+        self.given.get(&SORT).is_some()
     }
 
     pub(crate) fn explains(&self) -> bool {
-        self.explain.as_deref().is_some_and(|value| !matches!(value, "" | "0" | "no" | "false"))
+        self.given.get(&EXPLAIN).is_some_and(|value| !matches!(value, "0" | "no" | "false"))
     }
 }

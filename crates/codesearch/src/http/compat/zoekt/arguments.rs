@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::MAX_WALL_TIME;
 use crate::http::error::Failure;
-use crate::http::request::MAX_CONTEXT;
+use crate::request::{MAX_CONTEXT, Options as Beside};
 
 /// Matches in a repository, unless the options say otherwise; Zoekt's default for a shard.
 pub(super) const MAX_REPO_MATCHES: usize = 100_000;
@@ -91,7 +90,7 @@ pub(super) fn plain(value: Value) -> Value {
 
 /// How much of an answer is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Caps {
+pub(super) struct MatchLimits {
     /// Matches in one repository: what is left over of it is skipped.
     pub(super) repo: usize,
     /// Matches in all: the search ends.
@@ -107,9 +106,9 @@ pub(super) fn positive(number: i64) -> Option<usize> {
 }
 
 impl Options {
-    /// The caps for a search of so many files. Those that are not given follow from those that are, as
+    /// The limits for a search of so many files. Those that are not given follow from those that are, as
     /// in Zoekt.
-    pub(super) fn caps(&self, documents: usize) -> Caps {
+    pub(super) fn limits(&self, documents: usize) -> MatchLimits {
         let files = positive(self.max_doc_display_count);
         let mut shard = positive(self.shard_max_match_count);
         let mut total = positive(self.total_max_match_count);
@@ -123,7 +122,7 @@ impl Options {
             }
         }
         let shard = shard.unwrap_or(MAX_REPO_MATCHES);
-        Caps {
+        MatchLimits {
             repo: positive(self.shard_repo_max_match_count).map_or(shard, |repo| repo.min(shard)),
             total: total.unwrap_or(shard.saturating_mul(10)),
             files,
@@ -131,14 +130,11 @@ impl Options {
         }
     }
 
-    pub(super) fn context(&self) -> usize {
-        positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT))
-    }
-
-    pub(super) fn timeout(&self) -> Duration {
-        match self.max_wall_time {
-            0 => MAX_WALL_TIME,
-            nanos => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
-        }
+    /// What builds the request, beside the query.
+    pub(super) fn beside(&self) -> Beside {
+        let context = positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT));
+        let timeout = (self.max_wall_time != 0)
+            .then(|| Duration::from_nanos(u64::try_from(self.max_wall_time).unwrap_or(0)));
+        Beside { timeout, context: (context, context), ..Beside::default() }
     }
 }

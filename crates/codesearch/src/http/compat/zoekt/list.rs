@@ -7,10 +7,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::Repo;
 
-use super::{MAX_WALL_TIME, compiled, internal};
+use super::error::internal;
+use super::query::compiled;
 use crate::http::compat::collect::gather;
 use crate::http::error::Failure;
 use crate::http::server::Server;
+use crate::request::Options;
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -27,22 +29,22 @@ pub(super) struct RepoStats {
 
 /// A repository that is listed.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct RepoEntry {
     pub(super) repo: Repo,
     pub(super) stats: RepoStats,
 }
 
 /// The repositories in which something matches, by name.
-pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Listed>, Failure> {
+pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<RepoEntry>, Failure> {
+    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
+    query.settings.select = Select::Repos;
+    let mut request = compiled(query, Options::default()).await?;
+    // A list is whole, whatever the query says.
+    request.limit = None;
     let _turn = server.turn().await?;
     let repos = server.searcher.store().repos().await?;
-    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     let mut names = BTreeSet::new();
     if !everything {
-        query.select = Select::Repos;
-        let mut request = compiled(query).await?;
-        request.limit = None;
-        request.timeout = Some(MAX_WALL_TIME);
         let stats = gather(server, request, |file| names.insert(file.repo)).await?;
         if stats.stopped.is_some() {
             return Err(internal(
@@ -60,15 +62,15 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<List
             content_bytes: repo.bytes,
             ..RepoStats::default()
         };
-        Listed { repo, stats }
+        RepoEntry { repo, stats }
     });
     Ok(listed.collect())
 }
 
 /// What there is of all of them together.
-pub(super) fn total(repos: &[Listed]) -> RepoStats {
+pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
     let mut total = RepoStats { repos: repos.len(), ..RepoStats::default() };
-    for Listed { stats, .. } in repos {
+    for RepoEntry { stats, .. } in repos {
         total.shards += stats.shards;
         total.documents += stats.documents;
         total.content_bytes += stats.content_bytes;
@@ -77,7 +79,7 @@ pub(super) fn total(repos: &[Listed]) -> RepoStats {
 }
 
 /// A repository as `/api/list` tells it. What nobody knows here is as empty as Zoekt would leave it.
-pub(super) fn entry(Listed { repo, stats }: &Listed) -> Value {
+pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
     json!({
         "Repository": {
             "TenantID": 0,

@@ -4,19 +4,22 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::Query as Parameters;
-use axum::http::{StatusCode, Uri};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use query::{Field, Select, Tree};
 use serde_json::{Value, json};
 
-use super::answer::{File, SearchResult};
 use super::arguments::{MAX_REPO_MATCHES, Options};
 use super::find::find;
-use super::lines::LineMatch;
-use super::list::{Listed, indexed_at, listed, total};
-use super::parse;
+use super::list::{RepoEntry, indexed_at, listed, total};
+use super::matches::LineMatch;
+use super::query::parse;
+use super::result::{FileResult, SearchResult};
+use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
+use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
 /// Files that are shown unless `num` says otherwise.
@@ -28,58 +31,60 @@ const MAX_CONTEXT: i64 = 10;
 /// How long a search may take.
 const MAX_WALL_TIME: Duration = Duration::from_secs(10);
 
-/// Answers a request to `/search` that only a client of Zoekt's makes: `format=json` with `num` or `ctx`,
-/// and without our own `limit`. Every other is none.
-pub(crate) async fn answer_web(server: &Server, address: &Uri) -> Option<Response> {
-    let parameters = Parameters::<Vec<(String, String)>>::try_from_uri(address).ok()?;
-    let get = |name: &str| {
-        let mut all = parameters.iter();
-        all.find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+const Q: Param = Param::text("q", "");
+const NUM: Param = Param::text("num", "");
+const CTX: Param = Param::text("ctx", "");
+const ORDER: Param = Param::text("order", "");
+const FORMAT: Param = Param::one_of("format", &["json"], "");
+const DEBUG: Param = Param::text("debug", "");
+
+/// `/zoekt/search`: what Zoekt has at `/search`, where our own search is.
+pub(super) const WEB: Endpoint = Endpoint {
+    params: Known { told: &[], untold: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
+    ..Endpoint::untold("/zoekt/search", Class::Search, || get(search))
+};
+
+async fn search(
+    State(server): State<Server>,
+    given: Result<StrictParams<Given>, RejectedParams>,
+) -> Response {
+    let answer = async {
+        let StrictParams(given) = given.map_err(|refused| refused.failure)?;
+        let [q, num, ctx, order] = [Q, NUM, CTX, ORDER].map(|param| given.text(&param));
+        answer(&server, &WebParams { q: &q, num: &num, ctx: &ctx, order: &order }).await
     };
-    let theirs = get("format") == Some("json")
-        && (get("num").is_some() || get("ctx").is_some())
-        && get("limit").is_none();
-    if !theirs {
-        return None;
-    }
-    let asked = Asked {
-        q: get("q").unwrap_or_default(),
-        num: get("num").unwrap_or_default(),
-        ctx: get("ctx").unwrap_or_default(),
-        order: get("order").unwrap_or_default(),
-    };
-    Some(match answer(server, &asked).await {
+    match answer.await {
         Ok(answer) => Json(answer).into_response(),
         Err(failure) => {
             let theirs = failure.status == StatusCode::BAD_REQUEST;
             let status = if theirs { StatusCode::IM_A_TEAPOT } else { failure.status };
             (status, failure.body.message).into_response()
         }
-    })
+    }
 }
 
 #[derive(Debug)]
-struct Asked<'a> {
+struct WebParams<'a> {
     q: &'a str,
     num: &'a str,
     ctx: &'a str,
     order: &'a str,
 }
 
-async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
-    if asked.q.is_empty() {
+async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failure> {
+    if params.q.is_empty() {
         return Err(Failure::bad_request("nothing to search for: give a query in q="));
     }
-    let query = parse(asked.q)?;
+    let query = parse(params.q)?;
     // What is no number is none, as in Zoekt.
-    let num = asked.num.parse().ok().filter(|num: &i64| *num > 0);
-    if query.select == Select::Repos || names_repos_only(&query.tree) {
+    let num = params.num.parse().ok().filter(|num: &i64| *num > 0);
+    if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
-        return Ok(json!({ "repos": list(repos, asked, num)? }));
+        return Ok(json!({ "repos": list(repos, params, num)? }));
     }
-    let context = if asked.ctx.is_empty() { Some(0) } else { asked.ctx.parse().ok() };
+    let context = if params.ctx.is_empty() { Some(0) } else { params.ctx.parse().ok() };
     let Some(context) = context.filter(|lines| (0..=MAX_CONTEXT).contains(lines)) else {
-        let message = format!("ctx={}: use a number of lines up to {MAX_CONTEXT}", asked.ctx);
+        let message = format!("ctx={}: use a number of lines up to {MAX_CONTEXT}", params.ctx);
         return Err(Failure::bad_request(message));
     };
     let num = num.unwrap_or(DEFAULT_FILES);
@@ -95,11 +100,11 @@ async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
     if result.stats.wait < result.stats.duration / 10 {
         result.stats.wait = 0;
     }
-    let last = last(asked, num, context);
+    let last = last(params, num, context);
     Ok(json!({
         "result": {
             "Last": last,
-            "QueryStr": asked.q,
+            "QueryStr": params.q,
             "Query": understood,
             "Stats": result.stats,
             "Duration": 0,
@@ -120,15 +125,19 @@ fn names_repos_only(tree: &Tree) -> bool {
     }
 }
 
-/// What was asked, for the form of a page.
-fn last(asked: &Asked<'_>, num: i64, context: i64) -> Value {
-    json!({ "Query": asked.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
+/// What was params, for the form of a page.
+fn last(params: &WebParams<'_>, num: i64, context: i64) -> Value {
+    json!({ "Query": params.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
 }
 
-fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<Value, Failure> {
-    let (order, backwards) = match asked.order.strip_prefix("rev") {
+fn list(
+    mut repos: Vec<RepoEntry>,
+    params: &WebParams<'_>,
+    num: Option<i64>,
+) -> Result<Value, Failure> {
+    let (order, backwards) = match params.order.strip_prefix("rev") {
         Some(order) => (order, true),
-        None => (asked.order, false),
+        None => (params.order, false),
     };
     match order {
         "" | "name" => repos.sort_by(|a, b| a.repo.name.cmp(&b.repo.name)),
@@ -137,7 +146,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
         _ => {
             let message = format!(
                 "order={}: use name, size or time, with rev before it for the reverse",
-                asked.order
+                params.order
             );
             return Err(Failure::bad_request(message));
         }
@@ -152,7 +161,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
     }
     let shown: Vec<Value> = repos
         .iter()
-        .map(|Listed { repo, .. }| {
+        .map(|RepoEntry { repo, .. }| {
             json!({
                 "Name": repo.name,
                 "URL": "",
@@ -165,7 +174,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
         })
         .collect();
     let shown = Some(shown).filter(|shown| !shown.is_empty());
-    Ok(json!({ "Last": last(asked, num, 0), "Stats": stats, "Repos": shown }))
+    Ok(json!({ "Last": last(params, num, 0), "Stats": stats, "Repos": shown }))
 }
 
 fn files(result: &SearchResult) -> Option<Vec<Value>> {
@@ -199,12 +208,12 @@ fn files(result: &SearchResult) -> Option<Vec<Value>> {
 }
 
 /// Where a file can be read on the web; empty if nobody knows.
-fn address(result: &SearchResult, file: &File) -> String {
+fn address(result: &SearchResult, file: &FileResult) -> String {
     let template = result.repo_urls.get(&file.repository).map_or("", String::as_str);
     template.replace("{{.Path}}", &file.file_name)
 }
 
-fn line_match(file: &File, line: &LineMatch, address: &str) -> Value {
+fn line_match(file: &FileResult, line: &LineMatch, address: &str) -> Value {
     let text =
         |from: usize, upto: usize| String::from_utf8_lossy(&line.line.0[from..upto]).into_owned();
     let mut end = 0;

@@ -8,19 +8,22 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::browse::FileText;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
-use super::{Answered, Crumb, Wanted, answered, crumbs, repo};
+use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::link;
 use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
-use crate::http::params::{StrictParams, wants_page};
+use crate::http::params::names::FORMAT;
+use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{grouped, size};
 
@@ -45,8 +48,62 @@ struct FilePage<'a> {
     same: Vec<(String, String)>,
 }
 
+/// The name of a repository.
+const IN_REPO: Param = Param::text("repo", "The name of a repository.").required();
+
 /// `/file`: a file, with what a query matches in it.
-pub(crate) async fn file(
+pub(crate) const FILE: Endpoint = Endpoint {
+    path: "/file",
+    route: || get(file),
+    class: Class::Read,
+    params: Known {
+        told: &[
+            IN_REPO,
+            PATH.required(),
+            LINE_RANGE,
+            Param::text("q", "For a page: a query, of which the matches are shown."),
+            FORMAT,
+        ],
+        untold: &[],
+    },
+    doc: Some(Doc {
+        summary: "A file",
+        description: "",
+        answers: &[
+            Answer::ok("The file, with an ETag that is its hash.", Content::Json(&["File"])),
+            Answer {
+                status: 304,
+                says: "It is what the client has (If-None-Match).",
+                content: Content::Nothing,
+            },
+            Answer::BAD,
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+/// `/raw`: the text of a file, never as anything but text.
+pub(crate) const RAW: Endpoint = Endpoint {
+    path: "/raw",
+    route: || get(raw),
+    class: Class::Read,
+    params: Known { told: &[IN_REPO, PATH.required(), DOWNLOAD], untold: &[] },
+    doc: Some(Doc {
+        summary: "The text of a file",
+        description: "",
+        answers: &[
+            Answer::ok(
+                "The text as it is indexed, as UTF-8 (what was in another encoding is converted, what is no text is \
+                 replaced), always as text/plain: not the bytes of the file, which are not kept.",
+                Content::Text("text/plain"),
+            ),
+            Answer { status: 304, says: "It is what the client has.", content: Content::Nothing },
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+async fn file(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,
@@ -153,7 +210,7 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
 
 fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answered {
     let all = document.text.lines().count();
-    let (from, upto) = match wanted.lines.as_deref().filter(|lines| !lines.is_empty()) {
+    let (from, upto) = match wanted.lines.as_deref() {
         None => (1, all),
         Some(text) => range(text).ok_or_else(|| {
             Failure::bad_request(format!("lines={text}: use a range such as 10-20, or one number"))
@@ -202,8 +259,7 @@ fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
     response
 }
 
-/// `/raw`: the text of a file, never as anything but text.
-pub(crate) async fn raw(
+async fn raw(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,
@@ -215,7 +271,7 @@ pub(crate) async fn raw(
     let hash = document.hash;
     let mut response =
         ([(CONTENT_TYPE, "text/plain; charset=utf-8")], document.text).into_response();
-    if wanted.download.is_some() {
+    if wanted.download {
         let name = document.path.rsplit('/').next().unwrap_or("file");
         let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
         // https://datatracker.ietf.org/doc/html/rfc6266

@@ -7,22 +7,25 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::browse::FindRequest;
+use engine::fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
-use super::{Answered, Wanted, answered};
+use super::{Answered, LIMIT, Wanted, answered};
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, Piece};
-use crate::http::params::{StrictParams, wants_page};
+use crate::http::params::names::{FORMAT, LANG, REPO};
+use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::grouped;
 use crate::statistics::{Kind, Outcome};
 
-/// Files that a finder shows, unless it is said how many, and at most.
+/// Files that a finder shows, unless it is said how many.
 const FOUND: usize = 50;
-const MAX_FOUND: usize = 1000;
 
 #[derive(Template)]
 #[template(path = "find.html")]
@@ -34,7 +37,36 @@ struct FindPage<'a> {
 }
 
 /// `/files`: the files whose paths are like what was typed.
-pub(crate) async fn files(
+pub(crate) const FILES: Endpoint = Endpoint {
+    path: "/files",
+    route: || get(files),
+    class: Class::Search,
+    params: Known {
+        told: &[
+            Param::text(
+                "q",
+                "Letters of the path, in any case, in order, with gaps, a few of them wrong; a blank sets apart what \
+                 may stand in any order. The name of the repository, or its last folders, may stand before the path. \
+                 Up to 256 letters and 8 words.",
+            ),
+            REPO.saying("A part of the repository's name."),
+            LANG,
+            LIMIT,
+            FORMAT,
+        ],
+        untold: &[],
+    },
+    doc: Some(Doc {
+        summary: "Find files by letters of their paths",
+        description: "",
+        answers: &[
+            Answer::ok("The files, the nearest first.", Content::Json(&["Near"])),
+            Answer::BAD,
+        ],
+    }),
+};
+
+async fn files(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,
@@ -44,17 +76,12 @@ pub(crate) async fn files(
 }
 
 async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
-    let limit = match wanted.limit.as_deref().filter(|limit| !limit.is_empty()) {
-        None => FOUND,
-        Some(text) => {
-            text.parse::<usize>().ok().filter(|limit| *limit <= MAX_FOUND).ok_or_else(|| {
-                Failure::bad_request(format!("limit={text}: use a number up to {MAX_FOUND}"))
-            })?
-        }
-    };
-    let language = wanted.lang.as_deref().filter(|language| !language.is_empty());
+    let limit = wanted.limit.unwrap_or(FOUND);
+    let language = wanted.lang.as_deref();
     let languages = language.map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
+    let wrong = |why: QueryTooLong| Failure::bad_request(format!("q=: {why}"));
+    PathQuery::new(wanted.q.trim()).map_err(wrong)?;
     let _turn = server.turn().await?;
     let typed = wanted.q.clone();
     let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
@@ -64,10 +91,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
         let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
         kept.find(&FindRequest { query: params.q.trim(), repo, languages: &languages, limit })
     });
-    let (near, count) = work
-        .await
-        .map_err(|_| Failure::broke_off())?
-        .map_err(|why| Failure::bad_request(format!("q=: {why}")))?;
+    let (near, count) = work.await.map_err(|_| Failure::broke_off())?.map_err(wrong)?;
     counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near

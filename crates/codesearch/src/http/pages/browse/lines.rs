@@ -6,17 +6,21 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::search::FileMatch;
 
-use super::{Answered, Wanted};
+use super::{Answered, PATH, Wanted};
+use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, LineView};
-use crate::http::params::{SearchParams, StrictParams};
-use crate::http::request::compiled;
+use crate::http::params::names::{Q, REPO};
+use crate::http::params::{Known, StrictParams};
+use crate::http::request::built;
 use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
+use crate::request::{Client, Options};
 
 /// Matching lines of one file that are shown below others.
 const MAX_LINES: usize = 1000;
@@ -31,7 +35,12 @@ struct Lines {
 }
 
 /// `/search/lines`: all lines of one file in which a query matches, as a piece of a page.
-pub(crate) async fn lines(
+pub(crate) const LINES: Endpoint = Endpoint {
+    params: Known { told: &[], untold: &[REPO, PATH, Q] },
+    ..Endpoint::untold("/search/lines", Class::Search, || get(lines))
+};
+
+async fn lines(
     State(server): State<Server>,
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
@@ -39,18 +48,20 @@ pub(crate) async fn lines(
 }
 
 async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
-    let _turn = server.turn().await?;
-    let exactly = |name: &str| Some(format!("(?-i:^{}$)", query::escape(name)));
-    let params = SearchParams {
-        q: wanted.q.clone(),
-        limit: Some("1".to_owned()),
-        repo: exactly(&wanted.repo),
-        file: exactly(&wanted.path),
-        ..SearchParams::default()
+    let exactly = |name: &str| vec![format!("(?-i:^{}$)", query::escape(name))];
+    if wanted.q.trim().is_empty() {
+        return Err(Failure::bad_request("nothing to search for: give a query in q="));
+    }
+    let options = Options {
+        repos: exactly(&wanted.repo),
+        files: exactly(&wanted.path),
+        context: (view::CONTEXT, view::CONTEXT),
+        ..Options::default()
     };
-    let mut request = compiled(&params, None).await?;
-    request.context = (view::CONTEXT, view::CONTEXT);
+    let mut request = built(wanted.q.clone(), options, Client::PROGRAM).await?;
+    // The query may say how many files; here it is about one.
     request.limit = Some(1);
+    let _turn = server.turn().await?;
     let mut search = SearchStream::start(server, &Arc::new(request));
     let mut found: Vec<FileMatch> = Vec::new();
     while let Some(files) = search.next().await {

@@ -7,41 +7,69 @@ mod repos;
 
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use store::Repo;
 
-pub(crate) use self::file::{file, raw};
-pub(crate) use self::finder::files;
-pub(crate) use self::lines::lines;
-pub(crate) use self::repos::repos;
+pub(crate) use self::file::{FILE, RAW};
+pub(crate) use self::finder::FILES;
+pub(crate) use self::lines::LINES;
+pub(crate) use self::repos::REPOS;
 use super::link;
 use super::search_page::failed;
 use crate::http::error::Failure;
-use crate::http::params::wants_page;
+use crate::http::params::names::{FORMAT, LANG, Q, REPO};
+use crate::http::params::{Given, Kind, Param, wants_page};
 use crate::http::server::Server;
 
+/// A path in a repository.
+const PATH: Param = Param::text("path", "A path in it.");
+
+/// Most files of the finder.
+const LIMIT: Param = Param {
+    kind: Kind::Number { least: 0, most: Some(1000), instead: "a number up to 1000" },
+    ..Param::text("limit", "Most files, up to 1000; 50 unless given.")
+};
+
+/// Lines of a file to send.
+const LINE_RANGE: Param = Param::text("lines", "Which lines: 10-20, or 10.");
+
+/// The file is to be saved.
+const DOWNLOAD: Param = Param::text("download", "1 for a file to be saved.");
+
 /// What can be asked of files and repositories.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// The name of a repository; of the finder, a part of it.
-    #[serde(default)]
     repo: String,
     /// A path in it.
-    #[serde(default)]
     path: String,
     /// A query, of which the page of a file shows what matches; or what was typed into the finder.
-    #[serde(default)]
     q: String,
     /// Lines of a file to send: `10-20`.
     lines: Option<String>,
     /// A language.
     lang: Option<String>,
     /// Most files.
-    limit: Option<String>,
-    /// `1` for a file to be saved.
-    download: Option<String>,
+    limit: Option<usize>,
+    /// The file is to be saved.
+    download: bool,
     /// `json` or `html`.
     format: Option<String>,
+}
+
+impl From<Given> for Wanted {
+    fn from(given: Given) -> Self {
+        let some = |param| given.get(param).map(str::to_owned);
+        Self {
+            repo: given.text(&REPO),
+            path: given.text(&PATH),
+            q: given.text(&Q),
+            lines: some(&LINE_RANGE),
+            lang: some(&LANG),
+            limit: given.number(&LIMIT),
+            download: given.get(&DOWNLOAD).is_some(),
+            format: some(&FORMAT),
+        }
+    }
 }
 
 /// A part of a path, and the address of what it names.

@@ -7,15 +7,18 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use engine::browse::{FolderItem, Tree};
 use serde_json::json;
 use store::Repo;
 
-use super::{Answered, Crumb, Wanted, answered, crumbs, repo};
+use super::{Answered, Crumb, PATH, Wanted, answered, crumbs, repo};
+use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
-use crate::http::params::{StrictParams, wants_page};
+use crate::http::params::names::{FORMAT, REPO};
+use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{grouped, size};
 
@@ -71,7 +74,30 @@ struct RepoView {
 }
 
 /// `/repos`: the repositories, or one of them, or a folder in it.
-pub(crate) async fn repos(
+pub(crate) const REPOS: Endpoint = Endpoint {
+    path: "/repos",
+    route: || get(repos),
+    class: Class::Read,
+    params: Known {
+        told: &[
+            Param::text("q", "A part of the names to list."),
+            REPO.saying("One repository."),
+            PATH.saying("A folder in it."),
+            FORMAT,
+        ],
+        untold: &[],
+    },
+    doc: Some(Doc {
+        summary: "The repositories, or one of them and a folder in it",
+        description: "",
+        answers: &[
+            Answer::ok("All of them, or the one.", Content::Json(&["Repos", "Folder"])),
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+async fn repos(
     State(server): State<Server>,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<Wanted>,

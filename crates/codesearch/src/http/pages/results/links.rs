@@ -7,7 +7,8 @@ use query::{Query as Parsed, Tree};
 use super::view::Facet;
 use crate::http::order::Order;
 use crate::http::pages::link;
-use crate::http::params::SearchParams;
+use crate::http::params::names::{CURSOR, SORT};
+use crate::http::params::{Param, SearchParams};
 use crate::http::top_k::TopK;
 
 /// Values of a facet that are shown.
@@ -43,33 +44,24 @@ pub(crate) fn narrowed(q: &str, term: &str) -> String {
     if any { format!("({q}) {term}") } else { format!("{q} {term}") }
 }
 
-/// The address of the same search with another parameter.
-pub(super) fn with(params: &SearchParams, name: &str, value: &str) -> String {
-    let given = |field: &Option<String>| field.clone().unwrap_or_default();
-    let mut parameters = vec![
-        ("q", params.q.clone()),
-        ("limit", params.limit.clone().or_else(|| params.num.clone()).unwrap_or_default()),
-        ("case", given(&params.case)),
-        ("repo", given(&params.repo)),
-        ("file", given(&params.file)),
-        ("lang", given(&params.lang)),
-        ("timeout", given(&params.timeout)),
-        ("explain", given(&params.explain)),
-        ("sort", given(&params.sort)),
-        ("cursor", given(&params.cursor)),
-        ("wait", given(&params.wait)),
-    ];
-    parameters.retain(|(known, _)| *known != name);
-    parameters.push((name, value.to_owned()));
-    let parameters: Vec<(&str, &str)> =
-        parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    link::to("/search", &parameters)
+/// The address of the same search with another value of a parameter.
+pub(super) fn with(params: &SearchParams, param: &Param, value: &str) -> String {
+    address(params.but(param), param, value)
 }
 
 pub(super) fn orders(params: &SearchParams, order: Order) -> Vec<(&'static str, String, bool)> {
-    let first = SearchParams { cursor: None, ..params.clone() };
-    let to = |other: Order| (other.name(), with(&first, "sort", other.name()), other == order);
+    let mut first = params.but(&SORT);
+    first.retain(|(name, _)| *name != CURSOR.name);
+    let to =
+        |other: Order| (other.name(), address(first.clone(), &SORT, other.name()), other == order);
     Order::ALL.map(to).to_vec()
+}
+
+fn address(mut pairs: Vec<(&'static str, String)>, param: &Param, value: &str) -> String {
+    pairs.push((param.name, value.to_owned()));
+    let pairs: Vec<(&str, &str)> =
+        pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    link::to("/search", &pairs)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::response::Response;
-use engine::search::{DEFAULT_TIMEOUT, FileMatch, Request, Resume, Stats};
+use engine::search::{FileMatch, Request, Resume, Stats};
 use query::{Count, Select};
 use tokio::time::timeout_at;
 
@@ -17,19 +17,20 @@ use super::links::{facets, orders, with};
 use super::trim::trim;
 use super::unrendered::UnrenderedFiles;
 use super::view::Results;
-use crate::http::connections::apart;
+use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::order::Order;
 use crate::http::pages::view::{CONTEXT, FileView};
 use crate::http::pages::{link, search_page};
-use crate::http::params::SearchParams;
+use crate::http::params::{SearchParams, names};
 use crate::http::request::compiled;
 use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
 use crate::http::top_k::{TopK, WINDOW};
 use crate::human::grouped;
 use crate::print::explained;
+use crate::request::Client;
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -75,29 +76,44 @@ pub(crate) struct Search {
     begun: Instant,
 }
 
-impl Search {
-    /// Starts it.
-    pub(crate) async fn start(server: &Server, params: &SearchParams) -> Result<Self, Failure> {
-        let order = params.order()?;
-        let usual = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
+/// A search for a page that can be made: nothing is wrong with what was asked.
+pub(crate) struct Prepared {
+    request: Arc<Request>,
+    order: Order,
+    shown: usize,
+}
+
+impl Prepared {
+    /// What an address asks for.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
+        let order = params.order();
+        let limit = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
-        let mut request = compiled(params, Some(usual)).await?;
+        let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
         // They are read for the files that are shown only.
         request.context = (0, 0);
-        // Nobody looks at an empty page for longer.
-        request.timeout.get_or_insert(DEFAULT_TIMEOUT);
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        let request = Arc::new(request);
-        Ok(Self {
+        Ok(Self { request: Arc::new(request), order, shown })
+    }
+
+    /// Starts it.
+    pub(crate) fn start(self, server: &Server) -> Search {
+        let Self { request, order, shown } = self;
+        Search {
             running: SearchStream::start(server, &request),
             top: TopK::new(order, shown.saturating_add(PAGE)),
             request,
             shown,
             begun: Instant::now(),
-        })
+        }
     }
+}
 
+impl Search {
     /// Takes what is found until the end, or until a time; says whether it is at its end.
     pub(crate) async fn go_on(&mut self, until: Option<Instant>) -> bool {
         loop {
@@ -159,7 +175,7 @@ impl Search {
             best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
         let next =
             Cursor::after(&request, &stats, Some(top.order), (shown + files.len(), top.files))
-                .map(|cursor| with(params, "cursor", &cursor.to_string()));
+                .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
         let mut repos = Vec::new();
         if select == Select::Repos {
             repos.extend(files.drain(..).map(|file| {
@@ -205,13 +221,14 @@ impl Search {
 
 /// The page of a search, or one on which a script shows what is found while it is found.
 pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
+    let search = Prepared::of(params).await?;
     let _turn = server.turn().await?;
-    let mut search = Search::start(server, params).await?;
-    let patience = params.wait.is_none().then(|| search.begun + PATIENCE);
+    let mut search = search.start(server);
+    let patience = (!params.waits()).then(|| search.begun + PATIENCE);
     if !search.go_on(patience).await {
         search.running.replace();
-        let stream = with(params, "format", "html").replacen("/search", "/search/stream", 1);
-        return Ok(search_page::searching(&params.q, stream, with(params, "wait", "1")));
+        let stream = with(params, &names::FORMAT, "html").replacen("/search", "/search/stream", 1);
+        return Ok(search_page::searching(&params.q, stream, with(params, &names::WAIT, "1")));
     }
     let (mut results, mut files) = search.end(server, params).await?;
     results.files = files.take_first().draw().await?;
@@ -223,7 +240,7 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
 async fn rest(server: Server, files: UnrenderedFiles) -> String {
     tokio::time::sleep(PAINTING).await;
     let searching = server.clone();
-    let drawn = apart(&server.threads, async move {
+    let drawn = run_on(&server.threads, async move {
         let _turn = searching.turn().await?;
         files.draw().await
     });

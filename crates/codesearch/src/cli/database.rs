@@ -1,0 +1,63 @@
+//! Where the index is, and `codesearch db`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Where the index is.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Database options")]
+pub(crate) struct DatabaseArgs {
+    /// The Postgres to use instead of a private one
+    #[arg(long, global = true, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// Where the private Postgres lives [default: ~/.local/share/codesearch, for root
+    /// /var/lib/codesearch]
+    #[arg(long, global = true, env = "CODESEARCH_HOME", value_name = "FOLDER")]
+    pub(crate) home: Option<PathBuf>,
+    /// Which index of the private Postgres to use; each is a database of its own
+    #[arg(
+        long,
+        global = true,
+        env = "CODESEARCH_INDEX",
+        value_name = "NAME",
+        default_value = "codesearch"
+    )]
+    pub(crate) index: String,
+    /// The folder of initdb, pg_ctl and postgres to run the private Postgres with
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_BIN", value_name = "FOLDER")]
+    pub(crate) postgres_bin: Option<PathBuf>,
+    /// An archive of Postgres that was downloaded elsewhere, for machines without a network
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_ARCHIVE", value_name = "FILE")]
+    pub(crate) postgres_archive: Option<PathBuf>,
+    /// Download Postgres even if one is installed (unless one of the above says which to use)
+    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
+    pub(crate) postgres_download: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DbArgs {
+    #[command(subcommand)]
+    pub(crate) what: DbCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Say where it is, which Postgres it is, whether it runs, how large it is
+    Status,
+    /// Start it, and let it run until `codesearch db stop`
+    Start,
+    /// Stop it
+    Stop {
+        /// Even while another program uses it (one that serves starts it again)
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the URL to connect to it with
+    Url,
+    /// Print the command that opens it in psql
+    PsqlHint,
+    /// Start it, and stop it when standard input ends
+    #[command(hide = true)]
+    Hold,
+}

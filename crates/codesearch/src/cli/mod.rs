@@ -1,0 +1,89 @@
+//! What can be typed: the commands, each with its options and their help in a file of its own.
+
+#![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
+#![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
+
+mod color;
+mod database;
+mod docs;
+mod files;
+mod ingest;
+mod report;
+mod search;
+mod serve;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use color::Color;
+pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
+pub(crate) use docs::DocsArgs;
+pub(crate) use files::FilesArgs;
+pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
+pub(crate) use report::{ReposArgs, StatsArgs};
+pub(crate) use search::SearchArgs;
+pub(crate) use serve::{OperatorArgs, ServeArgs};
+
+/// Search all your repositories by regular expression.
+///
+/// Point codesearch at a folder of cloned repositories, then search all of it from the terminal,
+/// the browser or over HTTP. The index is plain Postgres: a private server that codesearch starts
+/// by itself, or the one in DATABASE_URL.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  codesearch up                        index the sample that comes with codesearch, and serve it
+  codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
+  codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
+  codesearch files srch/candidats      find a file by what is typed of its path
+  codesearch docs 'configure retries'  find what was written about it (codesearch help docs)
+  codesearch serve                     serve it on http://127.0.0.1:8080
+
+Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ingest folders and serve them: everything in one command
+    Up(UpArgs),
+    /// Index the repositories below some folders, or bring them up to date
+    #[command(after_help = ingest::INGEST_HELP)]
+    Ingest(IngestArgs),
+    /// Search, and print the lines that match
+    #[command(after_help = search::SEARCH_HELP)]
+    Search(SearchArgs),
+    /// Find files by what is typed of their paths, wrong letters forgiven
+    #[command(after_help = files::FILES_HELP)]
+    Files(FilesArgs),
+    /// Find documents and comments by their words, the best first
+    #[command(after_help = docs::DOCS_HELP)]
+    Docs(DocsArgs),
+    /// Explain what a query can say (codesearch help syntax)
+    #[command(override_help = include_str!("../../../../docs/syntax.md"))]
+    Syntax,
+    /// Serve searches over HTTP, for browsers and programs
+    #[command(after_help = serve::SERVE_HELP)]
+    Serve(ServeArgs),
+    /// Serve agents: the Model Context Protocol on standard input and output
+    #[command(after_help = serve::MCP_HELP)]
+    Mcp,
+    /// List the repositories that are indexed, and what was left out of them
+    Repos(ReposArgs),
+    /// Remove repositories from the index
+    Remove(RemoveArgs),
+    /// Prepare the database before the first ingest, to choose the number of shards
+    Init(InitArgs),
+    /// Show how long searches took that servers of this index have answered
+    #[command(after_help = report::STATS_HELP)]
+    Stats(StatsArgs),
+    /// Look at, start or stop the private Postgres
+    Db(DbArgs),
+}

@@ -1,0 +1,62 @@
+//! `codesearch stats` and `repos`: what the index holds, and how it is used.
+
+use clap::Args;
+
+use crate::statistics::Trim;
+
+pub(super) const STATS_HELP: &str = "\
+Spans of time are whole hours, the one that has begun included:
+  24h, 7d                        so long until now
+  48h-24h                        from so long ago until so long ago
+  2026-01-30..2026-01-31T12:00   between two times
+
+Examples:
+  codesearch stats                           the last 24 hours
+  codesearch stats --since 7d --kind scan    of a week, those that no index could help
+  codesearch stats --compare before          beside the 24 hours before: what is slower?
+  codesearch stats --since 1h --compare 25h-24h
+  codesearch stats --slow                    the slowest of those that took long, with their plans
+  codesearch stats --statements              what Postgres itself counts of statements
+
+Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
+
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// So long until now [default: 24h]
+    #[arg(long, value_name = "SPAN", conflicts_with_all = ["from", "to"])]
+    pub(crate) since: Option<String>,
+    /// From this time: 2026-01-31, 2026-01-31T12:00, with Z for UTC
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Until this time [default: now]
+    #[arg(long, value_name = "TIME", requires = "from")]
+    pub(crate) to: Option<String>,
+    /// Show another span beside it: as many hours `before` it, or any span
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) compare: Option<String>,
+    /// Only searches of this kind: indexed, scan, multi-line, names, ...
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Percentages of the quickest and of the slowest that the trimmed mean leaves out
+    #[arg(long, value_name = "LOW,HIGH", default_value = "5,5")]
+    pub(crate) trim: Trim,
+    /// List the slowest searches of those that took long, with their plans
+    #[arg(long, conflicts_with_all = ["compare", "statements"])]
+    pub(crate) slow: bool,
+    /// List what Postgres counts of the statements of this database (pg_stat_statements)
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) statements: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReposArgs {
+    /// List the files that were left out of this repository, and why
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skipped: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

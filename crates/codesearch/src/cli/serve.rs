@@ -1,0 +1,98 @@
+//! `codesearch serve` and `mcp`: who may ask, and how much.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+pub(super) const SERVE_HELP: &str = "\
+Limits:
+  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
+  /64), or who sends a token: Authorization: Bearer TOKEN. Budgets fill by the second and hold a
+  minute's worth. Who asks for more gets status 429 and is told when to come back (Retry-After).
+
+  The file of --tokens has a line for each token: a name, the token (16 characters or more), and
+  what it may have; what is not said is as for an address, and none is no limit.
+
+    # name  token                             limits
+    ci      3f0c9a7b3d4e285f1e0c9a7b3d4e2851  at-once=8 per-minute=600
+    mirror  9b1d4e285f1e0c9a7b3d4e28513f0c9a  per-minute=none mib-per-minute=100
+
+All of it: docs/operating.md";
+
+pub(super) const MCP_HELP: &str = "\
+An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends
+with its standard input; what it has to tell people goes to stderr. In an agent's configuration:
+
+  {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
+
+Tools:
+  search      lines, paths or repositories that match a query (codesearch help syntax)
+  read_file   the lines of a file, or what lies in a folder
+  find_file   files by some letters of their paths
+  list_repos  the repositories that are indexed
+
+An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get
+the rest.";
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// The address to listen on; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Answer to this name, too, as when a proxy passes it on (several: each of them). A server on a loopback
+    /// address answers to localhost and loopback addresses only, so that no other site can read it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
+    /// machine's memory]
+    #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
+    pub(crate) cache_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+}
+
+/// What the operator of a server decides.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Statistics and limits")]
+pub(crate) struct OperatorArgs {
+    /// Log searches that take this long with their plans, for `codesearch stats --slow`
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = query::duration)]
+    pub(crate) slow: Duration,
+    /// Keep no statistics and no slow searches in the database
+    #[arg(long)]
+    pub(crate) no_statistics: bool,
+    /// Searches that a client may have running
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_at_once: Option<u32>,
+    /// Searches that a client may make in a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_per_minute: Option<u32>,
+    /// MiB of answers that a client may be sent in a minute, before they are compressed
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client_mib_per_minute: Option<u32>,
+    /// Searches that may run for all clients together; more wait up to 10 s for their turn [default: 4
+    /// for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_at_once: Option<u32>,
+    /// Searches that all clients together may make in a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_per_minute: Option<u32>,
+    /// MiB of answers that all clients together may be sent in a minute
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) server_mib_per_minute: Option<u32>,
+    /// A file of tokens with limits of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Take the client's address from the last entry of X-Forwarded-For. Only behind a proxy that adds
+    /// it: whoever else reaches the server can say anything
+    #[arg(long)]
+    pub(crate) trust_forwarded: bool,
+}
+
+/// A number of MiB, perhaps with a fraction, as bytes.
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
+    number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
+}

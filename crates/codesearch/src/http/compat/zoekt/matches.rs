@@ -1,0 +1,306 @@
+//! Matching lines in Zoekt's two shapes: lines, each with its fragments, or chunks of lines with ranges.
+//!
+//! A file is shown by what matches in its text or, only if nothing does, by what matches in its path; by
+//! all of its path, if nothing in particular matches.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use engine::search::{FileMatch, Line};
+use serde::{Serialize, Serializer};
+
+use crate::http::compat::collect::around;
+
+/// Bytes, as JSON from Go has them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Base64(pub(super) Vec<u8>);
+
+impl Base64 {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Base64 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+/// A line in which something matches, with its line feed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct LineMatch {
+    pub(super) line: Base64,
+    line_start: u64,
+    line_end: u64,
+    /// From 1; 0 for a path.
+    pub(super) line_number: u64,
+    pub(super) before: Option<Base64>,
+    pub(super) after: Option<Base64>,
+    file_name: bool,
+    score: f64,
+    debug_score: &'static str,
+    pub(super) line_fragments: Vec<Fragment>,
+}
+
+/// What matches in a line. All of it counts bytes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Fragment {
+    pub(super) line_offset: usize,
+    offset: u64,
+    pub(super) match_length: usize,
+    symbol_info: Option<()>,
+}
+
+/// Lines without a gap between them, and what matches in them.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct ChunkMatch {
+    debug_score: &'static str,
+    content: Base64,
+    ranges: Vec<Span>,
+    symbol_info: Option<()>,
+    file_name: bool,
+    content_start: Position,
+    score: f64,
+    best_line_match: u64,
+}
+
+/// What matches.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Span {
+    start: Position,
+    end: Position,
+}
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Position {
+    /// From 0, in bytes.
+    byte_offset: u64,
+    /// From 1.
+    line_number: u64,
+    /// From 1, in characters.
+    column: u64,
+}
+
+/// How many lines match, or 1 for a path.
+pub(super) fn count(file: &FileMatch) -> usize {
+    if of_path(file) { 1 } else { file.lines.iter().filter(|line| shown(line)).count() }
+}
+
+/// Whether a file is shown by its path.
+fn of_path(file: &FileMatch) -> bool {
+    file.matches() == 0
+}
+
+/// Whether something matches in a line; Zoekt's lines do not tell a match of nothing.
+fn shown(line: &Line) -> bool {
+    line.ranges.iter().any(|range| !range.is_empty())
+}
+
+/// The matching lines of a file. `left` is how many fragments may still be shown.
+pub(super) fn lines(file: &FileMatch, context: usize, left: &mut Option<usize>) -> Vec<LineMatch> {
+    let mut all: Vec<LineMatch> = if of_path(file) {
+        vec![LineMatch::of_path(&file.path, &file.path_ranges)]
+    } else {
+        let shown = file.lines.iter().enumerate().filter(|(_, line)| shown(line));
+        shown.map(|(at, line)| LineMatch::new(file, at, line, context)).collect()
+    };
+    if let Some(left) = left {
+        let mut count = 0;
+        for found in &mut all {
+            if *left == 0 {
+                break;
+            }
+            found.line_fragments.truncate(*left);
+            *left -= found.line_fragments.len();
+            count += 1;
+        }
+        all.truncate(count);
+    }
+    all
+}
+
+/// What matches in a file, in order. With `spanning`, what ends at the end of a line and goes on at the
+/// beginning of the next is one.
+pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
+    if of_path(file) {
+        return spans_of_path(&file.path, &file.path_ranges);
+    }
+    let mut spans: Vec<Span> = Vec::new();
+    // The line to whose end the last one goes.
+    let mut open = None;
+    for line in file.lines.iter().filter(|line| !line.ranges.is_empty()) {
+        for range in &line.ranges {
+            let span = Span::of(&line.text, line.number, line.offset, range);
+            match spans.last_mut() {
+                Some(last) if range.start == 0 && open == Some(line.number - 1) => {
+                    last.end = span.end;
+                }
+                _ => spans.push(span),
+            }
+            open = None;
+        }
+        let to_end = line.ranges.last().is_some_and(|range| range.end == line.text.len());
+        open = (spanning && to_end).then_some(line.number);
+    }
+    spans
+}
+
+/// The chunks of a file. `left` is how many ranges may still be shown.
+pub(super) fn chunks(
+    file: &FileMatch,
+    context: usize,
+    spanning: bool,
+    left: &mut Option<usize>,
+) -> Vec<ChunkMatch> {
+    let mut spans = spans(file, spanning);
+    if let Some(left) = left {
+        spans.truncate(*left);
+        *left -= spans.len();
+    }
+    if of_path(file) {
+        return vec![ChunkMatch::of_path(&file.path, spans)];
+    }
+    let context = context as u64;
+    // Those whose lines with context touch or overlap belong together.
+    let mut groups: Vec<(u64, Vec<Span>)> = Vec::new();
+    for span in spans {
+        match groups.last_mut() {
+            Some((last, group))
+                if *last + context >= span.start.line_number.saturating_sub(context) =>
+            {
+                *last = span.end.line_number.max(*last);
+                group.push(span);
+            }
+            _ => groups.push((span.end.line_number, vec![span])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(last, ranges)| {
+            let first = ranges[0].start.line_number;
+            let wanted = first.saturating_sub(context)..=last + context;
+            let lines = || file.lines.iter().filter(|line| wanted.contains(&line.number));
+            let start = lines().next().expect("a range is in a line");
+            ChunkMatch {
+                debug_score: "",
+                content: text(lines()),
+                ranges,
+                symbol_info: None,
+                file_name: false,
+                content_start: Position {
+                    byte_offset: start.offset,
+                    line_number: start.number,
+                    column: 1,
+                },
+                score: 0.0,
+                best_line_match: first,
+            }
+        })
+        .collect()
+}
+
+/// What matches in a path.
+pub(super) fn spans_of_path(path: &str, ranges: &[Range<usize>]) -> Vec<Span> {
+    ranges_of_path(path, ranges).map(|range| Span::of(path, 1, 0, &range)).collect()
+}
+
+/// What is marked in a path: all of it, if nothing in particular matches.
+fn ranges_of_path(path: &str, ranges: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
+    let all = ranges.is_empty().then_some(0..path.len());
+    ranges.iter().cloned().chain(all)
+}
+
+/// Lines as they stand in the file.
+fn text<'l>(lines: impl Iterator<Item = &'l Line>) -> Base64 {
+    let mut text = Vec::new();
+    for line in lines {
+        text.extend(line.text.as_bytes());
+        text.extend(line.ended.then_some(b'\n'));
+    }
+    Base64(text)
+}
+
+impl LineMatch {
+    fn new(file: &FileMatch, at: usize, line: &Line, context: usize) -> Self {
+        let (before, after) = around(&file.lines, at, context);
+        let near = |lines: &[Line]| (context > 0).then(|| text(lines.iter()));
+        let fragments = line.ranges.iter().filter(|range| !range.is_empty());
+        Self {
+            line: text(std::iter::once(line)),
+            line_start: line.offset,
+            line_end: line.offset + line.text.len() as u64 + u64::from(line.ended),
+            line_number: line.number,
+            before: near(before),
+            after: near(after),
+            file_name: false,
+            score: 0.0,
+            debug_score: "",
+            line_fragments: fragments.map(|range| Fragment::of(line.offset, range)).collect(),
+        }
+    }
+
+    /// A path as if it were a line.
+    pub(super) fn of_path(path: &str, ranges: &[Range<usize>]) -> Self {
+        Self {
+            line: Base64(path.as_bytes().to_vec()),
+            line_start: 0,
+            line_end: 0,
+            line_number: 0,
+            before: None,
+            after: None,
+            file_name: true,
+            score: 0.0,
+            debug_score: "",
+            line_fragments: ranges_of_path(path, ranges)
+                .map(|range| Fragment::of(0, &range))
+                .collect(),
+        }
+    }
+}
+
+impl Fragment {
+    fn of(offset: u64, range: &Range<usize>) -> Self {
+        Self {
+            line_offset: range.start,
+            offset: offset + range.start as u64,
+            match_length: range.len(),
+            symbol_info: None,
+        }
+    }
+}
+
+impl ChunkMatch {
+    /// A path as if it were a line.
+    pub(super) fn of_path(path: &str, ranges: Vec<Span>) -> Self {
+        Self {
+            debug_score: "",
+            content: Base64(path.as_bytes().to_vec()),
+            ranges,
+            symbol_info: None,
+            file_name: true,
+            content_start: Position { byte_offset: 0, line_number: 1, column: 1 },
+            score: 0.0,
+            best_line_match: 0,
+        }
+    }
+}
+
+impl Span {
+    /// Bytes of a line that stands at an offset.
+    fn of(line: &str, number: u64, offset: u64, range: &Range<usize>) -> Self {
+        let place = |at: usize| Position {
+            byte_offset: offset + at as u64,
+            line_number: number,
+            column: line[..at].chars().count() as u64 + 1,
+        };
+        Self { start: place(range.start), end: place(range.end) }
+    }
+}

@@ -1,0 +1,111 @@
+//! The declaration of an endpoint: from it come its route, the check of its parameters, its limits and its entry in the
+//! `OpenAPI` document. To add one, write such a constant beside its handler, and put it into the list in `routes`.
+
+use axum::routing::MethodRouter;
+
+use super::params::Known;
+use super::server::Server;
+
+/// An address, and all that is said of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Endpoint {
+    pub(crate) path: &'static str,
+    /// Its handler, by methods.
+    pub(crate) route: fn() -> MethodRouter<Server>,
+    pub(crate) class: Class,
+    pub(crate) params: Known,
+    /// Its entry in the `OpenAPI` document; none for our own pages and for the addresses of other engines.
+    pub(crate) doc: Option<Doc>,
+}
+
+/// How much an endpoint costs, and which limits it has for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// It searches: a client may do so many at once, so many a minute, and be sent so many bytes.
+    Search,
+    /// It reads: a client may be sent so many bytes.
+    Read,
+    /// It has no limits, and may take a moment.
+    Free,
+    /// It is answered in no time, where the request was read, also when everybody searches.
+    Light,
+}
+
+/// What the `OpenAPI` document says of an endpoint, beside its parameters and what its class answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doc {
+    pub(crate) summary: &'static str,
+    /// Empty for none.
+    pub(crate) description: &'static str,
+    pub(crate) answers: &'static [Answer],
+}
+
+/// An answer, by its status.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) says: &'static str,
+    pub(crate) content: Content,
+}
+
+/// The body of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content {
+    Nothing,
+    /// JSON of one of these schemas.
+    Json(&'static [&'static str]),
+    /// Text of a media type.
+    Text(&'static str),
+    /// Always this text.
+    Only(&'static str),
+}
+
+impl Endpoint {
+    /// An address that the `OpenAPI` document does not tell.
+    pub(crate) const fn untold(
+        path: &'static str,
+        class: Class,
+        route: fn() -> MethodRouter<Server>,
+    ) -> Self {
+        Self { path, route, class, params: Known::NONE, doc: None }
+    }
+}
+
+impl Answer {
+    pub(crate) const BAD: Self = Self::wrong(400);
+    pub(crate) const NOT_FOUND: Self = Self::wrong(404);
+    pub(crate) const GONE: Self = Self::wrong(410);
+    pub(crate) const UNAVAILABLE: Self = Self::wrong(503);
+
+    const fn wrong(status: u16) -> Self {
+        Self { status, says: "What is wrong, in a sentence.", content: Content::Json(&["Error"]) }
+    }
+
+    /// What is answered when all is well.
+    pub(crate) const fn ok(says: &'static str, content: Content) -> Self {
+        Self { status: 200, says, content }
+    }
+}
+
+impl Class {
+    /// What its limits answer.
+    pub(crate) fn answers(self) -> &'static [Answer] {
+        const LIMITED: &[Answer] = &[
+            Answer {
+                status: 401,
+                says: "Nobody has the token of the Authorization header (Bearer).",
+                content: Content::Json(&["Error"]),
+            },
+            Answer {
+                status: 429,
+                says: "The client, or all clients together, have used up what they may; Retry-After says for how \
+                       many seconds.",
+                content: Content::Json(&["Error"]),
+            },
+        ];
+        match self {
+            Class::Search | Class::Read => LIMITED,
+            Class::Free | Class::Light => &[],
+        }
+    }
+}

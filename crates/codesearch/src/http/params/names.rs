@@ -1,0 +1,47 @@
+//! The parameters of a search, each by its name in the address.
+
+use super::param::{Kind, Param};
+
+const FILES: Kind = Kind::Number { least: 0, most: None, instead: "a number of files, 0 for all" };
+
+pub(crate) const Q: Param = Param::text("q", "The query; see /syntax.").required();
+pub(crate) const LIMIT: Param = Param {
+    kind: FILES,
+    ..Param::text(
+        "limit",
+        "Most files (or repositories); 0 for all. 100 unless the query says otherwise (count:).",
+    )
+};
+pub(crate) const NUM: Param = Param { kind: FILES, ..Param::text("num", "The same as limit.") };
+pub(crate) const CASE: Param = Param::one_of(
+    "case",
+    &["yes", "no", "auto"],
+    "Whether case counts; auto: if a term has a capital.",
+);
+pub(crate) const REPO: Param = Param::text("repo", "A pattern for names of repositories.");
+pub(crate) const FILE: Param = Param::text("file", "A pattern for paths.");
+pub(crate) const LANG: Param =
+    Param::text("lang", "A language, by its name or the extension of its files: c++, rs.");
+pub(crate) const TIMEOUT: Param = Param::text("timeout", "How long it may take: 500ms, 5s, 2m.");
+pub(crate) const CONTEXT: Param = Param::text(
+    "context",
+    "Lines to show around each match, up to 100: 2, or 1,3 for before and after.",
+);
+pub(crate) const CURSOR: Param =
+    Param::text("cursor", "Where to go on: what an answer gave as next.");
+pub(crate) const FIELDS: Param =
+    Param::text("fields", "Which fields of a file to send, with commas between them.");
+pub(crate) const EXPLAIN: Param =
+    Param::text("explain", "1 to be told how the query was understood and planned.");
+pub(crate) const FORMAT: Param =
+    Param::one_of("format", &["json", "html"], "json or html, whatever the Accept header says.");
+pub(crate) const SORT: Param = Param::one_of(
+    "sort",
+    &["relevance", "path", "repo"],
+    "In which order, as on the page: by `relevance` the best of the first 1000 files that are found, and with the \
+     cursors that follow of the next 1000; by `path` or `repo` those that come first of all. `limit` says how many \
+     are sent, 1000 at most. Without it JSON comes by repository and path, or as it is found when it is large.",
+);
+/// A page is sent when all of it is there.
+pub(crate) const WAIT: Param =
+    Param::text("wait", "1 for a page that is sent when all of it is there.");

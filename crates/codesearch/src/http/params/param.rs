@@ -1,0 +1,157 @@
+//! The declaration of a parameter, from which come its check and its entry in the `OpenAPI` document.
+
+use serde_json::{Value, json};
+
+/// A parameter of an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// The address means nothing without it. Its handler says so in words of its own.
+    pub(crate) required: bool,
+    /// A sentence for the `OpenAPI` document, with the default.
+    pub(crate) says: &'static str,
+}
+
+/// The values that a parameter takes. A value that is empty is as good as none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Any text. What it has to be like beyond that is known where it is read.
+    Text,
+    /// A number within bounds.
+    Number {
+        least: usize,
+        most: Option<usize>,
+        /// What to use instead of a value that is none: `a number up to 1000`.
+        instead: &'static str,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// The parameters of an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// Those that the `OpenAPI` document tells.
+    pub(crate) told: &'static [Param],
+    /// Those of our own pages, which nobody else needs, and those that mean nothing here but do at a sister's address.
+    pub(crate) untold: &'static [Param],
+}
+
+impl Known {
+    /// No parameters.
+    pub(crate) const NONE: Self = Self { told: &[], untold: &[] };
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static Param> {
+        self.told.iter().chain(self.untold)
+    }
+
+    /// The one of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Param> {
+        self.all().find(|param| param.name == name)
+    }
+}
+
+impl Param {
+    /// A parameter of any text that need not be given.
+    pub(crate) const fn text(name: &'static str, says: &'static str) -> Self {
+        Self { name, kind: Kind::Text, required: false, says }
+    }
+
+    /// A parameter that is one of some words.
+    pub(crate) const fn one_of(
+        name: &'static str,
+        words: &'static [&'static str],
+        says: &'static str,
+    ) -> Self {
+        Self { name, kind: Kind::OneOf(words), required: false, says }
+    }
+
+    /// The same, but an address needs it.
+    pub(crate) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// The same with another sentence.
+    pub(crate) const fn saying(self, says: &'static str) -> Self {
+        Self { says, ..self }
+    }
+
+    /// Checks a value that is not empty.
+    ///
+    /// # Errors
+    /// A sentence that says what to give instead.
+    pub(crate) fn check(&self, value: &str) -> Result<(), String> {
+        let (fits, instead) = match self.kind {
+            Kind::Text => return Ok(()),
+            Kind::Number { least, most, instead } => {
+                let number = value.parse::<usize>().ok();
+                let within = |number| number >= least && most.is_none_or(|most| number <= most);
+                (number.is_some_and(within), instead.to_owned())
+            }
+            Kind::OneOf(words) => (words.contains(&value), either(words)),
+        };
+        if fits { Ok(()) } else { Err(format!("{}={value}: use {instead}", self.name)) }
+    }
+
+    /// Its entry in the `OpenAPI` document.
+    pub(crate) fn openapi(&self) -> Value {
+        let schema = match self.kind {
+            Kind::Text => json!({ "type": "string" }),
+            Kind::Number { least, most: None, .. } => {
+                json!({ "type": "integer", "minimum": least })
+            }
+            Kind::Number { least, most: Some(most), .. } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Kind::OneOf(words) => json!({ "enum": words }),
+        };
+        json!({
+            "name": self.name,
+            "in": "query",
+            "description": self.says,
+            "required": self.required,
+            "schema": schema,
+        })
+    }
+}
+
+/// `yes, no or auto`.
+fn either(words: &[&str]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        words => words.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked_by_what_is_declared() {
+        let instead = "a number from 1 to 9";
+        let kind = Kind::Number { least: 1, most: Some(9), instead };
+        let number = Param { kind, ..Param::text("n", "") };
+        let word = Param::one_of("w", &["yes", "no", "auto"], "");
+        for (param, value, wrong) in [
+            (number, "1", None),
+            (number, "9", None),
+            (number, "0", Some("n=0: use a number from 1 to 9")),
+            (number, "10", Some("n=10: use a number from 1 to 9")),
+            (number, "-1", Some("n=-1: use a number from 1 to 9")),
+            (number, "x", Some("n=x: use a number from 1 to 9")),
+            (word, "no", None),
+            (word, "No", Some("w=No: use yes, no or auto")),
+            (Param::text("t", ""), "any", None),
+        ] {
+            assert_eq!(param.check(value).err().as_deref(), wrong, "{value}");
+        }
+        assert_eq!(either(&["json", "html"]), "json or html");
+        assert_eq!(
+            number.openapi()["schema"],
+            json!({ "type": "integer", "minimum": 1, "maximum": 9 })
+        );
+    }
+}

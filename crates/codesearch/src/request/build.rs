@@ -1,0 +1,195 @@
+//! From a query and what is asked beside it to a request: which of query, option and default wins.
+
+use std::time::Duration;
+
+use engine::search::Request;
+use query::{Count, Defaults, Query, Select};
+
+use super::client::Client;
+use super::narrow::Narrow;
+use super::options::Options;
+use super::refused::Refused;
+
+/// Reads a query text. What it says itself of case and lines goes before the options.
+///
+/// # Errors
+/// [`Refused::Query`] when the text is no query.
+pub(crate) fn parse(text: &str, options: &Options, client: &Client) -> Result<Query, Refused> {
+    let multiline = options.multiline || client.multiline;
+    Ok(Query::parse(text, Defaults { case: options.case, multiline })?)
+}
+
+/// The request for a query.
+///
+/// # Errors
+/// [`Refused::Query`] when it takes too much memory when compiled; [`Refused::Option`] when a restriction beside it is
+/// no pattern or no language, or when more results are asked for than the client may have.
+pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<Request, Refused> {
+    let mut query = Narrow::of(options).apply(query)?;
+    let settings = &mut query.settings;
+    if options.paths_only && settings.select == Select::Lines {
+        settings.select = Select::Files;
+    }
+    let limit = limit(settings.count, options.limit, client)?;
+    let timeout = timeout(settings.timeout, options.timeout, limit, client);
+    let mut request = Request::new(&query)?;
+    request.limit = limit;
+    request.timeout = timeout;
+    request.context = options.context;
+    request.skipped = options.skipped || client.skipped;
+    request.brute = options.brute;
+    request.resume = options.resume;
+    Ok(request)
+}
+
+/// The limit of a request where it is known only afterwards how many results are usual: what the query says goes
+/// before that.
+pub(crate) fn settled_limit(said: Option<Count>, usual: usize) -> Option<usize> {
+    said.unwrap_or(Count::Most(usual)).limit()
+}
+
+fn limit(
+    said: Option<Count>,
+    option: Option<Count>,
+    client: &Client,
+) -> Result<Option<usize>, Refused> {
+    let limit = said.or(option).unwrap_or(client.limit).limit();
+    let Some(most) = client.most else { return Ok(limit) };
+    // A query holds for everybody, so it is cut; an option was given for this client.
+    if said.is_none() && !limit.is_some_and(|limit| (1..=most).contains(&limit)) {
+        let why = format!("give a number of files from 1 to {most}");
+        return Err(Refused::Option { name: "limit", why });
+    }
+    Ok(Some(limit.map_or(most, |limit| limit.min(most))))
+}
+
+fn timeout(
+    said: Option<Duration>,
+    option: Option<Duration>,
+    limit: Option<usize>,
+    client: &Client,
+) -> Option<Duration> {
+    let usual = (limit.is_some() || client.bounds_all).then_some(client.timeout);
+    said.or(option).or(usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use query::Case;
+
+    use super::*;
+
+    /// A request as text: how the query was understood, then limit, timeout and context.
+    fn told(text: &str, options: &Options, client: &Client) -> String {
+        let built = parse(text, options, client).and_then(|query| {
+            let understood = query.tree.to_string();
+            Ok((understood, build(query, options, client)?))
+        });
+        let (understood, request) = match built {
+            Ok(built) => built,
+            Err(refused) => return refused.to_string().lines().next().unwrap().to_owned(),
+        };
+        let limit = request.limit.map_or("all".to_owned(), |limit| limit.to_string());
+        let timeout = request.timeout.map_or("no".to_owned(), |timeout| format!("{timeout:?}"));
+        let mut told = format!("{understood} {limit} results, {timeout} timeout");
+        if request.context != (0, 0) {
+            told += &format!(", context {:?}", request.context);
+        }
+        for (is, name) in [(request.skipped, "skipped"), (request.brute, "brute")] {
+            told += if is { ", " } else { "" };
+            told += if is { name } else { "" };
+        }
+        match request.program().select {
+            Select::Lines => told,
+            other => format!("{told}, {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check(client: &Client, text: &str, options: &Options, expected: &str) {
+        assert_eq!(told(text, options, client), expected, "{text} {options:?}");
+    }
+
+    fn limited(number: usize) -> Options {
+        Options { limit: Some(Count::of(number)), ..Options::default() }
+    }
+
+    fn timed(seconds: u64) -> Options {
+        Options { timeout: Some(Duration::from_secs(seconds)), ..Options::default() }
+    }
+
+    #[test]
+    fn the_query_goes_before_the_options_and_these_before_what_is_usual() {
+        let (none, client) = (Options::default(), &Client::COMMAND_LINE);
+        check(client, "x", &none, "/x/i 100 results, 10s timeout");
+        check(client, "x", &limited(7), "/x/i 7 results, 10s timeout");
+        check(client, "x", &limited(0), "/x/i all results, no timeout");
+        check(client, "x count:3", &limited(7), "/x/i 3 results, 10s timeout");
+        check(client, "x count:all", &limited(7), "/x/i all results, no timeout");
+        check(client, "x count:0 timeout:2s", &none, "/x/i all results, 2s timeout");
+        check(client, "x", &timed(5), "/x/i 100 results, 5s timeout");
+        check(client, "x timeout:2s", &timed(5), "/x/i 100 results, 2s timeout");
+        check(client, "x count:all", &timed(5), "/x/i all results, 5s timeout");
+    }
+
+    #[test]
+    fn case_and_lines() {
+        let (client, exact) =
+            (&Client::COMMAND_LINE, Options { case: Case::Sensitive, ..Options::default() });
+        check(client, "x", &exact, "/x/ 100 results, 10s timeout");
+        check(client, "x case:no", &exact, "/x/i 100 results, 10s timeout");
+        check(client, "X", &Options::default(), "/X/ 100 results, 10s timeout");
+        let lines = Options { multiline: true, ..Options::default() };
+        check(client, r"x\s", &lines, r"/x\s/im 100 results, 10s timeout");
+        check(client, r"x\s multiline:no", &lines, r"/x\s/i 100 results, 10s timeout");
+    }
+
+    #[test]
+    fn what_else_is_asked_for() {
+        let options = Options {
+            paths_only: true,
+            context: (1, 2),
+            skipped: true,
+            brute: true,
+            ..Options::default()
+        };
+        let expected = "/x/i 100 results, 10s timeout, context (1, 2), skipped, brute, Files";
+        check(&Client::COMMAND_LINE, "x", &options, expected);
+        let expected = "/x/i 100 results, 10s timeout, context (1, 2), skipped, brute, Repos";
+        check(&Client::COMMAND_LINE, "x type:repo", &options, expected);
+        let wrong = Options { repos: vec!["(".to_owned()], ..Options::default() };
+        assert!(told("x", &wrong, &Client::PROGRAM).starts_with("repo: "));
+        let wrong = Options { languages: vec!["klingon".to_owned()], ..Options::default() };
+        assert!(told("x", &wrong, &Client::PROGRAM).starts_with("lang: "));
+        assert!(told("a(b", &Options::default(), &Client::PROGRAM).contains("unclosed"));
+    }
+
+    #[test]
+    fn each_client_has_its_own_usual_values() {
+        let (none, all) = (Options::default(), "x count:all");
+        check(&Client::PROGRAM, "x", &none, "/x/i 100 results, 10s timeout, skipped");
+        check(&Client::PROGRAM, all, &none, "/x/i all results, no timeout, skipped");
+        check(&Client::PAGE, all, &none, "/x/i all results, 10s timeout, skipped");
+        check(&Client::ZOEKT, r"x\s", &none, r"/x\s/im all results, 20s timeout");
+        check(&Client::ZOEKT, "x timeout:1s", &timed(5), "/x/i all results, 1s timeout");
+        check(&Client::LIVEGREP, "x", &limited(0), "/x/i all results, 10s timeout");
+        check(&Client::LIVEGREP, "x", &none, "/x/i 50 results, 10s timeout");
+        assert_eq!(settled_limit(None, 8), Some(8));
+        assert_eq!(settled_limit(Some(Count::Most(3)), 8), Some(3));
+        assert_eq!(settled_limit(Some(Count::All), 8), None);
+    }
+
+    #[test]
+    fn an_agent_has_no_more_than_it_can_read() {
+        let client = &Client::AGENT;
+        check(client, "x", &Options::default(), "/x/i 50 results, 10s timeout, skipped");
+        check(client, "x", &limited(500), "/x/i 500 results, 10s timeout, skipped");
+        check(client, "x count:3", &limited(7), "/x/i 3 results, 10s timeout, skipped");
+        check(client, "x count:9999", &limited(7), "/x/i 500 results, 10s timeout, skipped");
+        check(client, "x count:all", &limited(7), "/x/i 500 results, 10s timeout, skipped");
+        for wrong in [0, 501] {
+            let why = "limit: give a number of files from 1 to 500";
+            check(client, "x", &limited(wrong), why);
+        }
+    }
+}

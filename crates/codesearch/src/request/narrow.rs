@@ -1,0 +1,75 @@
+//! Restrictions beside the query text (`--file`, `&lang=`), as parts of the query.
+
+use engine::docs::DocsRequest;
+use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
+
+use super::options::Options;
+use super::refused::Refused;
+
+/// Restrictions beside the query text. Of each kind, one must hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Narrow<'a> {
+    repos: &'a [String],
+    files: &'a [String],
+    languages: &'a [String],
+}
+
+impl<'a> Narrow<'a> {
+    pub(super) fn of(options: &'a Options) -> Self {
+        Self { repos: &options.repos, files: &options.files, languages: &options.languages }
+    }
+
+    /// The query with these restrictions.
+    ///
+    /// # Errors
+    /// [`Refused::Option`] for a pattern (`repo`, `file`) that is none, and for a language (`lang`) that nobody knows.
+    pub(super) fn apply(self, mut query: Query) -> Result<Query, Refused> {
+        for (name, field, patterns) in
+            [("repo", Field::Repo, self.repos), ("file", Field::Path, self.files)]
+        {
+            let terms: Result<Vec<Tree>, QueryError> =
+                patterns.iter().map(|pattern| term(field, pattern)).collect();
+            let terms = terms.map_err(|error| option(name, &error))?;
+            if !terms.is_empty() {
+                query = query.and(Tree::any(terms));
+            }
+        }
+        for language in self.languages {
+            query::check_language(language).map_err(|why| option("lang", &why))?;
+        }
+        let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
+        Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
+    }
+}
+
+/// A search for documents and comments with restrictions beside its words: repositories and languages, of each kind one
+/// must hold.
+///
+/// # Errors
+/// [`Refused::Option`] for a pattern (`repo`) that is none, and for a language (`lang`) that nobody knows.
+pub(crate) fn docs(
+    mut request: DocsRequest,
+    repos: &[String],
+    languages: &[String],
+) -> Result<DocsRequest, Refused> {
+    for pattern in repos {
+        let matcher = Pattern::parse(pattern, Case::Smart, false);
+        let matcher = matcher.and_then(|pattern| Matcher::new(&pattern));
+        request.repos.push(matcher.map_err(|error| option("repo", &error))?);
+    }
+    for language in languages {
+        request.languages.extend(query::languages(language).map_err(|why| option("lang", &why))?);
+    }
+    Ok(request)
+}
+
+fn option(name: &'static str, why: &impl ToString) -> Refused {
+    Refused::Option { name, why: why.to_string() }
+}
+
+fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
+    let pattern = Pattern::parse(pattern, Case::Smart, false)?;
+    // An error of size is about this pattern, not about the query.
+    Matcher::new(&pattern)?;
+    Ok(Tree::term(field, pattern))
+}

@@ -1,0 +1,455 @@
+//! The texts that a server keeps in memory, so that Postgres only names candidates.
+//!
+//! They are a copy, never the truth: what is not here is read from Postgres. They are kept in segments
+//! of neighbouring chunks, each chunk compressed on its own with what they have in common for a dictionary, and with a
+//! summary of the n-grams of each, so that most of those that do not match need not be unpacked.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use lzzzz::{lz4, lz4_hc};
+use memmap2::{Mmap, MmapMut};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use store::{BlobId, Chunk, Epoch, Shard, ShardId};
+
+use super::dictionary::dictionary;
+
+/// Chunks in a segment: those of one block of the shard's summary.
+pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
+
+/// How hard LZ4 looks for what it has seen before. The fast way hardly finds what is in a dictionary; the
+/// next levels take longer and find no more.
+const LEVEL: i32 = 3;
+
+/// What is said if a text, or a line of one, is none.
+pub(crate) const TEXT: &str = "it was a text";
+
+/// Segments by their place, up to a number of bytes.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    cache: Cache<SegmentKey, Arc<Segment>, Weight>,
+}
+
+/// Where a segment stands. Under these three its texts never change, since numbers of chunks are not
+/// used again until the shard is emptied and filled anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SegmentKey {
+    pub(crate) shard: ShardId,
+    /// The epoch with which the shard went live.
+    since: Epoch,
+    /// The number of its first chunk, divided by [`SEGMENT_CHUNKS`].
+    number: i32,
+}
+
+/// Neighbouring chunks.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// In order of their numbers.
+    chunks: Vec<Entry>,
+    /// The blob of each: by itself, so that many are in a line of a processor's cache.
+    blobs: Vec<BlobId>,
+    /// The dictionary, then all their texts, each compressed with it (LZ4). In pages of its own: an allocator would round
+    /// that much up by up to a quarter.
+    data: Mmap,
+    /// Bytes of the dictionary.
+    dictionary: usize,
+    grams: BitSlices,
+    /// The number of its first chunk, and whether all numbers up to the last one's are there.
+    first: i32,
+    gapless: bool,
+    /// Chunks from this number on were not there yet.
+    upto: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    n: i32,
+    line: i32,
+    start: i32,
+    /// Bytes of its text.
+    bytes: u32,
+    /// Where its compressed text ends.
+    end: u32,
+}
+
+/// A chunk in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct CompressedChunk {
+    segment: Arc<Segment>,
+    at: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Weight;
+
+impl Weighter<SegmentKey, Arc<Segment>> for Weight {
+    fn weight(&self, _: &SegmentKey, segment: &Arc<Segment>) -> u64 {
+        segment.memory()
+    }
+}
+
+impl SegmentKey {
+    /// The segment that a chunk of a shard is in.
+    pub(crate) fn of(shard: &Shard, n: i32) -> Self {
+        Self { shard: shard.id, since: shard.since, number: n / SEGMENT_CHUNKS }
+    }
+}
+
+impl Texts {
+    /// Keeps up to so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        // How many there will be, about.
+        let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
+        Self { cache: Cache::with_weighter(items, bytes, Weight) }
+    }
+
+    /// Keeps a segment, perhaps in place of others.
+    pub(crate) fn keep(&self, place: SegmentKey, segment: Segment) {
+        self.cache.insert(place, Arc::new(segment));
+    }
+
+    /// Up to which chunk a segment was read, if it is here.
+    pub(crate) fn upto(&self, place: SegmentKey) -> Option<i32> {
+        self.cache.peek(&place).map(|segment| segment.upto)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.cache.clear();
+    }
+
+    /// Reads in one shard.
+    pub(crate) fn reader<'a>(&'a self, shard: &'a Shard) -> Reader<'a> {
+        Reader { texts: self, shard, last: None }
+    }
+
+    /// Bytes that are in use, and that may be.
+    pub(crate) fn fill(&self) -> (u64, u64) {
+        (self.cache.weight(), self.cache.capacity())
+    }
+}
+
+/// Reads chunks of one shard, best in the order of their numbers.
+pub(crate) struct Reader<'a> {
+    texts: &'a Texts,
+    shard: &'a Shard,
+    /// The segment that was looked for last.
+    last: Option<(i32, Option<Arc<Segment>>)>,
+}
+
+impl Reader<'_> {
+    /// The segment that a chunk is in, if it is here.
+    pub(crate) fn segment(&mut self, n: i32) -> Option<&Arc<Segment>> {
+        let number = n / SEGMENT_CHUNKS;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            self.last = Some((number, self.texts.cache.get(&SegmentKey::of(self.shard, n))));
+        }
+        self.last.as_ref().and_then(|(_, segment)| segment.as_ref())
+    }
+
+    /// A chunk, if it is here.
+    pub(crate) fn chunk(&mut self, n: i32) -> Option<CompressedChunk> {
+        let segment = self.segment(n)?;
+        let at = segment.find(n)?;
+        Some(CompressedChunk { segment: Arc::clone(segment), at })
+    }
+
+    /// All chunks of a blob of so many bytes, if they are here.
+    pub(crate) fn blob(&mut self, blob: BlobId, bytes: usize) -> Option<Vec<CompressedChunk>> {
+        let mut chunks = Vec::new();
+        for n in blob.0.. {
+            let chunk = self.chunk(n)?;
+            if chunk.blob() != blob {
+                return None;
+            }
+            let end = chunk.start() as usize + chunk.bytes();
+            chunks.push(chunk);
+            if end >= bytes {
+                break;
+            }
+        }
+        Some(chunks)
+    }
+}
+
+impl Segment {
+    /// Compresses chunks, which are in order; there are no others with numbers under `upto`. Fails if the system has no
+    /// memory for them.
+    pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
+        let mut entries = Vec::with_capacity(chunks.len());
+        let blobs = chunks.iter().map(|chunk| chunk.blob).collect();
+        let mut sets = Vec::with_capacity(chunks.len());
+        let texts: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.contents.as_bytes()).collect();
+        let dictionary = dictionary(&texts);
+        let packed = pack(&texts, &dictionary);
+        let mut end = dictionary.len();
+        for (chunk, packed) in chunks.iter().zip(&packed) {
+            sets.push(BloomFilter::of_cached_chunk(&chunk.contents));
+            end += packed.len();
+            entries.push(Entry {
+                n: chunk.n,
+                line: chunk.line,
+                start: chunk.start,
+                bytes: chunk.contents.len() as u32,
+                end: end as u32,
+            });
+        }
+        let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
+        let (dictionary, grams) =
+            (dictionary.len(), BitSlices::new(FilterKind::CachedChunk, &sets));
+        let (first, last) = match &*entries {
+            [first, .., last] => (first.n, last.n),
+            [only] => (only.n, only.n),
+            [] => (0, -1),
+        };
+        let gapless = last - first + 1 == entries.len() as i32;
+        Ok(Self { chunks: entries, blobs, data, dictionary, grams, first, gapless, upto })
+    }
+
+    fn memory(&self) -> u64 {
+        let entries = self.chunks.len() * (size_of::<Entry>() + size_of::<BlobId>());
+        (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
+    }
+
+    /// Which of its chunks may hold what is asked for, by their places.
+    pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
+        self.grams.columns(ngrams)
+    }
+
+    /// Some of its chunks, ascending, each with its blob: from a number on.
+    pub(crate) fn entries(
+        &self,
+        parts: &Columns,
+        from: i32,
+    ) -> impl Iterator<Item = (i32, BlobId)> {
+        let first = self.places(&(from..from)).start;
+        // What stands there for each is far apart in memory.
+        let n = |at: usize| if self.gapless { self.first + at as i32 } else { self.chunks[at].n };
+        parts.iter_from(first).map(move |at| (n(at), self.blobs[at]))
+    }
+
+    /// The places of the chunks with some numbers.
+    pub(crate) fn places(&self, numbers: &Range<i32>) -> Range<usize> {
+        let place = |n| {
+            if self.gapless {
+                return usize::try_from(n - self.first).map_or(0, |at| at.min(self.chunks.len()));
+            }
+            self.chunks.partition_point(|entry| entry.n < n)
+        };
+        place(numbers.start)..place(numbers.end)
+    }
+
+    /// Chunks from this number on were not there yet when it was read.
+    pub(crate) fn upto(&self) -> i32 {
+        self.upto
+    }
+
+    /// The place of a chunk among those that are here.
+    pub(crate) fn find(&self, n: i32) -> Option<usize> {
+        // Nearly always none is missing.
+        if self.gapless {
+            let place = usize::try_from(n - self.first).ok()?;
+            return Some(place).filter(|place| *place < self.chunks.len());
+        }
+        self.chunks.binary_search_by_key(&n, |entry| entry.n).ok()
+    }
+}
+
+impl CompressedChunk {
+    fn entry(&self) -> &Entry {
+        &self.segment.chunks[self.at]
+    }
+
+    /// Its number in the shard.
+    pub(crate) fn number(&self) -> i32 {
+        self.entry().n
+    }
+
+    /// The blob it is part of.
+    pub(crate) fn blob(&self) -> BlobId {
+        self.segment.blobs[self.at]
+    }
+
+    /// The number of its first line in the blob, from 1.
+    pub(crate) fn line(&self) -> i32 {
+        self.entry().line
+    }
+
+    /// Where it begins in the blob, in bytes.
+    pub(crate) fn start(&self) -> i32 {
+        self.entry().start
+    }
+
+    /// Bytes of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entry().bytes as usize
+    }
+
+    /// Its text, in `buffer`. The one that was there is gone. It is UTF-8, which nobody looks at again.
+    pub(crate) fn unpack<'s>(&self, buffer: &'s mut DecompressBuffer) -> &'s [u8] {
+        let (dictionary, text) = buffer.after_dictionary(&self.segment, self.bytes());
+        let begin = match self.at {
+            0 => self.segment.dictionary,
+            at => self.segment.chunks[at - 1].end as usize,
+        };
+        let packed = &self.segment.data[begin..self.entry().end as usize];
+        if !text.is_empty() {
+            let done = lz4::decompress_with_dict(packed, text, dictionary);
+            done.expect("it was compressed here");
+        }
+        text
+    }
+}
+
+thread_local! {
+    static BUFFER: RefCell<DecompressBuffer> = RefCell::default();
+}
+
+/// DecompressBuffer to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
+/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, so that
+/// not every search has to get and clear the pages for it.
+#[derive(Debug, Default)]
+pub(crate) struct DecompressBuffer {
+    bytes: Vec<u8>,
+    /// The segment whose dictionary is there.
+    of: Option<Arc<Segment>>,
+}
+
+impl DecompressBuffer {
+    /// Does something with that of this thread.
+    ///
+    /// # Panics
+    /// It is in use.
+    pub(crate) fn with<T>(work: impl FnOnce(&mut DecompressBuffer) -> T) -> T {
+        BUFFER.with_borrow_mut(work)
+    }
+
+    /// The dictionary of a segment, and room for a text of so many bytes.
+    fn after_dictionary(&mut self, segment: &Arc<Segment>, bytes: usize) -> (&[u8], &mut [u8]) {
+        let dictionary = &segment.data[..segment.dictionary];
+        // Only ever grown, so that it is filled with zeros once.
+        if self.bytes.len() < dictionary.len() + bytes {
+            self.bytes.resize(dictionary.len() + bytes, 0);
+        }
+        if !self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, segment)) {
+            self.bytes[..dictionary.len()].copy_from_slice(dictionary);
+            self.of = Some(Arc::clone(segment));
+        }
+        let (dictionary, rest) = self.bytes.split_at_mut(dictionary.len());
+        (dictionary, &mut rest[..bytes])
+    }
+}
+
+/// Some bytes one after another, all of them together so many.
+fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> std::io::Result<Mmap> {
+    let mut pages = MmapMut::map_anon(bytes.max(1))?;
+    let mut rest = &mut pages[..];
+    for part in parts {
+        let (here, after) = rest.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        rest = after;
+    }
+    pages.make_read_only()
+}
+
+/// Each of some texts, compressed with a dictionary.
+fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
+    const ROOM: &str = "there is memory, and room for the worst case";
+    let dictionary = lz4_hc::Compressor::with_dict(dictionary, LEVEL).expect(ROOM);
+    let mut compressor = lz4_hc::Compressor::new().expect(ROOM);
+    let pack = |text: &&[u8]| {
+        let mut packed = Vec::new();
+        if !text.is_empty() {
+            // Without this one it would go on from the text before.
+            compressor.attach_dict(None, LEVEL);
+            compressor.attach_dict(Some(&dictionary), LEVEL);
+            compressor.next_to_vec(text, &mut packed).expect(ROOM);
+        }
+        packed
+    };
+    texts.iter().map(pack).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(since: i32) -> Shard {
+        let epoch = Epoch(since);
+        let id = ShardId(3);
+        Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks: 1000,
+            changed: epoch,
+            filtered: 0,
+            languages: [].into(),
+        }
+    }
+
+    fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {
+        Chunk { n, blob: BlobId(blob), line: 1, start, contents: text.to_owned() }
+    }
+
+    #[test]
+    fn chunks_come_back_as_they_were() {
+        let texts = Texts::new(1 << 20);
+        let text = "é line\n".repeat(100);
+        let chunks = [chunk(10, 10, 0, &text), chunk(11, 10, 800, &text), chunk(14, 14, 0, "")];
+        texts.keep(SegmentKey::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
+        let (here, other) = (shard(7), shard(8));
+        let mut reader = texts.reader(&here);
+        let mut buffer = DecompressBuffer::default();
+        assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text.as_bytes());
+        assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
+        assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
+        // A blob is whole or not there.
+        assert_eq!(reader.blob(BlobId(10), 1600).unwrap().len(), 2);
+        assert!(reader.blob(BlobId(10), 1700).is_none());
+        assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
+        assert!(texts.reader(&other).chunk(10).is_none());
+    }
+
+    #[test]
+    fn chunks_of_several_segments_come_back_in_one_buffer() {
+        let texts = Texts::new(64 << 20);
+        let text = |n: i32| {
+            let lines = (0..100).map(|i| format!("let line_{} = {n} + {};\n", i * 7919, i % 7));
+            lines.collect::<String>()
+        };
+        for first in [0, SEGMENT_CHUNKS, 2 * SEGMENT_CHUNKS] {
+            // The last one is too small for a dictionary.
+            let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
+            let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
+            texts.keep(
+                SegmentKey::of(&shard(7), first),
+                Segment::new(&chunks, first + count).unwrap(),
+            );
+        }
+        let here = shard(7);
+        let mut reader = texts.reader(&here);
+        let mut buffer = DecompressBuffer::default();
+        for n in [5, 6, 600, 7, 1026, 1025, 601, 511, 512, 0, 1032] {
+            assert_eq!(reader.chunk(n).unwrap().unpack(&mut buffer), text(n).as_bytes(), "{n}");
+        }
+        let dictionaries = [0, 600, 1025].map(|n| reader.segment(n).unwrap().dictionary);
+        assert_eq!(dictionaries.map(|bytes| bytes > 0), [true, true, false]);
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let texts = Texts::new(1 << 20);
+        let numbers: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+        let text = numbers.join(" ");
+        for n in 0..1000 {
+            let one = chunk(n * SEGMENT_CHUNKS, 0, 0, &text);
+            texts.keep(SegmentKey::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
+        }
+        let (used, room) = texts.fill();
+        assert!(used <= room && used > room / 2, "{used} of {room}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Batches: the candidates of a shard, cut into what is read at a time.
+
+use store::{BlobId, File};
+
+use super::candidates::{Candidates, List};
+use super::cost::{
+    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, LARGE_FILE, MAX_BYTES, READ_FIRST, SMALL_BATCH,
+    SMALL_BYTES,
+};
+use super::evaluate::OpenFile;
+use super::verify::MatchInput;
+
+/// Some blobs, and the chunks in them that were named.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) blobs: Vec<BlobId>,
+    /// The chunks' numbers and blobs, and for which list of candidates they were named.
+    pub(crate) chunks: Vec<(i32, BlobId, usize)>,
+    /// The files with these blobs, if they are loaded already.
+    pub(crate) files: Option<Vec<File>>,
+}
+
+/// A batch, cut into parts of a bounded number of bytes.
+pub(crate) struct Groups {
+    /// Some term is looked for in whole texts.
+    pub(crate) whole: bool,
+    pub(crate) batch: Batch,
+    pub(crate) open: std::iter::Peekable<std::vec::IntoIter<OpenFile>>,
+}
+
+/// Some files of a batch, all of each blob, and the chunks that were named in them.
+pub(crate) struct Group {
+    pub(crate) open: Vec<OpenFile>,
+    pub(crate) chunks: Vec<(i32, BlobId, usize)>,
+}
+
+impl Batch {
+    /// How many chunks are read of it. Of a blob that is read as a whole no chunks are named.
+    pub(crate) fn reads(&self) -> usize {
+        self.chunks.len().max(self.blobs.len())
+    }
+
+    /// Cuts it into one for each of these parts of its texts.
+    pub(crate) fn cut(
+        mut self,
+        parts: Vec<Vec<MatchInput>>,
+    ) -> impl Iterator<Item = (Batch, Vec<MatchInput>)> {
+        let mut left = parts.len();
+        parts.into_iter().map(move |inputs| {
+            left -= 1;
+            let rest = match inputs.last().filter(|_| left > 0) {
+                Some(last) => self.split_off(last.chunk.blob),
+                None => Batch::default(),
+            };
+            (std::mem::replace(&mut self, rest), inputs)
+        })
+    }
+
+    /// Cuts off what comes after a blob. Its files are not loaded yet.
+    fn split_off(&mut self, last: BlobId) -> Batch {
+        let blobs = self.blobs.partition_point(|blob| *blob <= last);
+        let chunks = self.chunks.partition_point(|(_, blob, _)| *blob <= last);
+        let blobs = self.blobs.split_off(blobs);
+        Batch { blobs, chunks: self.chunks.split_off(chunks), files: None }
+    }
+}
+
+impl Groups {
+    pub(crate) fn next(&mut self) -> Option<Group> {
+        let mut group = Group { open: Vec::new(), chunks: Vec::new() };
+        let mut bytes = 0;
+        while bytes < MAX_BYTES
+            && let Some(first) = self.open.next()
+        {
+            let (blob, size) = (first.file.blob, first.file.bytes as usize);
+            // Both are in the order of blobs.
+            let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
+            let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
+            let chunks = &self.batch.chunks[named..behind];
+            let large = self.whole || size > LARGE_FILE;
+            bytes += if large { size } else { size.min(chunks.len() * CHUNK_BYTES) };
+            group.chunks.extend_from_slice(chunks);
+            group.open.push(first);
+            while let Some(next) = self.open.next_if(|next| next.file.blob == blob) {
+                group.open.push(next);
+            }
+        }
+        (!group.open.is_empty()).then_some(group)
+    }
+}
+
+/// The candidates of a shard, batch by batch.
+pub(crate) struct Batches<'a> {
+    lists: &'a [List],
+    blobs: Vec<BlobId>,
+    /// The files, if all of them were loaded, in the order of `blobs`.
+    files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
+    at: usize,
+    /// How far each list is used up.
+    used: Vec<usize>,
+    /// Some term is looked for in whole texts.
+    pub(crate) whole: bool,
+    /// The chunks that were named are read before their files: when they are in memory, that costs less than asking
+    /// for files most of which do not match. Not if few of the files are wanted.
+    pub(crate) read_first: bool,
+    /// Into how many batches that is cut, about, which is read at a time; one, if nothing is read ahead.
+    parts: usize,
+}
+
+impl<'a> Batches<'a> {
+    /// Of some candidates. `files` are all files of the shard, if no blobs are named. With `whole`, some term is looked for in
+    /// whole texts; chunks are read before their files with `read_first`, and on so many cores ahead of their turn, if any.
+    pub(crate) fn of(
+        candidates: &'a Candidates,
+        files: Option<Vec<File>>,
+        whole: bool,
+        read_first: bool,
+        ahead: Option<usize>,
+    ) -> Self {
+        let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
+            (Some(blobs), _) => blobs.clone(),
+            (None, Some(files)) => files.iter().map(|file| file.blob).collect(),
+            (None, None) => Vec::new(),
+        };
+        blobs.dedup();
+        let read_first = read_first && files.is_none() && !candidates.lists.is_empty();
+        // Whole texts are read when it is their turn.
+        let ahead = ahead.filter(|_| read_first && !whole);
+        Self {
+            lists: &candidates.lists,
+            blobs,
+            files: files.map(|files| files.into_iter().peekable()),
+            at: 0,
+            used: vec![0; candidates.lists.len()],
+            whole,
+            read_first,
+            parts: ahead.map_or(1, |cores| BATCHES_PER_CORE * cores),
+        }
+    }
+
+    /// Chunks in the next batch, when so many are to be read at a time, of which so many are being read. None if there
+    /// is nothing to begin now.
+    pub(crate) fn size(&self, at_once: usize, underway: usize) -> Option<usize> {
+        let left = at_once.saturating_sub(underway);
+        if underway > 0 && (self.parts == 1 || left < SMALL_BATCH) {
+            return None;
+        }
+        if self.parts == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
+            return Some(left);
+        }
+        // What is left is cut evenly, so that a batch may be nearly twice as large, and no larger than may be begun ahead.
+        let size = (at_once / self.parts).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
+        Some(left / (left / size).max(1))
+    }
+
+    /// Whether they are read ahead of their turn.
+    pub(crate) fn are_read_ahead(&self) -> bool {
+        self.parts > 1
+    }
+
+    /// Whether there are no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.at == self.blobs.len()
+    }
+
+    /// The next blobs, with about `size` chunks to read.
+    pub(crate) fn next(&mut self, size: usize) -> Option<Batch> {
+        if self.is_over() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        let mut blobs = 0;
+        while self.at < self.blobs.len() && batch.chunks.len().max(blobs) < size {
+            let blob = self.blobs[self.at];
+            for (i, list) in self.lists.iter().enumerate() {
+                let used = &mut self.used[i];
+                *used += list.chunks[*used..].partition_point(|(_, at)| *at < blob);
+                let named = list.chunks[*used..].iter().take_while(|(_, at)| *at == blob);
+                batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
+            }
+            batch.blobs.push(blob);
+            // What is decided without texts still costs a row.
+            blobs += if self.whole { CHUNKS_PER_BLOB } else { 1 };
+            self.at += 1;
+        }
+        if let (Some(files), Some(last)) = (&mut self.files, batch.blobs.last()) {
+            let mut some = Vec::new();
+            while let Some(file) = files.next_if(|file| file.blob <= *last) {
+                some.push(file);
+            }
+            batch.files = Some(some);
+        }
+        Some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::Expr;
+
+    use super::super::verify::{MatchJob, Text, TextChunk};
+    use super::*;
+
+    fn batches(parts: usize) -> Batches<'static> {
+        let (lists, blobs, used) = (&[], Vec::new(), Vec::new());
+        Batches { lists, blobs, files: None, at: 0, used, whole: false, read_first: true, parts }
+    }
+
+    /// The sizes of the batches that are begun one after the other while none is done.
+    fn begun(parts: usize, at_once: usize) -> Vec<usize> {
+        let batches = batches(parts);
+        let mut sizes: Vec<usize> = Vec::new();
+        while let Some(size) = batches.size(at_once, sizes.iter().sum()) {
+            sizes.push(size);
+        }
+        sizes
+    }
+
+    #[test]
+    fn what_is_read_at_a_time_is_cut_into_batches_that_are_worth_a_thread() {
+        // One, where nothing is read ahead, and where it is little.
+        assert_eq!(begun(1, 2048), [2048]);
+        assert_eq!(begun(4, 64), [64]);
+        assert_eq!(begun(4, 100), [100]);
+        assert_eq!(begun(4, 128), [64, 64]);
+        assert_eq!(begun(4, 600), [150, 150, 150, 150]);
+        // None is larger than what is read as one.
+        assert_eq!(begun(4, 2048), [256; 8]);
+        assert!(begun(4, 511).iter().all(|size| *size < READ_FIRST));
+        // For less than the least no further one is begun.
+        let batches = batches(4);
+        assert_eq!(batches.size(200, 185), None);
+        assert_eq!(batches.size(200, 184), Some(SMALL_BATCH));
+    }
+
+    #[test]
+    fn a_batch_is_cut_where_its_texts_are() {
+        let input = |blob| MatchInput {
+            chunk: TextChunk {
+                n: 0,
+                blob: BlobId(blob),
+                line: 1,
+                start: 0,
+                text: Text::Plain(String::new()),
+            },
+            job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
+        };
+        let blobs = [1, 3, 6, 7, 9].map(BlobId).to_vec();
+        // What is named twice, or of which nothing is named, stays with its blob.
+        let chunks = [(1, 1, 0), (2, 1, 0), (3, 3, 0), (3, 3, 1), (7, 7, 0)];
+        let chunks = chunks.map(|(n, blob, list)| (n, BlobId(blob), list)).to_vec();
+        let batch = Batch { blobs, chunks, files: None };
+        let parts = vec![vec![input(1), input(1)], vec![input(3)], vec![input(7)]];
+        let cut: Vec<(Vec<i32>, usize)> = batch
+            .cut(parts)
+            .map(|(batch, inputs)| {
+                let named = batch.chunks.iter().all(|(_, blob, _)| batch.blobs.contains(blob));
+                assert!(named && batch.blobs.contains(&inputs[0].chunk.blob));
+                (batch.blobs.iter().map(|blob| blob.0).collect(), batch.chunks.len())
+            })
+            .collect();
+        assert_eq!(cut, [(vec![1], 2), (vec![3], 2), (vec![6, 7, 9], 1)]);
+    }
+}

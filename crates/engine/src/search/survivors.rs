@@ -1,0 +1,405 @@
+//! The chunks of a shard that survive the filters in memory: those worth reading. Worked out once for each lookup of a
+//! search, since several decisions hang on it.
+
+use std::cell::LazyCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
+use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
+use store::{BlobId, Shard};
+
+use super::shards::{Selection, ShardTask};
+use crate::cache::files::ShardFiles;
+use crate::cache::texts::{Segment, Texts};
+
+/// The chunks of a shard that survive, for each of the lookups in its chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Survivors(Vec<(Vec<usize>, SurvivingChunks)>);
+
+/// The chunks of a shard that may hold what one lookup asks for.
+#[derive(Debug)]
+pub(crate) struct SurvivingChunks {
+    /// The blocks with such chunks, ascending.
+    blocks: Vec<Block>,
+    /// How many chunks they are, about; none only if there are none.
+    chunks: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    number: i32,
+    /// Which chunks of its segment they are, if that is in memory.
+    segment: Option<(Arc<Segment>, Columns)>,
+}
+
+impl Survivors {
+    /// What the filters say of a shard; nothing, if none are in memory.
+    pub(crate) fn of(
+        task: &ShardTask,
+        selection: &Selection,
+        query: &CompiledQuery,
+        texts: Option<&Texts>,
+    ) -> Self {
+        let mut survivors = Self::default();
+        let Some(texts) = texts else { return survivors };
+        // Most shards are ruled out before it matters.
+        let wanted = LazyCell::new(|| wanted_chunks(task, selection, query));
+        let wanted = || wanted.as_deref();
+        let surviving = |lookup: &Lookup| task.filters.surviving(lookup, &task.cached, query);
+        let chunks_of = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
+            let (blocks, ngrams) = (surviving(lookup)?, lookup.ngrams(query));
+            SurvivingChunks::of(&ngrams, &blocks, task, left, &wanted, texts)
+        };
+        match &task.query.plan {
+            Plan::All(parts) => {
+                // What fewer blocks may hold is more likely to be in none, and then nothing else matters.
+                let blocks = |lookup: &Lookup| surviving(lookup).map(|found| found.blocks.count());
+                let mut parts: Vec<&Plan> = parts.iter().collect();
+                parts.sort_by_cached_key(|part| count_blocks(part, &blocks));
+                let mut left: Option<Vec<Range<i32>>> = None;
+                for part in parts {
+                    survivors.add(part, &|lookup| chunks_of(lookup, left.as_deref()));
+                    if survivors.rule_out(part) {
+                        break;
+                    }
+                    // Nor does what is in other blobs.
+                    if let (Plan::Lookup(lookup), Some(files)) = (part, &task.cached.files) {
+                        let of_last = survivors.get(lookup);
+                        left = of_last.and_then(|last| last.blobs(&task.shard, files)).or(left);
+                    }
+                }
+            }
+            plan => survivors.add(plan, &|lookup| chunks_of(lookup, None)),
+        }
+        survivors
+    }
+
+    fn add(&mut self, plan: &Plan, chunks_of: &impl Fn(&Lookup) -> Option<SurvivingChunks>) {
+        match plan {
+            Plan::Lookup(lookup) if lookup.scope == Scope::Chunk => {
+                self.0.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
+            }
+            Plan::Lookup(_) | Plan::Scan => {}
+            Plan::All(parts) | Plan::Any(parts) => {
+                for part in parts {
+                    self.add(part, chunks_of);
+                }
+            }
+        }
+    }
+
+    /// The chunks that survive for a lookup.
+    pub(crate) fn get(&self, lookup: &Lookup) -> Option<&SurvivingChunks> {
+        let of = |(terms, _): &&(Vec<usize>, SurvivingChunks)| *terms == lookup.terms;
+        let found = self.0.iter().find(of).map(|(_, chunks)| chunks);
+        found.filter(|_| lookup.scope == Scope::Chunk)
+    }
+
+    /// Whether nothing survives of what a plan asks for.
+    pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Scan => false,
+            Plan::Lookup(lookup) => self.get(lookup).is_some_and(|found| found.chunks == 0),
+            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
+            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+        }
+    }
+
+    /// By how many n-grams a plan tells a chunk that matches from others, at least.
+    pub(crate) fn ngrams(&self, plan: &Plan, query: &CompiledQuery) -> usize {
+        match plan {
+            Plan::Scan => 0,
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => 0,
+            Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
+            Plan::All(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).max().unwrap_or(0)
+            }
+            Plan::Any(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).min().unwrap_or(0)
+            }
+        }
+    }
+
+    /// How many chunks may have to be read for a plan, as far as is known.
+    pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
+        match plan {
+            Plan::Scan => shard.chunks as usize,
+            Plan::Lookup(lookup) => self.get(lookup).map_or(0, |found| found.chunks),
+            // A path tells nothing of them.
+            Plan::All(parts) => {
+                let parts = parts.iter().filter(|part| !part.is_of_paths());
+                parts.map(|part| self.most(part, shard)).min().unwrap_or_default()
+            }
+            Plan::Any(parts) => parts.iter().map(|part| self.most(part, shard)).sum(),
+        }
+    }
+
+    /// How many chunks survive for a plan, each lookup for itself; none if that is not known. Where several
+    /// must hold, those for the rarest: without that one, a blob is not read for the others.
+    pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
+        match plan {
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => Some(0),
+            Plan::Lookup(lookup) => self.get(lookup).map(|found| found.chunks),
+            Plan::Any(parts) => parts.iter().map(|part| self.count(part)).sum(),
+            Plan::All(parts) => {
+                let parts = parts.iter().filter(|part| part.is_of_chunks());
+                let counts: Option<Vec<usize>> = parts.map(|part| self.count(part)).collect();
+                counts?.into_iter().min()
+            }
+            Plan::Scan => None,
+        }
+    }
+}
+
+/// How many blocks may hold what a plan asks for of chunks, or more; the most if that is not known.
+fn count_blocks(plan: &Plan, blocks: &impl Fn(&Lookup) -> Option<usize>) -> usize {
+    match plan {
+        Plan::Scan => usize::MAX,
+        Plan::Lookup(lookup) if lookup.scope != Scope::Chunk => 0,
+        Plan::Lookup(lookup) => blocks(lookup).unwrap_or(usize::MAX),
+        Plan::All(parts) => parts.iter().map(|part| count_blocks(part, blocks)).min().unwrap_or(0),
+        Plan::Any(parts) => {
+            let each = parts.iter().map(|part| count_blocks(part, blocks));
+            each.fold(0, usize::saturating_add)
+        }
+    }
+}
+
+/// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
+/// is known of its files.
+fn wanted_chunks(
+    task: &ShardTask,
+    selection: &Selection,
+    query: &CompiledQuery,
+) -> Option<Vec<Range<i32>>> {
+    // What all repositories agree on that are chosen in the shard is not in the condition.
+    let (of_files, repos) = (&task.query.of_files, selection.files.repos.as_deref());
+    let all = *of_files == Expr::Const(true) && repos.is_none();
+    let files = task.cached.files.as_ref().filter(|_| !all)?;
+    Some(files.wanted(of_files, query, repos, |repo, of| selection.repo_holds(repo, of)))
+}
+
+impl SurvivingChunks {
+    /// Those of some blocks that may hold some n-grams: only of the chunks that are `left`, if not all are, or else of those
+    /// that are `wanted`. None if no filters of the shard are in memory.
+    pub(crate) fn of<'a>(
+        ngrams: &NgramQuery,
+        blocks: &SurvivingBlocks,
+        task: &ShardTask,
+        left: Option<&[Range<i32>]>,
+        wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
+        texts: &Texts,
+    ) -> Option<Self> {
+        let filter = task.cached.filters.as_ref()?;
+        let mut reader = texts.reader(&task.shard);
+        let mut survivors = Self { blocks: Vec::with_capacity(blocks.blocks.count()), chunks: 0 };
+        for number in blocks.blocks.iter() {
+            let number = number as i32;
+            let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
+            if left.is_some_and(|left| overlapping(left, &chunks).next().is_none()) {
+                continue;
+            }
+            let segment = reader.segment(chunks.start).map(|segment| {
+                let mut columns = segment.may_hold(ngrams);
+                let some = if left.is_some() || columns.is_empty() { left } else { wanted() };
+                if let Some(some) = some {
+                    let here = overlapping(some, &chunks);
+                    columns.keep(here.map(|numbers| segment.places(numbers)));
+                }
+                if !columns.is_empty() {
+                    let without = filter.ruled_out(blocks, chunks.clone());
+                    for at in without.filter_map(|n| segment.find(n)) {
+                        columns.remove(at);
+                    }
+                }
+                (Arc::clone(segment), columns)
+            });
+            let whole = BLOCK_CHUNKS as usize;
+            let count = segment.as_ref().map_or(whole, |(_, columns)| columns.count());
+            let block = Block { number, segment };
+            if count > 0 || !block.is_whole(&task.shard) {
+                survivors.blocks.push(block);
+                survivors.chunks += count.max(1);
+            }
+        }
+        Some(survivors)
+    }
+
+    /// All chunks of the blobs that they are of; none if not all of them are known.
+    fn blobs(&self, shard: &Shard, files: &ShardFiles) -> Option<Vec<Range<i32>>> {
+        if !self.blocks.iter().all(|block| block.is_whole(shard)) {
+            return None;
+        }
+        let known = self.blocks.iter().filter_map(|block| block.segment.as_ref());
+        let chunks = known.flat_map(|(segment, columns)| segment.entries(columns, 0));
+        let mut blobs: Vec<BlobId> = chunks.map(|(_, blob)| blob).collect();
+        blobs.dedup();
+        Some(files.extents(&blobs))
+    }
+
+    /// Those with these numbers, all under `upto`, ascending, each with its blob: of the blobs that are `left`, if not of
+    /// all.
+    pub(crate) fn named(
+        &self,
+        numbers: &Range<i32>,
+        upto: i32,
+        left: Option<&[BlobId]>,
+        files: &ShardFiles,
+    ) -> Vec<(i32, BlobId)> {
+        // Found when there is something that is not in memory.
+        let (begin, mut blobs) = (numbers.start, None);
+        // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
+        // which it really is shows when it is read.
+        let mut blob = None;
+        let mut chunks = Vec::new();
+        let first = self.blocks.partition_point(|block| block.last() < numbers.start);
+        for block in &self.blocks[first..] {
+            let from = numbers.start.max(block.number * BLOCK_CHUNKS);
+            let numbers = from..numbers.end.min(upto).min(block.last() + 1);
+            if numbers.is_empty() {
+                break;
+            }
+            let mut unknown = numbers.clone();
+            if let Some((segment, columns)) = &block.segment {
+                unknown.start = segment.upto().clamp(numbers.start, numbers.end);
+                let known = numbers.start..unknown.start;
+                let here =
+                    |from| segment.entries(columns, from).take_while(|(n, _)| *n < known.end);
+                match left {
+                    None => chunks.extend(here(known.start)),
+                    Some(left) => {
+                        // The first one may have begun in an earlier block.
+                        let first = left.partition_point(|blob| blob.0 <= known.start);
+                        let left = &left[first.saturating_sub(1)..];
+                        for blob in left.iter().take_while(|blob| blob.0 < known.end) {
+                            let named = here(blob.0.max(known.start));
+                            chunks.extend(named.take_while(|(_, of)| of == blob));
+                        }
+                    }
+                }
+            }
+            for n in unknown {
+                let blobs = blobs.get_or_insert_with(|| files.blobs(begin).peekable());
+                while let Some(next) = blobs.next_if(|next| next.0 <= n) {
+                    blob = Some(next);
+                }
+                let of = blob.filter(|of| left.is_none_or(|left| left.binary_search(of).is_ok()));
+                chunks.extend(of.map(|blob| (n, blob)));
+            }
+        }
+        chunks
+    }
+
+    /// Drops those of some chunks, which are in order, that do not survive.
+    pub(crate) fn retain(&self, chunks: &mut Vec<(i32, BlobId)>) {
+        let mut blocks = self.blocks.iter().peekable();
+        chunks.retain(|(n, _)| {
+            while blocks.next_if(|block| block.last() < *n).is_some() {}
+            blocks.peek().is_some_and(|block| block.may_hold(*n))
+        });
+    }
+}
+
+/// Those of some ranges, which are in order, that have something in common with this one.
+fn overlapping<'r>(
+    ranges: &'r [Range<i32>],
+    this: &Range<i32>,
+) -> impl Iterator<Item = &'r Range<i32>> {
+    let (from, end) = (ranges.partition_point(|range| range.end <= this.start), this.end);
+    ranges[from..].iter().take_while(move |range| range.start < end)
+}
+
+impl Block {
+    /// Whether all of its chunks are in memory.
+    fn is_whole(&self, shard: &Shard) -> bool {
+        let upto = shard.chunks.min((self.number + 1) * BLOCK_CHUNKS);
+        self.segment.as_ref().is_some_and(|(segment, _)| segment.upto() >= upto)
+    }
+
+    /// The number of its last chunk, if it is full.
+    fn last(&self) -> i32 {
+        (self.number + 1) * BLOCK_CHUNKS - 1
+    }
+
+    fn may_hold(&self, n: i32) -> bool {
+        if n < self.number * BLOCK_CHUNKS {
+            return false;
+        }
+        match &self.segment {
+            Some((segment, columns)) if n < segment.upto() => {
+                // What is not there any longer is no file's.
+                segment.find(n).is_some_and(|at| columns.contains(at))
+            }
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::{Case, LiteralQuery, Pattern, ngram_query};
+    use store::{Chunk, File, RepoId};
+
+    use super::*;
+
+    fn survivors() -> SurvivingChunks {
+        let chunk = |n, text: &str| Chunk {
+            n,
+            blob: BlobId(n),
+            line: 1,
+            start: 0,
+            contents: text.to_owned(),
+        };
+        let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
+        let segment = Arc::new(Segment::new(&chunks, 8).unwrap());
+        let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
+        let columns = segment.may_hold(&ngram_query(&LiteralQuery::of(&pattern), &pattern));
+        let blocks = vec![
+            Block { number: 0, segment: Some((segment, columns)) },
+            Block { number: 2, segment: None },
+        ];
+        SurvivingChunks { blocks, chunks: 0 }
+    }
+
+    #[test]
+    fn chunks_that_cannot_match_do_not_survive() {
+        let survivors = survivors();
+        let numbers = [0, 3, 4, 5, 7, 8, 9, 511, 512, 600, 1023, 1024, 1030, 1535, 1536];
+        let mut chunks: Vec<_> = numbers.iter().map(|n| (*n, BlobId(*n))).collect();
+        survivors.retain(&mut chunks);
+        let left: Vec<i32> = chunks.into_iter().map(|(n, _)| n).collect();
+        // Of those from 8 on nothing is known, nor of those of the third block.
+        assert_eq!(left, [3, 8, 9, 511, 1024, 1030, 1535]);
+    }
+
+    #[test]
+    fn chunks_are_named_with_their_blobs() {
+        let file = |blob| File {
+            blob: BlobId(blob),
+            bytes: 7,
+            repo: RepoId(1),
+            path: blob.to_string(),
+            language: None,
+        };
+        let files = ShardFiles::new([3, 5, 9, 1025].map(file).into());
+        let named = |numbers, upto, left: Option<&[BlobId]>| {
+            let chunks = survivors().named(&numbers, upto, left, &files).into_iter();
+            chunks.map(|(n, blob)| (n, blob.0)).collect::<Vec<_>>()
+        };
+        let all = |numbers, upto| named(numbers, upto, None);
+        assert_eq!(all(0..11, 2000), [(3, 3), (8, 5), (9, 9), (10, 9)]);
+        assert_eq!(all(5..10, 10), [(8, 5), (9, 9)]);
+        assert_eq!(all(509..1026, 2000), [(1025, 1025)]);
+        assert_eq!(all(1025..i32::MAX, 1027), [(1025, 1025), (1026, 1025)]);
+        // Of some of the blobs.
+        let of = |left: &[i32], numbers| {
+            let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();
+            named(numbers, 2000, Some(&left))
+        };
+        assert_eq!(of(&[3, 9], 0..11), [(3, 3), (9, 9), (10, 9)]);
+        assert_eq!(of(&[5], 4..11), [(8, 5)]);
+        assert_eq!(of(&[2, 4, 1025], 0..1026), [(1025, 1025)]);
+        assert_eq!(of(&[], 0..1026), []);
+    }
+}

@@ -1,0 +1,130 @@
+//! The settings of a query: what it says of how to search (`type:`, `count:`, `timeout:`). Each holds for the whole
+//! query. Their names stand in `field`; here are their values, how they are read and how they print.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Longest `timeout:`.
+const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// The settings that a query gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The part of a matching file that is shown (`type:`).
+    pub select: Select,
+    /// How many results are wanted, if the query says so (`count:`).
+    pub count: Option<Count>,
+    /// How long the search may take, if the query says so (`timeout:`).
+    pub timeout: Option<Duration>,
+}
+
+/// A setting, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    Select,
+    Count,
+    Timeout,
+}
+
+/// The part of a matching file that is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Select {
+    /// The lines that match.
+    #[default]
+    Lines,
+    /// Their paths only.
+    Files,
+    /// Their repositories only, each once.
+    Repos,
+}
+
+/// How many results are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// All there are.
+    All,
+    /// At most so many.
+    Most(usize),
+}
+
+impl Count {
+    /// The number that a user typed; 0 is all.
+    pub fn of(number: usize) -> Self {
+        if number == 0 { Count::All } else { Count::Most(number) }
+    }
+
+    /// Most results; none for all.
+    pub fn limit(self) -> Option<usize> {
+        match self {
+            Count::All => None,
+            Count::Most(limit) => Some(limit),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the value of a setting; a later one replaces an earlier one.
+    pub(crate) fn set(&mut self, setting: Setting, value: &str) -> Result<(), String> {
+        let unknown = |wanted: &str| Err(format!("\"{value}\" cannot stand here; use {wanted}"));
+        match setting {
+            Setting::Select => {
+                self.select = match value {
+                    "filematch" | "content" => Select::Lines,
+                    "filename" | "file" | "path" => Select::Files,
+                    "repo" => Select::Repos,
+                    _ => return unknown("type:filematch, type:file or type:repo"),
+                }
+            }
+            Setting::Count => {
+                let number = if value == "all" { Some(0) } else { value.parse().ok() };
+                match number {
+                    Some(number) => self.count = Some(Count::of(number)),
+                    None => return unknown("a number of files, as in count:50, or count:all"),
+                }
+            }
+            Setting::Timeout => self.timeout = Some(duration(value)?),
+        }
+        Ok(())
+    }
+}
+
+/// Prints as it is typed, with a blank before each setting: ` type:file count:10`.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.select {
+            Select::Lines => {}
+            Select::Files => f.write_str(" type:file")?,
+            Select::Repos => f.write_str(" type:repo")?,
+        }
+        match self.count {
+            None => {}
+            Some(Count::All) => f.write_str(" count:all")?,
+            Some(Count::Most(n)) => write!(f, " count:{n}")?,
+        }
+        match self.timeout {
+            None => Ok(()),
+            Some(timeout) => write!(f, " timeout:{timeout:?}"),
+        }
+    }
+}
+
+/// Reads `10s`, `500ms`, `2m` or `10` (seconds).
+///
+/// # Errors
+/// A sentence that says what to type, without a full stop.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.parse().unwrap_or(f64::NAN) * seconds;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
+        Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
+        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
+    }
+}

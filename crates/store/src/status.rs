@@ -1,0 +1,148 @@
+//! How the index stands: what is in its shards, how large it is, and how far an ingest is.
+
+use crate::ShardId;
+use crate::connect::Store;
+use crate::error::Result;
+use crate::ingest::session::WRITE_LOCK;
+
+/// How far the build of one shard's index is.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexProgress {
+    /// Which shard.
+    pub shard: ShardId,
+    /// The part that is done, from 0 to 1.
+    pub done: f64,
+}
+
+/// Whether an ingest runs, and how far it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ingest {
+    /// It runs.
+    pub running: bool,
+    /// Shards that it is filling or has filled, and that nobody searches yet.
+    pub fresh: usize,
+    /// It is building indexes.
+    pub indexing: bool,
+    /// How many of those shards have their index, with parts of those that are being built.
+    pub built: f64,
+}
+
+impl Ingest {
+    /// The part of the indexes that is built, from 0 to 1; none while that is not what it does.
+    pub fn done(&self) -> Option<f64> {
+        self.indexing.then(|| (self.built / self.fresh.max(1) as f64).min(1.0))
+    }
+}
+
+/// What is in a shard.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardFill {
+    /// Which one.
+    pub id: ShardId,
+    /// Bytes of text in it.
+    pub bytes: i64,
+    /// How many chunks were ever put into it.
+    pub chunks: i32,
+    /// Files in it are searched.
+    pub live: bool,
+    /// Bytes of its trigram index.
+    pub index_bytes: i64,
+    /// It has a whole trigram index.
+    pub valid: bool,
+}
+
+impl Store {
+    /// Whether an ingest runs, and how far it is.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn ingest(&self) -> Result<Ingest> {
+        // An advisory lock of 64 bits is shown in two halves
+        // (https://www.postgresql.org/docs/current/view-pg-locks.html).
+        let (running, fresh, built): (bool, i64, i64) = sqlx::query_as(
+            "select exists (select from pg_locks l join pg_database d on d.oid = l.database
+                            where l.locktype = 'advisory' and d.datname = current_database()
+                              and l.classid::bigint = $1 and l.objid::bigint = $2
+                              and l.objsubid = 1 and l.granted),
+                    count(*), count(to_regclass(format('documents_%s_trgm', to_char(shard, 'FM000'))))
+             from shards where live_from is null and chunks > 0",
+        )
+        .bind(WRITE_LOCK >> 32)
+        .bind(WRITE_LOCK & 0xffff_ffff)
+        .fetch_one(self.control())
+        .await?;
+        let building = self.index_progress().await?;
+        let parts: f64 = building.iter().map(|one| one.done).sum();
+        let indexing = running && (built > 0 || !building.is_empty());
+        Ok(Ingest { running, fresh: fresh as usize, indexing, built: built as f64 + parts })
+    }
+
+    /// What is in each shard that is not empty.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn fill(&self) -> Result<Vec<ShardFill>> {
+        let rows: Vec<(i16, i64, i32, bool, i64, bool)> = sqlx::query_as(
+            "select shard, bytes, chunks, live_from is not null,
+                    coalesce(pg_relation_size(i.indexrelid), 0), coalesce(i.indisvalid, false)
+             from shards left join pg_index i on i.indexrelid =
+                 to_regclass(format('documents_%s_trgm', to_char(shard, 'FM000')))
+             where chunks > 0 order by shard",
+        )
+        .fetch_all(self.control())
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(shard, bytes, chunks, live, index_bytes, valid)| ShardFill {
+                id: ShardId(shard),
+                bytes,
+                chunks,
+                live,
+                index_bytes,
+                valid,
+            })
+            .collect())
+    }
+
+    /// How far the builds that run are.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn index_progress(&self) -> Result<Vec<IndexProgress>> {
+        let rows: Vec<(String, f64)> = sqlx::query_as(
+            "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
+             from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
+             where c.relname like 'documents\\_%' and p.datname = current_database()",
+        )
+        .fetch_all(self.control())
+        .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(table, done)| {
+                let shard = table.strip_prefix("documents_")?.parse().ok()?;
+                Some(IndexProgress { shard: ShardId(shard), done: done.min(1.0) })
+            })
+            .collect())
+    }
+
+    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with their indexes.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
+        Ok(sqlx::query_as(
+            "with sizes as (
+                 select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,
+                        coalesce((select sum(pg_relation_size(i.indexrelid)) from pg_index i
+                            join pg_class x on x.oid = i.indexrelid
+                            where i.indrelid = c.oid and x.relname like '%\\_trgm'), 0) trigrams
+                 from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r')
+             select coalesce(sum(total - trigrams) filter (where not docs), 0)::bigint,
+                    coalesce(sum(trigrams), 0)::bigint,
+                    coalesce(sum(total) filter (where docs), 0)::bigint
+             from sizes",
+        )
+        .fetch_one(self.control())
+        .await?)
+    }
+}
