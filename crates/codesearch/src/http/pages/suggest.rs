@@ -51,8 +51,8 @@ async fn suggest(
     let word = given.text(&WORD);
     let tree = server.searcher.tree().await?;
     // Going through all paths takes its time.
-    let work = tokio::task::spawn_blocking(move || suggestions(&word, &tree));
-    let suggestions = work.await.map_err(|_| Failure::broke_off())?;
+    let found = tokio::task::spawn_blocking(move || suggestions(&word, &tree));
+    let suggestions = found.await.map_err(|_| Failure::broke_off())?;
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
 }
 
