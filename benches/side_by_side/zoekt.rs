@@ -63,7 +63,7 @@ impl Zoekt {
         let first = QUERIES.first().expect("there are queries");
         // It serves before all of its index is loaded.
         let mut last = 0;
-        while begun.elapsed() < Duration::from_secs(180) {
+        while begun.elapsed() < Duration::from_mins(3) {
             std::thread::sleep(Duration::from_secs(5));
             let Ok((_, files)) = zoekt.ask(first, 0, false) else { continue };
             if files > 0 && files == last {

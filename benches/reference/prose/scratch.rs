@@ -146,7 +146,7 @@ impl Scratch {
                            from docs p where lexemes @@ english and not p.plain
                                            or lexemes @@ asked.plain and p.plain) p
                   join files f using (shard, blob) join repos r on r.id = f.repo
-             where f.died = 2147483647
+             where f.valid_to = 2147483647
              group by shard, blob, comment, words, q",
             ranks.join(", ")
         );
@@ -166,7 +166,7 @@ impl Scratch {
     pub(crate) async fn has_file(&mut self, file: &str) -> Result<bool> {
         let sql = "select exists (select from files f join repos r on r.id = f.repo
                        where starts_with($1, r.name || '/') and f.path = substr($1, length(r.name) + 2)
-                         and f.died = 2147483647)";
+                         and f.valid_to = 2147483647)";
         let (exists,): (bool,) = sqlx::query_as(sql).bind(file).fetch_one(&mut self.conn).await?;
         Ok(exists)
     }

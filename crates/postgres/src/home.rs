@@ -1,5 +1,6 @@
 //! The folder that holds everything of a private server: paths and locks, no processes.
 
+use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -8,9 +9,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{Uid, User, geteuid};
 use sha2::{Digest, Sha256};
 
-use crate::builds::hex;
+use crate::error::{Error, Result, io};
 use crate::user::Owner;
-use crate::{Error, Result};
 
 /// Longest path of a Unix socket, in bytes (`sun_path` of Linux is 108 with its final NUL).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
@@ -173,13 +173,10 @@ impl Home {
     }
 }
 
-/// Turns an I/O error into ours, with what was tried on which path.
-pub(crate) fn io<'a>(
-    action: &'static str,
-    path: &'a Path,
-) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |cause| match cause.kind() {
-        std::io::ErrorKind::StorageFull => Error::DiskFull(path.to_owned()),
-        _ => Error::Io { action, path: path.to_owned(), cause },
-    }
+/// Some bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

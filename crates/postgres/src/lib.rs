@@ -17,11 +17,13 @@
 //! for temporary files when the home's path is too long for a socket).
 
 mod builds;
+mod error;
 mod home;
 mod server;
 mod user;
 
 pub use builds::{Build, Source};
+pub use error::{Error, Result};
 pub use server::machine_memory;
 
 use std::fs::File;
@@ -67,73 +69,19 @@ pub struct Status {
     pub bytes: u64,
 }
 
-/// What went wrong with the private server. Each message is a sentence that says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A file operation on the home failed.
-    #[error("{action} {path}: {cause}", path = path.display())]
-    Io {
-        /// What was tried, as the beginning of a sentence: "cannot create".
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// Why it failed.
-        cause: std::io::Error,
-    },
-    /// No usable build of Postgres.
-    #[error("{0}")]
-    Build(String),
-    /// The archive is not the one whose checksum is pinned.
-    #[error(
-        "the Postgres archive is corrupt: its SHA-256 is {found}, expected {expected}; try again, or \
-         hand over a good file with --postgres-archive"
-    )]
-    Checksum {
-        /// The SHA-256 of what was received.
-        found: String,
-        /// The pinned SHA-256.
-        expected: String,
-    },
-    /// Root would start a server as a user who cannot reach the home.
-    #[error(
-        "Postgres does not run as root, and the user '{user}' it would run as may not enter {path}; \
-         choose another place with --home", path = path.display()
-    )]
-    Unreachable {
-        /// The user the server would run as.
-        user: String,
-        /// The folder that bars the way.
-        path: PathBuf,
-    },
-    /// A program of Postgres failed.
-    #[error("{program} failed: {reason}")]
-    CompiledQuery {
-        /// Which one.
-        program: &'static str,
-        /// Its last words.
-        reason: String,
-    },
-    /// The disk is full.
-    #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
-    DiskFull(PathBuf),
-    /// The server is in use by other programs.
-    #[error("the server is used by another program; end that first, or use --force")]
-    InUse,
-}
-
-/// The result of this crate's functions.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
-
 impl Postgres {
     /// Makes the server run, and returns once it accepts connections: attaches to a running one,
     /// else starts it, else makes the data directory, else finds or downloads Postgres.
     ///
     /// Blocks; the download reports its progress through `tracing` spans.
+    ///
+    /// # Errors
+    /// There is no usable build of Postgres, a program of it fails, the disk is full, or the home belongs to somebody else.
     pub fn open(options: &Options) -> Result<Self> {
         let owner = Owner::choose(&options.name)?;
         let home = Home::create(&options.home, &owner)?;
         let _start = home.lock_start()?;
-        let build = server::ensure_data(&home, &owner, options)?;
+        let build = server::ensure_data(&home, &owner, &options.name, &options.source)?;
         server::ensure_running(&home, &owner, &build)?;
         let users = home.lock_users()?;
         Ok(Self { home, owner, build, users, name: options.name.clone() })
@@ -155,6 +103,9 @@ impl Postgres {
     }
 
     /// Starts the server again if it has died.
+    ///
+    /// # Errors
+    /// The server does not start, or the home cannot be locked.
     pub fn ensure_running(&self) -> Result<()> {
         if server::is_ready(&self.home) {
             return Ok(());
@@ -171,12 +122,18 @@ impl Postgres {
     }
 
     /// Lets the server run on after its last user has left, until [`stop`].
+    ///
+    /// # Errors
+    /// The home cannot be written.
     pub fn keep(&self) -> Result<()> {
         self.home.set_kept(true)
     }
 
     /// Leaves the server, and stops it if nobody else uses it and it is not kept. Says whether it
     /// was stopped.
+    ///
+    /// # Errors
+    /// The server does not stop, or the home cannot be locked.
     pub fn close(self) -> Result<bool> {
         let _start = self.home.lock_start()?;
         if self.home.is_kept() || self.users.try_lock().is_err() {
@@ -188,6 +145,9 @@ impl Postgres {
 }
 
 /// Looks at the private server without starting it.
+///
+/// # Errors
+/// What says which build made the data directory cannot be read.
 pub fn status(options: &Options) -> Result<Status> {
     let home = Home::at(&options.home);
     Ok(Status {
@@ -202,7 +162,7 @@ pub fn status(options: &Options) -> Result<Status> {
 /// Stops the private server, kept or not. Says whether one was running.
 ///
 /// # Errors
-/// [`Error::InUse`] when another program uses it, unless `force`.
+/// [`Error::InUse`] when another program uses it, unless `force`; or the server does not stop.
 pub fn stop(options: &Options, force: bool) -> Result<bool> {
     let home = Home::at(&options.home);
     if builds::recorded(&home)?.is_none() {

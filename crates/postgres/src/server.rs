@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-use crate::builds::{self, Build};
-use crate::home::{Home, io};
+use crate::builds::{self, Build, Source};
+use crate::error::{Error, Result, io};
+use crate::home::Home;
 use crate::user::Owner;
-use crate::{Error, Options, Result};
 
 /// How long a start may take: recovery after a crash reads at most `max_wal_size` of log.
 const START_SECONDS: u64 = 300;
@@ -28,11 +28,16 @@ const STATEMENTS: &str = "pg_stat_statements";
 const MIB: u64 = 1 << 20;
 
 /// Makes the data directory unless there is one, and returns the build it belongs to.
-pub(crate) fn ensure_data(home: &Home, owner: &Owner, options: &Options) -> Result<Build> {
+pub(crate) fn ensure_data(
+    home: &Home,
+    owner: &Owner,
+    name: &str,
+    source: &Source,
+) -> Result<Build> {
     let data = home.data();
     if let Some(recorded) = builds::recorded(home)? {
         if data.join("PG_VERSION").is_file() {
-            return builds::same(home, &options.source, recorded);
+            return builds::same(home, source, recorded);
         }
         // `initdb` was killed half way: nothing was in it yet.
         if data.exists() {
@@ -45,10 +50,10 @@ pub(crate) fn ensure_data(home: &Home, owner: &Owner, options: &Options) -> Resu
             home.base().display()
         )));
     }
-    let build = builds::choose(home, &options.source)?;
+    let build = builds::choose(home, source)?;
     tracing::info!("making a private Postgres {} in {}", build.version, home.base().display());
     builds::record(home, &build)?;
-    init(home, owner, &build, &options.name)?;
+    init(home, owner, &build, name)?;
     Ok(build)
 }
 
@@ -235,13 +240,12 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// Runs a program of Postgres; what it prints is its answer or its complaint.
 fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<String> {
-    let out =
-        command.output().map_err(|e| Error::CompiledQuery { program, reason: e.to_string() })?;
+    let out = command.output().map_err(|e| Error::Program { program, reason: e.to_string() })?;
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
-    Err(explain(home, Error::CompiledQuery { program, reason: last_words(&words) }, &words))
+    Err(explain(home, Error::Program { program, reason: last_words(&words) }, &words))
 }
 
 /// Replaces an error by a plainer one where the server's words allow it.
@@ -250,12 +254,12 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
         return Error::DiskFull(home.base().to_owned());
     }
     match error {
-        Error::CompiledQuery { program, reason } => {
+        Error::Program { program, reason } => {
             let fatal =
                 words.lines().find(|line| line.contains("FATAL:") || line.contains("PANIC:"));
             let reason = fatal
                 .map_or(reason, |line| format!("{} (see {})", line.trim(), home.log().display()));
-            Error::CompiledQuery { program, reason }
+            Error::Program { program, reason }
         }
         other => other,
     }

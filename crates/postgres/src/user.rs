@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::unistd::{Gid, Uid, User, chown, geteuid};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The user the server runs as.
 #[derive(Clone, Debug)]

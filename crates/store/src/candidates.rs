@@ -17,10 +17,10 @@ use crate::{BlobId, Epoch, ShardId};
 /// there is to say, and each costs a lookup.
 const MAX_LOOKUP_CHARS: usize = 64;
 
-/// Bits of its set that a chunk is asked for, for one literal, at most: a third of them are set.
+/// Bits of its filter that a chunk is asked for, for one literal, at most: a third of them are set.
 const MAX_BITS: usize = 8;
 
-/// With more literals, the sets of chunks are not looked at: it would take longer to plan than it saves.
+/// With more literals, the filters of chunks are not looked at: it would take longer to plan than it saves.
 const MAX_LITERALS: usize = 32;
 
 /// Lexemes of a literal that are looked up, at most.
@@ -44,6 +44,9 @@ impl Lease {
     /// Answers some lookups, each with its ngrams, in one shard and one statement. Those for chunks are answered
     /// with documents if `documents` will do: finding out which of their chunks have the right n-grams, and
     /// which blobs they are of, takes longer than finding them.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn lookups(
         &mut self,
         shard: ShardId,
@@ -112,7 +115,7 @@ struct Statement {
 enum Parameter {
     /// A pattern for words or paths.
     Pattern(String),
-    /// The number of a bit in the set of a chunk.
+    /// The number of a bit in the filter of a chunk.
     Bit(i64),
 }
 
@@ -139,7 +142,7 @@ impl Statement {
                     columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                     let _ = write!(
                         statement.sql,
-                        "(select array_agg(blob) b from {} where born <= $1 and died > $1 and ",
+                        "(select array_agg(blob) b from {} where valid_from <= $1 and valid_to > $1 and ",
                         shard.files()
                     );
                     statement.condition("path", &lookup.literals);
@@ -159,7 +162,7 @@ impl Statement {
 
     /// The documents that may hold some literals, or, given n-grams, their chunks.
     fn rows(&mut self, ngrams: Option<&NgramQuery>, literals: &LiteralQuery) {
-        self.sql.push_str(&self.shard.stretches());
+        self.sql.push_str(&self.shard.documents());
         if let Some(ngrams) = ngrams {
             let (chunks, shard) = (self.shard.chunks(), self.shard.0);
             let _ = write!(
@@ -174,10 +177,10 @@ impl Statement {
             self.sql.push_str(" offset 0) c");
         }
         self.sql.push_str(" where ");
-        self.condition("words", literals);
+        self.condition("lexemes", literals);
     }
 
-    /// A condition on the set of one chunk.
+    /// A condition on the filter of one chunk.
     fn may_hold(&mut self, ngrams: &NgramQuery) {
         match ngrams {
             NgramQuery::Anything => self.sql.push_str("true"),
@@ -191,8 +194,11 @@ impl Statement {
                 for i in 0..asked {
                     let bit = all[i * all.len() / asked];
                     self.parameters.push(Parameter::Bit(bit as i64));
-                    let _ =
-                        write!(self.sql, " and get_bit(grams, ${}) = 1", self.parameters.len() + 1);
+                    let _ = write!(
+                        self.sql,
+                        " and get_bit(filter, ${}) = 1",
+                        self.parameters.len() + 1
+                    );
                 }
                 self.sql.push(')');
             }
@@ -207,7 +213,7 @@ impl Statement {
             LiteralQuery::Literal(text) => {
                 let patterns = match (self.no_recheck, column) {
                     (true, _) => vec![trigram_pattern(text)],
-                    (false, "words") => word_patterns(text),
+                    (false, "lexemes") => word_patterns(text),
                     (false, _) => vec![like_pattern(text)],
                 };
                 let operator = if self.no_recheck { "@~~" } else { "ilike" };
@@ -218,7 +224,7 @@ impl Statement {
                 }
             }
             LiteralQuery::Anything => self.sql.push_str("true"),
-            LiteralQuery::NonAsciiFold => self.sql.push_str("odd"),
+            LiteralQuery::NonAsciiFold => self.sql.push_str("non_ascii_fold"),
             LiteralQuery::All(parts) => {
                 self.join(parts, " and ", |this, part| this.condition(column, part));
             }
@@ -348,7 +354,7 @@ mod tests {
             ]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
-             from stretches_007 where ((words @~~ $2 and words @~~ $3) or odd)) t0",
+             from documents_007 where ((lexemes @~~ $2 and lexemes @~~ $3) or non_ascii_fold)) t0",
             &["%foo%", "%\\_r%"],
         );
         check(
@@ -356,7 +362,7 @@ mod tests {
             literal("fmt.println"),
             true,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
-             where born <= $1 and died > $1 and path @~~ $2) t0",
+             where valid_from <= $1 and valid_to > $1 and path @~~ $2) t0",
             &["%fmt.%ntln%"],
         );
         // Five n-grams.
@@ -365,11 +371,11 @@ mod tests {
             literal("foo.b_r"),
             false,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(n) n, array_agg(blob) b \
-             from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 and n >= first and n < upto \
-             and (true and get_bit(grams, $2) = 1 and get_bit(grams, $3) = 1 and get_bit(grams, $4) = 1 \
-             and get_bit(grams, $5) = 1 and get_bit(grams, $6) = 1 and get_bit(grams, $7) = 1 \
-             and get_bit(grams, $8) = 1 and get_bit(grams, $9) = 1) offset 0) c \
-             where words ilike $10 and words ilike $11 and words ilike $12 and words ilike $13) t0",
+             from documents_007 cross join lateral (select n, blob from chunks_007 where shard = 7 and n >= first and n < upto \
+             and (true and get_bit(filter, $2) = 1 and get_bit(filter, $3) = 1 and get_bit(filter, $4) = 1 \
+             and get_bit(filter, $5) = 1 and get_bit(filter, $6) = 1 and get_bit(filter, $7) = 1 \
+             and get_bit(filter, $8) = 1 and get_bit(filter, $9) = 1) offset 0) c \
+             where lexemes ilike $10 and lexemes ilike $11 and lexemes ilike $12 and lexemes ilike $13) t0",
             &[&["a bit: true"; 8][..], &["%foo %", "% b %", "% r%", "%foo %"]].concat(),
         );
         check(
@@ -377,10 +383,10 @@ mod tests {
             LiteralQuery::All(vec![literal("foo"), literal("bar")]),
             false,
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from (\
-             (select blob from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
-             and n >= first and n < upto and (true and get_bit(grams, $2) = 1) offset 0) c where words ilike $3 \
-             intersect select blob from stretches_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
-             and n >= first and n < upto and (true and get_bit(grams, $4) = 1) offset 0) c where words ilike $5)) texts) t0",
+             (select blob from documents_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
+             and n >= first and n < upto and (true and get_bit(filter, $2) = 1) offset 0) c where lexemes ilike $3 \
+             intersect select blob from documents_007 cross join lateral (select n, blob from chunks_007 where shard = 7 \
+             and n >= first and n < upto and (true and get_bit(filter, $4) = 1) offset 0) c where lexemes ilike $5)) texts) t0",
             &["a bit: true", "%foo%", "a bit: true", "%bar%"],
         );
     }

@@ -1,7 +1,7 @@
 //! The catalog: what there is to search at one epoch, and the promise that it stays.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::connect::Store;
 use crate::error::{Error, Result};
+use crate::ingest::EPOCHS;
 use crate::{Epoch, RepoId, ShardId};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
@@ -59,6 +60,8 @@ pub struct Shard {
     pub changed: Epoch,
     /// All chunks with smaller numbers are in its documents and filters.
     pub filtered: i32,
+    /// The languages of its files, in small letters, each with about how many chunks its files have.
+    pub languages: Arc<[(String, u32)]>,
 }
 
 /// A repository, as a search needs it.
@@ -98,11 +101,11 @@ impl Store {
                 .await?;
             (identity, epoch) = now;
         }
-        // One snapshot for both tables; if a switch came first, its rows are newer than the epoch,
+        // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<(i16, i64, i32, i32, i32, i32)> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks, changed, summarised
+        let shards: Vec<(i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>)> = sqlx::query_as(
+            "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
              from shards where live_from <= $1 order by shard",
         )
         .bind(epoch.0)
@@ -123,13 +126,17 @@ impl Store {
             epoch,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes, since, chunks, changed, filtered)| Shard {
+                .map(|(id, bytes, since, chunks, changed, filtered, names, of_names)| Shard {
                     id: ShardId(id),
                     bytes,
                     since: Epoch(since),
                     chunks,
                     changed: Epoch(changed),
                     filtered,
+                    languages: names
+                        .into_iter()
+                        .zip(of_names.into_iter().map(i32::unsigned_abs))
+                        .collect(),
                 })
                 .collect(),
             repos: repos
@@ -152,12 +159,15 @@ pub struct Changes(PgListener);
 
 impl Store {
     /// A connection that is told of every change of the index from now on.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
     pub async fn changes(&self) -> Result<Changes> {
         let mut listener = PgListener::connect_with(self.control()).await?;
         listener.ignore_pool_close_event(true);
         // A connection that broke is to be told at once.
         listener.eager_reconnect(false);
-        listener.listen("codesearch_epoch").await?;
+        listener.listen(EPOCHS).await?;
         Ok(Changes(listener))
     }
 }
@@ -177,17 +187,23 @@ impl Changes {
 
 impl Catalog {
     /// Whether this is still the newest state of the index.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn is_current(&self) -> Result<bool> {
         let mut pin = self.pin.lock().await;
         Ok(current_epoch(&mut pin).await? == (self.identity, self.epoch))
     }
 
     /// Every file that was left out. Read when first asked for, and kept.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn skipped(&self) -> Result<&[SkippedFile]> {
         let read = async || {
             let mut pin = self.pin.lock().await;
             let rows: Vec<(i32, String, String)> = sqlx::query_as(
-                "select repo, path, reason from skipped where born <= $1 and died > $1",
+                "select repo, path, reason from skipped where valid_from <= $1 and valid_to > $1",
             )
             .bind(self.epoch.0)
             .fetch_all(&mut *pin)
@@ -219,4 +235,69 @@ async fn current_epoch(conn: &mut PgConnection) -> Result<(i64, Epoch)> {
     let (identity, epoch): (i64, i32) =
         sqlx::query_as("select identity, epoch from state").fetch_one(conn).await?;
     if epoch == 0 { Err(Error::Empty) } else { Ok((identity, Epoch(epoch))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ingest, on_index, value};
+
+    #[test]
+    fn there_is_none_before_the_first_epoch() {
+        on_index(2, async |store| {
+            assert!(matches!(store.catalog().await, Err(Error::Empty)));
+            ingest(store, "r", &[]).await;
+            let catalog = store.catalog().await.unwrap();
+            assert_eq!(
+                (catalog.epoch, catalog.shards.len(), catalog.repos.len()),
+                (Epoch(1), 0, 1)
+            );
+        });
+    }
+
+    #[test]
+    fn it_says_what_there_is_and_what_is_left_out() {
+        on_index(2, async |store| {
+            ingest(store, "r", &[("a", 1, "one"), ("b", 2, "two")]).await;
+            let catalog = store.catalog().await.unwrap();
+            let shard = &catalog.shards[0];
+            assert_eq!(
+                (shard.id, shard.bytes, shard.chunks, shard.filtered),
+                (ShardId(0), 6, 2, 2)
+            );
+            assert_eq!((shard.since, shard.changed), (Epoch(1), Epoch(1)));
+            let repo = catalog.repos.values().next().unwrap();
+            assert_eq!((&*repo.name, repo.rank, &*repo.shards), ("r", 0, &[ShardId(0)][..]));
+            assert!(catalog.skipped().await.unwrap().is_empty());
+        });
+    }
+
+    #[test]
+    fn an_epoch_that_is_held_is_kept_and_a_new_one_is_told() {
+        on_index(2, async |store| {
+            ingest(store, "r", &[("a", 1, "one")]).await;
+            let catalog = store.catalog().await.unwrap();
+            let mut changes = store.changes().await.unwrap();
+            assert!(catalog.is_current().await.unwrap());
+            ingest(store, "r", &[("b", 2, "two")]).await;
+            changes.next().await.unwrap();
+            assert!(!catalog.is_current().await.unwrap());
+            let chunks = "select count(*) from chunks";
+            assert_eq!(value::<i64>(store, chunks).await, 2);
+            let newest = store.catalog().await.unwrap();
+            assert_eq!(newest.epoch, Epoch(2));
+            // Its connection is closed before it is cleared up after it.
+            catalog.pin.into_inner().close().await.unwrap();
+            let held = format!(
+                "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}
+                     and objid = 1 and objsubid = 2
+                     and database = (select oid from pg_database where datname = current_database())"
+            );
+            while value::<i64>(store, &held).await > 0 {}
+            let mut session = crate::testing::session(store).await;
+            session.collect_garbage(&[]).await.unwrap();
+            session.close().await.unwrap();
+            assert_eq!(value::<i64>(store, chunks).await, 1);
+        });
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use crate::error::{Error, Result};
-use crate::filters::MAX_SUMMARISERS;
+use crate::filters;
+use crate::ingest::MAX_DERIVERS;
 use crate::lease::Leases;
 
 /// The oldest server that is supported (as `server_version_num`).
@@ -55,11 +56,17 @@ pub struct Store {
     pub(crate) options: Arc<PgConnectOptions>,
     /// Whether the operator that never rechecks exists: see [`ensure_operator`].
     pub(crate) no_recheck: bool,
+    /// How many shards the index has, once that is fixed and known.
+    shards: Arc<OnceLock<i16>>,
 }
 
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
     /// `connections` are used at once for searching, and fewer where the server has no room for them.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]; [`Error::Unsuitable`] when the server is too old, lacks an extension or a right, folds
+    /// letters in another way, or its schema is that of a newer version.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
         let options = options(target).await?;
         let mut first = PgConnection::connect_with(&options).await?;
@@ -70,6 +77,7 @@ impl Store {
         first.execute("create schema if not exists codesearch").await?;
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
+        filters::convert(&mut first).await?;
         let no_recheck = ensure_operator(&mut first).await?;
         let connections = bounded(&mut first, connections).await?;
         first.close().await?;
@@ -85,7 +93,14 @@ impl Store {
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
         let options = Arc::new(options);
-        Ok(Self { leases, control, statements: Arc::default(), options, no_recheck })
+        Ok(Self {
+            leases,
+            control,
+            statements: Arc::default(),
+            options,
+            no_recheck,
+            shards: Arc::default(),
+        })
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
@@ -95,6 +110,9 @@ impl Store {
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn init(&self, shards: i16) -> Result<i16> {
         let mut conn = self.connection().await?;
         let mut tx = conn.begin().await?;
@@ -105,13 +123,16 @@ impl Store {
             return Ok(have as i16);
         }
         for n in 0..shards {
-            // Words and texts lie beside the rows, not in them: lookups read rows only.
+            // Lexemes and texts lie beside the rows, not in them: lookups read rows only. Slices of filters lie in
+            // theirs.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table stretches_{n:03} partition of stretches for values in ({n})
+                 create table documents_{n:03} partition of documents for values in ({n})
                      with (toast_tuple_target = 128);
+                 create table filters_{n:03} partition of filters for values in ({n})
+                     with (toast_tuple_target = 8160);
                  create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
@@ -120,6 +141,11 @@ impl Store {
         }
         tx.commit().await?;
         Ok(shards)
+    }
+
+    /// How many shards the index has, where that was asked for before.
+    pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
+        &self.shards
     }
 
     /// A connection of its own, beside the pool, with the server's own planner settings.
@@ -166,8 +192,8 @@ async fn bounded(conn: &mut PgConnection, wanted: u32) -> Result<u32> {
     .fetch_one(conn)
     .await?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-    // Each shard that is summarised takes two.
-    let ingest = 1 + cores + cores.min(MAX_SUMMARISERS as i64) + i64::from(CONTROL);
+    // Each shard whose documents are derived takes two.
+    let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
     let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
     let room = (most - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
     if room < wanted {
@@ -296,7 +322,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
-/// text: `words @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
+/// text: `lexemes @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
 /// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
 /// them. We do that ourselves.
 ///
@@ -321,9 +347,9 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     let made = conn
         .execute(
             "begin;
-             create or replace function loose_like(text, bytea) returns boolean
+             create or replace function no_recheck(text, bytea) returns boolean
                  language internal immutable strict parallel safe as 'booland_statefunc';
-             create operator @~~ (leftarg = text, rightarg = bytea, function = loose_like, restrict = contsel);
+             create operator @~~ (leftarg = text, rightarg = bytea, function = no_recheck, restrict = contsel);
              alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
              commit",
         )
@@ -339,4 +365,43 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
         return Ok(exists);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, value};
+
+    #[test]
+    fn an_index_keeps_its_number_of_shards() {
+        on_index(3, async |store| {
+            assert_eq!(store.init(9).await.unwrap(), 3);
+            let parts = "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhparent
+                         where c.relname = '";
+            for table in ["chunks", "documents", "filters", "docs", "files"] {
+                let sql = format!("{parts}{table}'");
+                assert_eq!(value::<i64>(store, &sql).await, 3, "{table}");
+            }
+        });
+    }
+
+    #[test]
+    fn every_table_and_the_columns_of_the_index_are_explained() {
+        on_index(1, async |store| {
+            let sql = "select coalesce(string_agg(relname, ' '), '') from pg_class
+                 where relnamespace = 'codesearch'::regnamespace and relkind in ('r', 'p')
+                   and not relispartition and relname not like '\\_%' and obj_description(oid, 'pg_class') is null";
+            assert_eq!(value::<String>(store, sql).await, "");
+        });
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_refused_in_words() {
+        let refused = |url: &str| of_url(url).unwrap_err().to_string();
+        assert!(refused("mysql://x").ends_with("it begins otherwise"));
+        assert!(
+            refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a URL of Postgres")
+        );
+        assert!(of_url("postgresql://me@host/database").is_ok());
+    }
 }

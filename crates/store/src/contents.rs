@@ -53,6 +53,9 @@ pub struct Chunk {
 impl Lease {
     /// The files that have one of these contents, or all files of the shard, by their contents and
     /// then by repository and path.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn files(
         &mut self,
         shard: ShardId,
@@ -65,7 +68,7 @@ impl Lease {
         let condition = if blobs.is_some() { "blob = any($1)" } else { "$1::int[] is null" };
         let sql = format!(
             "select blob, bytes, repo, path, language from {}
-             where shard = {} and {condition} and born <= $2 and died > $2
+             where shard = {} and {condition} and valid_from <= $2 and valid_to > $2
                and ($3::int[] is null or repo = any($3))
                and ($4::text[] is null or lower(language) = any($4))",
             shard.files(),
@@ -89,6 +92,9 @@ impl Lease {
     }
 
     /// The chunks with these numbers, in order.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn chunks(&mut self, shard: ShardId, numbers: &[i32]) -> Result<Vec<Chunk>> {
         let sql = format!(
             "select n, blob, line, start, contents from {} where shard = {} and n = any($1)",
@@ -99,6 +105,9 @@ impl Lease {
     }
 
     /// The chunks whose numbers are in a range, in order.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn chunk_range(&mut self, shard: ShardId, numbers: Range<i32>) -> Result<Vec<Chunk>> {
         let sql = format!(
             "select n, blob, line, start, contents from {} where shard = {} and n >= $1 and n < $2",
@@ -110,6 +119,9 @@ impl Lease {
     }
 
     /// All chunks of these blobs, in order.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn blobs(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<Chunk>> {
         let ids: Vec<i32> = blobs.iter().map(|b| b.0).collect();
         let sql = format!(

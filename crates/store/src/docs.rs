@@ -178,14 +178,10 @@ pub(crate) async fn insert_missing(
     Ok(())
 }
 
-/// Deletes the docs of a shard whose blobs are in the temporary table `gone`.
-pub(crate) async fn delete_gone(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!(
-        "delete from {} where shard = {n} and blob in (select id from gone where shard = {n})",
-        shard.docs(),
-        n = shard.0
-    );
-    conn.execute(AssertSqlSafe(sql)).await?;
+/// Deletes the docs of some blobs of a shard.
+pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
+    let sql = format!("delete from {} where shard = {} and blob = any($1)", shard.docs(), shard.0);
+    sqlx::query(AssertSqlSafe(sql)).bind(blobs).execute(conn).await?;
     Ok(())
 }
 
@@ -226,7 +222,7 @@ impl Lease {
              matched as materialized (
                  select blob, comment, plain, heading_lexemes from named
                  where exists (select from {files} f where f.shard = {n} and f.blob = named.blob
-                       and f.born <= $3 and f.died > $3
+                       and f.valid_from <= $3 and f.valid_to > $3
                        and ($4::int[] is null or f.repo = any($4))
                        and ($5::text[] is null or lower(f.language) = any($5)))),
              counted as (select count(*) matched from matched),

@@ -141,6 +141,9 @@ impl Store {
 
     /// Keeps so many connections for searching open and ready, whether they are used or not, and opens
     /// those that are not there yet.
+    ///
+    /// # Errors
+    /// The server cannot be reached or has no connection left.
     pub async fn keep_warm(&self, connections: usize) -> Result<()> {
         let connections = connections.min(self.leases.most);
         self.leases.kept.store(connections, Ordering::Relaxed);
@@ -218,6 +221,17 @@ impl Lease {
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
+    /// How many shards the index has.
+    pub(crate) async fn shard_count(&mut self) -> Result<i16> {
+        if let Some(count) = self.store.known_shards().get() {
+            return Ok(*count);
+        }
+        let sql = "select count(*) from shards".to_owned();
+        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql)).await?;
+        let count = rows.first().map_or(0, |(count,)| *count) as i16;
+        Ok(*self.store.known_shards().get_or_init(|| count))
+    }
+
     /// Whether the server has the operator that never rechecks.
     pub(crate) fn no_recheck(&self) -> bool {
         self.store.no_recheck
@@ -237,6 +251,78 @@ impl Drop for Lease {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
             drop(conn);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, value};
+
+    async fn one(lease: &mut Lease) -> Result<i32> {
+        let rows: Vec<(i32,)> = lease.fetch(Ask::new("select 1".to_owned())).await?;
+        Ok(rows[0].0)
+    }
+
+    /// The server's process at the other end.
+    fn pid(lease: &Lease) -> i32 {
+        lease.backend.as_ref().unwrap().pid
+    }
+
+    #[test]
+    fn a_connection_is_given_back_and_used_again() {
+        on_index(1, async |store| {
+            assert_eq!(store.connections(), (0, 4));
+            let mut first = store.lease().await.unwrap();
+            let process = pid(&first);
+            assert_eq!((store.connections(), one(&mut first).await.unwrap()), ((1, 4), 1));
+            first.done();
+            let again = store.lease().await.unwrap();
+            assert_eq!((store.connections(), pid(&again)), ((1, 4), process));
+            again.done();
+            store.keep_warm(3).await.unwrap();
+            assert_eq!(store.leases.idle().len(), 3);
+        });
+    }
+
+    #[test]
+    fn a_statement_on_a_dead_connection_runs_on_a_new_one() {
+        on_index(1, async |store| {
+            let lease = store.lease().await.unwrap();
+            let process = pid(&lease);
+            lease.done();
+            let ended = format!("select pg_terminate_backend({process}, 10000)");
+            assert!(value::<bool>(store, &ended).await);
+            let mut lease = store.lease().await.unwrap();
+            assert_eq!((pid(&lease), one(&mut lease).await.unwrap()), (process, 1));
+            assert_ne!(pid(&lease), process);
+            lease.done();
+        });
+    }
+
+    #[test]
+    fn who_waits_is_told_when_the_connections_are_closed() {
+        on_index(1, async |store| {
+            let mut held = Vec::new();
+            for _ in 0..4 {
+                held.push(store.lease().await.unwrap());
+            }
+            let (waiting, ()) = tokio::join!(store.lease(), store.leases.close());
+            assert!(matches!(waiting, Err(Error::Unreachable(_))));
+            held.into_iter().for_each(Lease::done);
+        });
+    }
+
+    #[test]
+    fn the_shards_of_an_index_are_counted_once() {
+        on_index(7, async |store| {
+            let mut lease = store.lease().await.unwrap();
+            assert_eq!(lease.shard_count().await.unwrap(), 7);
+            let before = store.statements();
+            assert_eq!(lease.shard_count().await.unwrap(), 7);
+            assert_eq!(store.statements(), before);
+            lease.done();
         });
     }
 }

@@ -1,37 +1,40 @@
-//! Everything that is SQL: the catalog, the shards, loading, candidates and documents.
+//! Everything that is SQL: the catalog, candidates, files and texts, filters, and ingest.
 //!
-//! No other crate names a table. The schema and its reasons are in `migrations/`; the rules that
+//! No other crate names a table, and no statement names the parent of a partition: each names the partitions that it
+//! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema and its reasons are in `migrations/`; the rules that
 //! hold between the tables are in `ARCHITECTURE.md`.
 
 mod candidates;
 mod catalog;
 mod connect;
 mod contents;
-mod copy;
 mod docs;
 mod error;
 mod filters;
+mod ingest;
 mod lease;
 mod repos;
-mod shards;
 mod statistics;
-mod writer;
+mod status;
+#[cfg(test)]
+mod testing;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use connect::{Store, Target};
 pub use contents::{Chunk, File, FileFilter};
-pub use copy::{ChunkRow, Contents};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
-pub use filters::MAX_SUMMARISERS;
+pub use ingest::{
+    ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
+    SkippedRow, Todo, Totals,
+};
 pub use lease::Lease;
 pub use repos::Repo;
-pub use shards::{IndexProgress, Ingest, ShardFill};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
-pub use writer::{FileRow, Loader, RepoRow, SeenRow, SkippedRow, Switched, Todo, Totals, Writer};
+pub use status::{IndexProgress, Ingest, ShardFill};
 
-/// A shard: one partition of `chunks`, of `stretches` with a trigram index, of `files` and of `docs`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -41,9 +44,14 @@ impl ShardId {
         format!("chunks_{:03}", self.0)
     }
 
-    /// The name of its partition of `stretches`.
-    pub(crate) fn stretches(self) -> String {
-        format!("stretches_{:03}", self.0)
+    /// The name of its partition of `documents`.
+    pub(crate) fn documents(self) -> String {
+        format!("documents_{:03}", self.0)
+    }
+
+    /// The name of its partition of `filters`.
+    pub(crate) fn filters(self) -> String {
+        format!("filters_{:03}", self.0)
     }
 
     /// The name of its partition of `docs`.
@@ -65,7 +73,7 @@ pub struct BlobId(pub i32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoId(pub i32);
 
-/// A state of the index; each switch makes the next one.
+/// A state of the index; each publishing makes the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i32);
 

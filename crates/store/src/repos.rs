@@ -34,6 +34,9 @@ pub struct Repo {
 
 impl Store {
     /// Everything that is indexed, by name.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
         let rows = sqlx::query(
             "select id, name, source, web, files, bytes, skipped, rank,
@@ -59,6 +62,9 @@ impl Store {
     }
 
     /// Git's hash of a blob, in hex; empty if there is no such blob.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn hash(&self, shard: ShardId, blob: BlobId) -> Result<String> {
         let row: Option<(String,)> =
             sqlx::query_as("select encode(oid, 'hex') from blobs where shard = $1 and id = $2")
@@ -70,10 +76,13 @@ impl Store {
     }
 
     /// The files of a repository that were left out: path, bytes, reason.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>> {
         Ok(sqlx::query_as(
             "select path, bytes, reason from skipped, state
-             where repo = $1 and born <= epoch and died > epoch order by reason, path",
+             where repo = $1 and valid_from <= epoch and valid_to > epoch order by reason, path",
         )
         .bind(repo.0)
         .fetch_all(self.control())
@@ -81,10 +90,13 @@ impl Store {
     }
 
     /// How many files were left out of everything that is indexed, by reason.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn skipped_by_reason(&self) -> Result<HashMap<String, i64>> {
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "select reason, count(*) from skipped, state
-             where born <= epoch and died > epoch group by reason",
+             where valid_from <= epoch and valid_to > epoch group by reason",
         )
         .fetch_all(self.control())
         .await?;

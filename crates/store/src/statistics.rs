@@ -66,6 +66,9 @@ pub struct Statement {
 
 impl Store {
     /// Adds to the statistics, all or nothing.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn note(&self, noted: &Noted) -> Result<()> {
         // Several servers add to the same rows: always in one order, or they would wait for each other.
         let mut searches: Vec<&HourOfSearches> = noted.searches.iter().collect();
@@ -144,6 +147,9 @@ impl Store {
 
     /// The histograms of the hours that begin from one time until before another, in seconds since
     /// 1970: one for each kind and outcome.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn searches(&self, from: i64, to: i64) -> Result<Vec<HourOfSearches>> {
         let rows: Vec<(String, String, Vec<i64>, i64)> = sqlx::query_as(
             "select kind, outcome, sum_counts(counts), sum(micros)::bigint from searches
@@ -167,6 +173,9 @@ impl Store {
     }
 
     /// How many requests were turned away in those hours, for each reason.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn refusals(&self, from: i64, to: i64) -> Result<Vec<(String, i64)>> {
         Ok(sqlx::query_as(
             "select reason, sum(count)::bigint from refusals
@@ -180,6 +189,9 @@ impl Store {
     }
 
     /// The slowest of the searches that took long and are kept, between two times in seconds since 1970.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn slow_searches(&self, from: i64, to: i64, most: i64) -> Result<Vec<SlowSearch>> {
         let rows: Vec<(i64, String, String, i64, String, String)> = sqlx::query_as(
             "select (extract(epoch from at) * 1000)::bigint, kind, outcome, micros, query, plan
@@ -206,6 +218,9 @@ impl Store {
 
     /// Makes the hours of days that are more than so many days ago one row a day, and forgets what is
     /// older still.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn thin_statistics(&self, days_by_hour: i32, days: i32) -> Result<()> {
         let mut tx = self.control().begin().await?;
         sqlx::query(
@@ -237,6 +252,9 @@ impl Store {
 
     /// What Postgres counts of the statements of this database, the most expensive first; none where it
     /// does not count them. `add` lets the extension be added to the database.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
     pub async fn counted_statements(&self, add: bool, most: i64) -> Result<Option<Vec<Statement>>> {
         let schema = async || -> Result<Option<String>> {
             Ok(sqlx::query_scalar(
@@ -266,7 +284,7 @@ impl Store {
         // A statement names its shard, and is the same for all of them.
         let rows: Vec<(String, i64, f64, i64, Option<f64>)> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!(
-                "select regexp_replace(query, '\\m(chunks|stretches|files|docs)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
+                "select regexp_replace(query, '\\m(chunks|documents|filters|files|docs)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
                         sum(calls)::bigint, sum(total_exec_time), sum(rows)::bigint,
                         (sum(shared_blks_hit) / nullif(sum(shared_blks_hit + shared_blks_read), 0))::float8
                  from {schema}.pg_stat_statements

@@ -107,7 +107,7 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         seconds(report.walk),
         seconds(report.load),
         seconds(report.index),
-        seconds(report.switch)
+        seconds(report.publish)
     );
     Ok(())
 }

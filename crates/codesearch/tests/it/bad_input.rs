@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::harness::{BEFORE_STRETCHES, Fixture, Ran, run_on_url};
+use crate::harness::{Fixture, Ran, run_on_url};
+use crate::upgrade;
 
 /// What a run says on stderr, its last line, when it fails.
 #[track_caller]
@@ -128,7 +129,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     };
     check();
     // And from an index of before, in which texts are taken for their words.
-    fixture.exec(BEFORE_STRETCHES);
+    upgrade::make_old(&fixture, 4, Some(&role));
     check();
     fixture.check_invariants();
     fixture.exec(&format!("drop owned by {role} cascade; drop role {role}"));

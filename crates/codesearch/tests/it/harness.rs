@@ -101,14 +101,6 @@ impl Ran {
     }
 }
 
-/// Makes an index as it was before there were stretches; the first shard has an index of its chunks.
-pub(crate) const BEFORE_STRETCHES: &str = "drop table stretches;
-     alter table chunks drop column grams;
-     alter table chunks add column odd boolean not null generated always as
-         (strpos(contents, U&'\\017F') > 0 or strpos(contents, U&'\\212A') > 0) stored;
-     create index chunks_000_trgm on chunks_000 using gin (contents gin_trgm_ops);
-     delete from _sqlx_migrations where version = 5";
-
 /// An index of its own, and a folder for repositories.
 pub(crate) struct Fixture {
     folder: TempDir,
@@ -201,6 +193,11 @@ impl Fixture {
         })
     }
 
+    /// Gives a connection to the database.
+    pub(crate) fn with_connection<T>(&self, work: impl AsyncFnOnce(PgConnection) -> T) -> T {
+        on(async { work(connect(&self.index).await).await })
+    }
+
     /// Runs statements in the database.
     pub(crate) fn exec(&self, sql: &str) {
         on(async {
@@ -246,19 +243,19 @@ impl Fixture {
                      (select from blobs b where c.shard = b.shard and c.blob = b.id)",
             ),
             (
-                "a chunk that is not in just one stretch",
-                "select count(*) from chunks c where 1 <> (select count(*) from stretches w
+                "a chunk that is not in just one document",
+                "select count(*) from chunks c where 1 <> (select count(*) from documents w
                      where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
             ),
             (
-                "a stretch of no chunk",
-                "select count(*) from stretches w where not exists (select from chunks c
+                "a document of no chunk",
+                "select count(*) from documents w where not exists (select from chunks c
                      where w.shard = c.shard and c.n >= w.first and c.n < w.upto)",
             ),
             (
-                "a stretch that is not in order",
-                "select count(*) from stretches w where first >= upto or not starts_with(words, ' ')
-                     or right(words, 1) <> ' '",
+                "a document that is not in order",
+                "select count(*) from documents w where first >= upto or not starts_with(lexemes, ' ')
+                     or right(lexemes, 1) <> ' '",
             ),
             (
                 "docs without a blob",
@@ -272,13 +269,13 @@ impl Fixture {
             ),
             (
                 "a path twice in one epoch",
-                "select count(*) from (select from files where died = 2147483647
+                "select count(*) from (select from files where valid_to = 2147483647
                      group by repo, path having count(*) > 1) twice",
             ),
             (
                 "a shard with files but no index",
                 "select count(*) from shards s where exists (select from files f where f.shard = s.shard)
-                     and to_regclass(format('codesearch.stretches_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
+                     and to_regclass(format('codesearch.documents_%s_trgm', lpad(s.shard::text, 3, '0'))) is null",
             ),
             (
                 "a shard whose size is wrong",
@@ -286,9 +283,23 @@ impl Fixture {
                      (select coalesce(sum(bytes), 0) from blobs b where b.shard = s.shard)",
             ),
             (
+                "a row of an epoch that was never published",
+                "select (select count(*) from files, state
+                         where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+                      + (select count(*) from skipped, state
+                         where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+                      + (select count(*) from state where prepared is not null)",
+            ),
+            (
+                "a live shard whose filters are not as far as it says",
+                "select count(*) from shards s where filtered > 0 and (
+                     select coalesce(min(octet_length(bits) / 128), 0) * 8 * 512 < filtered or count(*) <> 2048
+                     from filters f where f.shard = s.shard and kind = 0)",
+            ),
+            (
                 "a repository whose counts are wrong",
                 "select count(*) from repos r where files <> (select count(*) from files f
-                     where f.repo = r.id and died = 2147483647)",
+                     where f.repo = r.id and valid_to = 2147483647)",
             ),
         ] {
             assert_eq!(self.sql::<i64>(sql), 0, "{what}");

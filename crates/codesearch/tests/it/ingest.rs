@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::harness::{BEFORE_STRETCHES, Fixture, eventually};
+use crate::harness::{Fixture, eventually};
 
 #[test]
 fn every_file_left_out_is_a_row_with_a_reason() {
@@ -363,31 +363,4 @@ fn a_rank_alone_takes_effect() {
     let told = ingest();
     assert!(told.err.contains("git config codesearch.rank N"), "{}", told.err);
     assert_eq!(epoch(), before + 1);
-}
-
-#[test]
-fn an_index_of_texts_becomes_one_of_words() {
-    let fixture = Fixture::new();
-    for n in 0..40 {
-        // Some odd, each with more than one chunk.
-        let odd = if n % 7 == 0 { "\u{212a}elvin" } else { "celsius" };
-        let lines: Vec<String> =
-            (0..400).map(|i| format!("fn word{n}_{i}() {{ {odd} }}\n")).collect();
-        fixture.write(&format!("r/{n}.rs"), lines.concat());
-    }
-    fixture.run(&["ingest", "--shards", "3", "r"]).code(0);
-    let ask = || -> Vec<Vec<String>> {
-        let patterns = ["word7_39", "KELVIN", "(?i)KELVIN", "word39_399", "nowhere"];
-        patterns.map(|pattern| fixture.search(&[pattern])).into()
-    };
-    let before = ask();
-    assert_eq!(before.iter().map(Vec::len).collect::<Vec<_>>(), [11, 0, 2400, 1, 0]);
-    fixture.exec(BEFORE_STRETCHES);
-    assert_eq!(ask(), before);
-    fixture.check_invariants();
-    // It can be added to, and made smaller.
-    fixture.write("r/new.rs", "fn word7_39_new() {}\n");
-    fixture.run(&["ingest", "r"]).code(0);
-    assert_eq!(ask()[0].len(), before[0].len() + 1);
-    fixture.check_invariants();
 }

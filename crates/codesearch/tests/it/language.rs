@@ -199,7 +199,7 @@ fn a_timeout_says_so_and_ends_what_runs() {
         )
     };
     // The statements of searches wait for this as long as it is held.
-    let held = fixture.hold("lock table chunks, stretches in access exclusive mode");
+    let held = fixture.hold("lock table chunks, documents in access exclusive mode");
     let (status, answer) = server.json("/search?q=serve&timeout=200ms");
     assert_eq!(status, 200, "{answer}");
     assert_eq!(answer["stats"]["complete"], false);

@@ -123,7 +123,7 @@ fn bytes_a_minute() {
 fn searches_at_once() {
     let fixture = indexed();
     // Whoever needs texts waits for this to end.
-    let held = fixture.hold("lock table chunks, stretches, files in access exclusive mode");
+    let held = fixture.hold("lock table chunks, documents, files in access exclusive mode");
     let server = fixture.serve_with(&["--client-at-once", "1", "--cache", "0"]);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));

@@ -25,4 +25,5 @@ mod search;
 mod stats;
 mod trigrams;
 mod updates;
+mod upgrade;
 mod zoekt;

@@ -214,7 +214,7 @@ fn what_postgres_counts_of_statements() {
     fixture.search(&["needle"]);
     let text = fixture.run(&["stats", "--statements"]).code(0).out;
     assert!(text.starts_with("    CALLS") && text.contains("NNN"), "{text}");
-    for table in ["chunks", "stretches", "files", "docs"] {
+    for table in ["chunks", "documents", "files", "docs"] {
         assert!(!text.contains(&format!("{table}_00")), "{text}");
     }
 }

@@ -184,6 +184,48 @@ fn a_killed_ingest_is_finished_by_the_next() {
 }
 
 #[test]
+fn an_ingest_killed_before_it_publishes_shows_and_loses_nothing() {
+    let fixture = Fixture::new();
+    fixture.write("a/same.txt", "the same text\n");
+    fixture.write("a/other.txt", "old text\n");
+    fixture.write("a/gone.txt", "gone text\n");
+    fixture.write("a/was.bin", "left\0out");
+    fixture.run(&["ingest", "--shards", "3", "a"]).code(0);
+    let before = fixture.search(&["text"]);
+    let server = fixture.serve();
+    fixture.write("a/other.txt", "new text\n");
+    fixture.write("a/more.txt", "more text\n");
+    fixture.write("a/was.bin", "text now\n");
+    fs::remove_file(fixture.path().join("a/gone.txt")).unwrap();
+    // The rows of the next epoch are written, and then the ingest waits for this table.
+    let held = fixture.hold("lock table repos in share row exclusive mode");
+    let mut child = fixture.command(&["ingest", "a"]).stdout(Stdio::null()).spawn().unwrap();
+    let written = "select count(*) from files, state where valid_from > epoch";
+    eventually("the next epoch is written", || fixture.sql::<i64>(written) == 3);
+    assert_eq!(fixture.search(&["text"]), before);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(held);
+    assert_eq!(fixture.search(&["text"]), before);
+    assert_eq!(server.json("/search?q=text").1["stats"]["matches"], before.len());
+    assert_eq!(fixture.sql::<i64>(written), 3);
+    // The next one takes it back, and publishes what there is then.
+    fixture.write("a/more.txt", "even more text\n");
+    fixture.run(&["ingest", "a"]).code(0);
+    fixture.check_invariants();
+    let after = [
+        "more.txt:1:even more text",
+        "other.txt:1:new text",
+        "same.txt:1:the same text",
+        "was.bin:1:text now",
+    ];
+    assert_eq!(fixture.search(&["text"]), after.map(|line| format!("a/{line}")));
+    eventually("the server hears of it", || {
+        server.json("/search?q=even").1["stats"]["matches"] == 1
+    });
+}
+
+#[test]
 fn two_ingests_wait_for_each_other() {
     let fixture = Fixture::new();
     for n in 0..50 {

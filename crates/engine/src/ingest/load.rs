@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use store::{
-    BlobId, Contents, DocRow, FileRow, Oid, RepoId, ShardId, SkippedRow, Store, Todo, Totals,
-    Writer,
+    BlobId, Contents, DocRow, FileRow, Oid, RepoId, Session, ShardId, SkippedRow, Store, Todo,
+    Totals,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -24,7 +24,7 @@ const BATCH_FILES: i64 = 4096;
 
 /// Files of more bytes come last in their shard, the larger the later: a search with a limit goes through a shard from
 /// its beginning, and finds more files in less text. In the fetched corpus they are 11 of 100 files, and 68 of 100 bytes.
-/// The others stay in the order of their paths, of which summaries are kept, too.
+/// The others stay in the order of their paths, of which filters are kept, too.
 const LARGE: i64 = 16 << 10;
 
 /// Bytes of them that a lane holds back until its shard is full: as many as most shards have.
@@ -73,7 +73,7 @@ pub(crate) struct Group {
 /// Reads and stores the files after number `after`, up to the end of a group of repositories.
 pub(crate) async fn load(
     store: &Store,
-    writer: &mut Writer,
+    session: &mut Session,
     plan: &Plan<'_>,
     after: i64,
     progress: &dyn Progress,
@@ -81,7 +81,7 @@ pub(crate) async fn load(
     let mut group = Group { last: after, ..Group::default() };
     let mut lanes = Lanes { store, lanes: Vec::new(), next: 0 };
     let mut bytes = 0;
-    let mut reading = begin(writer, plan, after).await?;
+    let mut reading = begin(session, plan, after).await?;
     loop {
         let mut batch = reading.await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
@@ -94,19 +94,19 @@ pub(crate) async fn load(
             }
         }
         let ends = group.upto.is_some();
-        reading = begin(writer, plan, if ends { i64::MAX } else { last }).await?;
+        reading = begin(session, plan, if ends { i64::MAX } else { last }).await?;
         group.last = batch.last().map_or(group.last, |(todo, _)| todo.number);
         let read = Totals {
             files: batch.len() as i64,
             bytes: batch.iter().map(|(todo, _)| todo.bytes).sum(),
         };
         bytes += read.bytes;
-        let at = lanes.turn(writer, plan).await?;
+        let at = lanes.turn(session, plan).await?;
         let batch = lanes.lanes[at].hold_back(batch);
-        dispatch(writer, &mut lanes, at, batch, &mut group).await?;
+        dispatch(session, &mut lanes, at, batch, &mut group).await?;
         let lane = &lanes.lanes[at];
         if lane.late_bytes > LATE_BYTES || lane.is_full(plan) {
-            dispatch_late(writer, &mut lanes, at, &mut group).await?;
+            dispatch_late(session, &mut lanes, at, &mut group).await?;
         }
         progress(Event::Read(read));
         if ends {
@@ -114,10 +114,10 @@ pub(crate) async fn load(
         }
     }
     for at in 0..lanes.lanes.len() {
-        dispatch_late(writer, &mut lanes, at, &mut group).await?;
+        dispatch_late(session, &mut lanes, at, &mut group).await?;
     }
     lanes.finish().await?;
-    writer.add_docs(&group.late).await?;
+    session.add_docs(&group.late).await?;
     Ok(group)
 }
 
@@ -125,11 +125,11 @@ type Outcome = (Todo, Result<Text, Skipped>);
 
 /// Begins to read the files after number `after`, on all cores.
 async fn begin(
-    writer: &mut Writer,
+    session: &mut Session,
     plan: &Plan<'_>,
     after: i64,
 ) -> Result<JoinHandle<Vec<Outcome>>, Error> {
-    let todo = writer.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
+    let todo = session.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
     let max_bytes = plan.max_bytes;
     let folders: HashMap<RepoId, PathBuf> = todo
         .iter()
@@ -150,7 +150,7 @@ async fn begin(
 
 /// Sends the files that a lane held back, those of less bytes first, as many at a time as are read at once.
 async fn dispatch_late(
-    writer: &mut Writer,
+    session: &mut Session,
     lanes: &mut Lanes<'_>,
     at: usize,
     group: &mut Group,
@@ -168,7 +168,7 @@ async fn dispatch_late(
             bytes += text_bytes(&next);
             batch.push(next);
         }
-        dispatch(writer, lanes, at, batch, group).await?;
+        dispatch(session, lanes, at, batch, group).await?;
     }
     Ok(())
 }
@@ -180,7 +180,7 @@ fn text_bytes((_, read): &Outcome) -> i64 {
 
 /// Notes where each file's contents are or will be, and sends new contents to be stored on a lane.
 async fn dispatch(
-    writer: &mut Writer,
+    session: &mut Session,
     lanes: &mut Lanes<'_>,
     at: usize,
     batch: Vec<Outcome>,
@@ -191,7 +191,7 @@ async fn dispatch(
     // What is being stored right now, then what is stored: in this order nothing slips between.
     let mut places = lanes.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
-    let stored = writer.stored(&unknown).await?;
+    let stored = session.stored(&unknown).await?;
     // Contents that are stored may lack their doc.
     let mut written = Vec::new();
 
@@ -201,9 +201,9 @@ async fn dispatch(
     for (todo, read) in batch {
         let text = match read {
             Ok(text) => text,
-            Err(Skipped { reason, bytes, stamp }) => {
+            Err(Skipped { reason, bytes, fingerprint }) => {
                 let Todo { repo, path, .. } = todo;
-                left_out.push(SkippedRow { repo, path, bytes, stamp, reason: reason.word() });
+                left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason: reason.word() });
                 continue;
             }
         };
@@ -249,23 +249,23 @@ async fn dispatch(
             shard,
             blob,
             bytes,
-            stamp: text.stamp,
+            fingerprint: text.fingerprint,
             language: text.language,
         });
     }
-    writer.filled(lane.shard, lane.chunks, lane.bytes);
+    session.filled(lane.shard, lane.chunks, lane.bytes);
     if !fresh.is_empty() {
         group.filled.push(lane.shard);
         lane.send(fresh).await?;
     }
-    writer.add_docs(&written).await?;
+    session.add_docs(&written).await?;
     for (shard, _, _) in written {
         if !group.filled.contains(&shard) {
             group.filled.push(shard);
         }
     }
-    writer.loaded(&files).await?;
-    writer.left_out(&left_out).await?;
+    session.loaded(&files).await?;
+    session.left_out(&left_out).await?;
     Ok(())
 }
 
@@ -305,9 +305,9 @@ struct Lane {
 
 impl Lanes<'_> {
     /// Which lane is for the next batch. Its shard has room.
-    async fn turn(&mut self, writer: &mut Writer, plan: &Plan<'_>) -> Result<usize, Error> {
+    async fn turn(&mut self, session: &mut Session, plan: &Plan<'_>) -> Result<usize, Error> {
         // A small ingest goes to one shard.
-        let (_, shards) = writer.stored_bytes();
+        let (_, shards) = session.stored_bytes();
         let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
         let at = self.next % most;
         self.next += 1;
@@ -316,7 +316,7 @@ impl Lanes<'_> {
         }
         let others = self.lanes.iter().enumerate().filter(|(i, _)| *i != at);
         let busy: Vec<ShardId> = others.map(|(_, lane)| lane.shard).collect();
-        let (shard, chunks, bytes) = writer.next_shard(&busy, plan.full, plan.small).await?;
+        let (shard, chunks, bytes) = session.next_shard(&busy, plan.full, plan.small).await?;
         match self.lanes.get_mut(at) {
             Some(lane) => (lane.shard, lane.chunks, lane.bytes) = (shard, chunks, bytes),
             None => {

@@ -2,7 +2,7 @@
 //!
 //! The steps, one file each: [`find`] the repositories and settle their [`names`], [`walk`] them, compare with what is indexed
 //! (in Postgres), [`load`] what is new ([`read`] decodes and hashes, [`cut`] makes chunks), build
-//! the indexes of fresh shards, and switch to the new state in one transaction.
+//! the indexes of fresh shards, and publish the new state.
 //!
 //! Memory does not grow with the tree: what the walk sees goes to a temporary table at once, and
 //! files are read a few megabytes at a time.
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use store::{MAX_SUMMARISERS, RepoId, RepoRow, ShardId, Store, Totals, Writer};
+use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
 pub use skip::SkipReason;
 
@@ -33,7 +33,7 @@ const FULL_SHARD_BYTES: i64 = 64 << 20;
 /// and an index build of its own.
 const SMALL_INGEST_BYTES: i64 = 16 << 20;
 
-/// Repositories are switched in by groups of about this many bytes of new text, so that a long
+/// Repositories are published in groups of about this many bytes of new text, so that a long
 /// first ingest becomes searchable bit by bit and a killed one has not everything to repeat.
 const GROUP_BYTES: i64 = 4 << 30;
 
@@ -80,8 +80,8 @@ pub struct Report {
     pub load: Duration,
     /// Seconds for building indexes.
     pub index: Duration,
-    /// Seconds for switching over and clearing up.
-    pub switch: Duration,
+    /// Time for publishing and clearing up.
+    pub publish: Duration,
 }
 
 /// What an ingest tells while it runs.
@@ -144,6 +144,9 @@ pub trait Progress: Fn(Event) + Send + Sync {}
 impl<F: Fn(Event) + Send + Sync> Progress for F {}
 
 /// Brings the index up to date with the repositories below some folders.
+///
+/// # Errors
+/// A path that was named is no folder or cannot be read, there is nothing to index, or the database cannot do its part.
 pub async fn run(
     store: &Store,
     options: &Options,
@@ -169,8 +172,8 @@ pub async fn run(
         closed.extend(below.closed);
         found.extend(below.repos);
     }
-    let mut writer = lock(store, progress).await?;
-    let known = writer.repos().await?;
+    let mut session = lock(store, progress).await?;
+    let known = session.repos().await?;
     // What cannot be looked into now stays in the index as it was, and what lies around it is not
     // taken to be one large repository instead.
     closed.retain(|folder| {
@@ -206,10 +209,10 @@ pub async fn run(
         }
         let id = match &repo.known {
             Some(row) => row.id,
-            None => writer.new_repo(&repo.name, &source).await?,
+            None => session.new_repo(&repo.name, &source).await?,
         };
         let seen =
-            walk::walk(&mut writer, id, &repo.folder, options, report.seen, progress).await?;
+            walk::walk(&mut session, id, &repo.folder, options, report.seen, progress).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
         repos.push(RepoRow { id, name: repo.name, source, web: repo.web, rank: repo.rank });
@@ -231,35 +234,38 @@ pub async fn run(
             None => Error::NoFiles(options.paths.clone()),
         });
     }
-    report.read = writer.plan(options.again).await?;
+    report.read = session.compare(options.again).await?;
     report.walk = begun.elapsed();
     progress(Event::Reading(report.read));
-    apply(store, &mut writer, options, repos, &gone, &mut report, progress).await?;
-    writer.close().await?;
+    apply(store, &mut session, options, repos, &gone, &mut report, progress).await?;
+    session.close().await?;
     report.repos.sort();
     Ok(report)
 }
 
 /// Removes repositories from the index.
+///
+/// # Errors
+/// [`Error::NoSuchRepo`], or the database cannot do its part.
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
-    let mut writer = lock(store, progress).await?;
+    let mut session = lock(store, progress).await?;
     let mut gone = Vec::new();
-    let known = writer.repos().await?;
+    let known = session.repos().await?;
     for name in names {
         let row = known.iter().find(|row| row.name == *name);
         gone.push(row.ok_or_else(|| Error::NoSuchRepo(name.clone()))?.id);
     }
-    writer.switch(&[], &gone, &[]).await?;
-    writer.tidy(&[], true).await?;
-    Ok(writer.close().await?)
+    session.publish(&[], &gone, &[]).await?;
+    session.collect_garbage(&[]).await?;
+    Ok(session.close().await?)
 }
 
 /// Becomes the one ingest that may run, waiting for another to end.
-async fn lock(store: &Store, progress: &dyn Progress) -> Result<Writer, Error> {
+async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> {
     let mut told = false;
     loop {
-        if let Some(writer) = store.try_writer().await? {
-            return Ok(writer);
+        if let Some(session) = store.try_session().await? {
+            return Ok(session);
         }
         if !told {
             progress(Event::Waiting);
@@ -269,10 +275,10 @@ async fn lock(store: &Store, progress: &dyn Progress) -> Result<Writer, Error> {
     }
 }
 
-/// Loads, indexes and switches in, group by group.
+/// Loads, indexes and publishes, group by group.
 async fn apply(
     store: &Store,
-    writer: &mut Writer,
+    session: &mut Session,
     options: &Options,
     mut repos: Vec<RepoRow>,
     gone: &[RepoId],
@@ -283,7 +289,7 @@ async fn apply(
         repos.iter().map(|repo| (repo.id, PathBuf::from(&repo.source))).collect();
     // In the order in which files are read.
     repos.sort_by_key(|repo| repo.id);
-    let (stored, shards) = writer.stored_bytes();
+    let (stored, shards) = session.stored_bytes();
     let plan = load::Plan {
         folders: &folders,
         max_bytes: options.max_bytes,
@@ -298,15 +304,15 @@ async fn apply(
     let mut after = 0;
     loop {
         let begun = Instant::now();
-        let group = load::load(store, writer, &plan, after, progress).await?;
+        let group = load::load(store, session, &plan, after, progress).await?;
         report.load += begun.elapsed();
         report.stored += group.stored;
         filled.extend(&group.filled);
         after = group.last;
 
         let begun = Instant::now();
-        let indexed = build_indexes(store, writer, progress).await?;
-        filled.extend(summarise(store, writer).await?);
+        let indexed = build_indexes(store, session, progress).await?;
+        filled.extend(derive(store, session).await?);
         report.index += begun.elapsed();
 
         let begun = Instant::now();
@@ -315,10 +321,10 @@ async fn apply(
             group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
         let done: Vec<RepoRow> = repos.drain(..upto).collect();
         let gone = if group.upto.is_none() { gone } else { &[] };
-        let switched = writer.switch(&done, gone, &indexed).await?;
-        report.new_files += switched.stored;
-        report.retired_files += switched.retired;
-        report.switch += begun.elapsed();
+        let published = session.publish(&done, gone, &indexed).await?;
+        report.new_files += published.stored;
+        report.retired_files += published.retired;
+        report.publish += begun.elapsed();
         if group.upto.is_none() {
             break;
         }
@@ -326,19 +332,19 @@ async fn apply(
     let begun = Instant::now();
     filled.sort_unstable();
     filled.dedup();
-    writer.tidy(&filled, report.new_files + report.retired_files > 0).await?;
-    report.switch += begun.elapsed();
+    session.collect_garbage(&filled).await?;
+    report.publish += begun.elapsed();
     Ok(())
 }
 
-/// Builds the indexes of all shards that have none, from the words that are found first, as many at a time as there
+/// Builds the indexes of all shards that have none, after their documents and filters are derived, as many at a time as there
 /// are cores. Gives the shards.
 async fn build_indexes(
     store: &Store,
-    writer: &Writer,
+    session: &Session,
     progress: &dyn Progress,
 ) -> Result<Vec<ShardId>, Error> {
-    let shards = writer.unindexed();
+    let shards = session.unindexed();
     if shards.is_empty() {
         return Ok(Vec::new());
     }
@@ -347,16 +353,16 @@ async fn build_indexes(
     let memory_kb = store.index_memory_kb(builders).await?;
     let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
     let done = std::sync::Mutex::new(0_i64);
-    let summarisers = tokio::sync::Semaphore::new(MAX_SUMMARISERS);
+    let derivers = tokio::sync::Semaphore::new(MAX_DERIVERS);
     let build = async || -> Result<(), store::Error> {
         loop {
             let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
                 return Ok(());
             };
-            let turn = summarisers.acquire().await.expect("it is never closed");
-            let (summarising, of) = (store.clone(), shard);
-            let summary = tokio::spawn(async move { summarising.summarise(of).await });
-            summary.await.expect("summarising does not panic")?;
+            let turn = derivers.acquire().await.expect("it is never closed");
+            let (deriving, of) = (store.clone(), shard);
+            let derived = tokio::spawn(async move { deriving.derive(of).await });
+            derived.await.expect("deriving does not panic")?;
             drop(turn);
             store.build_index(shard, memory_kb).await?;
             *done.lock().expect("no panics hold it") += bytes;
@@ -380,17 +386,17 @@ async fn build_indexes(
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
 }
 
-/// Brings the words and summaries of all shards up to date with what is stored in them, as many at a time as
+/// Brings the documents and filters of all shards up to date with what is stored in them, as many at a time as
 /// there are cores. Gives those shards.
-async fn summarise(store: &Store, writer: &mut Writer) -> Result<Vec<ShardId>, Error> {
-    let shards = writer.unsummarised().await?;
+async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
+    let shards = session.underived().await?;
     let work = shards.clone().into_iter().map(|shard| {
         let store = store.clone();
-        async move { tokio::spawn(async move { store.summarise(shard).await }).await }
+        async move { tokio::spawn(async move { store.derive(shard).await }).await }
     });
-    let mut work = futures_util::stream::iter(work).buffer_unordered(cores().min(MAX_SUMMARISERS));
+    let mut work = futures_util::stream::iter(work).buffer_unordered(cores().min(MAX_DERIVERS));
     while let Some(done) = work.next().await {
-        done.expect("summarising does not panic")?;
+        done.expect("deriving does not panic")?;
     }
     Ok(shards)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Text {
     pub(crate) lines: i32,
     pub(crate) language: Option<String>,
     pub(crate) doc: Option<DocRow>,
-    pub(crate) stamp: i64,
+    pub(crate) fingerprint: i64,
 }
 
 /// A file that was left out.
@@ -44,13 +44,13 @@ pub(crate) struct Text {
 pub(crate) struct Skipped {
     pub(crate) reason: SkipReason,
     pub(crate) bytes: i64,
-    pub(crate) stamp: i64,
+    pub(crate) fingerprint: i64,
 }
 
 /// A hash of all that `stat` says of a file's contents: as long as it stays the same, so do they.
 /// 0, which promises nothing, when the file was changed within the last moments, since a later
 /// change could carry the same time (git calls such entries racy).
-pub(crate) fn stamp(found: &Metadata) -> i64 {
+pub(crate) fn fingerprint(found: &Metadata) -> i64 {
     let changed = SystemTime::UNIX_EPOCH
         + Duration::new(found.ctime().max(0) as u64, found.ctime_nsec() as u32);
     if changed.elapsed().is_ok_and(|age| age < RACY) {
@@ -73,21 +73,21 @@ fn times(found: &Metadata) -> [i64; 4] {
 
 /// Reads a file, which is at `path` in the repository in `folder`.
 pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Skipped> {
-    let (bytes, stamp) = read_stable(&folder.join(path), max_bytes)?;
+    let (bytes, fingerprint) = read_stable(&folder.join(path), max_bytes)?;
     let size = bytes.len() as i64;
     let oid = blob_oid(&bytes);
     let Some(text) = decode(bytes) else {
-        return Err(Skipped { reason: SkipReason::Binary, bytes: size, stamp });
+        return Err(Skipped { reason: SkipReason::Binary, bytes: size, fingerprint });
     };
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
-    Ok(Text { oid, text, chunks, lines, language, doc, stamp })
+    Ok(Text { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
 /// The bytes of a file as they were at one moment, as far as its times can tell.
 fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
-    let skip = |reason, bytes: u64| Skipped { reason, bytes: bytes as i64, stamp: 0 };
+    let skip = |reason, bytes: u64| Skipped { reason, bytes: bytes as i64, fingerprint: 0 };
     let failed = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => skip(SkipReason::Vanished, 0),
         _ => skip(SkipReason::Unreadable, 0),
@@ -112,7 +112,7 @@ fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
         (&mut file).take(max_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
         let after = file.metadata().map_err(failed)?;
         if times(&before) == times(&after) && bytes.len() as u64 == after.len() {
-            return Ok((bytes, stamp(&after)));
+            return Ok((bytes, fingerprint(&after)));
         }
     }
     // It changes all the time. What was read last is as good as any, to be read again next time.

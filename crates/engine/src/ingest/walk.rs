@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use store::{RepoId, SeenRow, Totals, Writer};
+use store::{RepoId, SeenRow, Session, Totals};
 use tokio::sync::mpsc;
 
-use super::read::stamp;
+use super::read::fingerprint;
 use super::skip::SkipReason;
 use super::{Error, Event, Options, Progress, cores};
 
 /// Files that go to the database at once: a few hundred kilobytes.
 const BATCH: usize = 4096;
 
-/// Walks a repository and tells the writer of every file. `before` was seen before this one.
+/// Walks a repository and tells the session of every file. `before` was seen before this one.
 pub(crate) async fn walk(
-    writer: &mut Writer,
+    session: &mut Session,
     id: RepoId,
     folder: &Path,
     options: &Options,
@@ -30,7 +30,7 @@ pub(crate) async fn walk(
     let mut totals = Totals::default();
     let mut batch = Vec::new();
     while receive.recv_many(&mut batch, BATCH).await > 0 {
-        writer.seen(&batch).await?;
+        session.seen(&batch).await?;
         totals.files += batch.len() as i64;
         totals.bytes += batch.iter().map(|file| file.bytes).sum::<i64>();
         batch.clear();
@@ -84,7 +84,7 @@ fn see(
         repo,
         path: below(folder, path).0,
         bytes: 0,
-        stamp: 0,
+        fingerprint: 0,
         reason: Some(reason.word()),
     };
     let entry = match entry {
@@ -113,7 +113,7 @@ fn see(
         repo,
         path,
         bytes: found.len() as i64,
-        stamp: stamp(&found),
+        fingerprint: fingerprint(&found),
         reason: reason.map(SkipReason::word),
     })
 }

@@ -1,11 +1,9 @@
-//! The shards as things to be filled and indexed.
+//! How the index stands: what is in its shards, how large it is, and how far an ingest is.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-
+use crate::ShardId;
 use crate::connect::Store;
 use crate::error::Result;
-use crate::writer::WRITE_LOCK;
-use crate::{ShardId, docs};
+use crate::ingest::session::WRITE_LOCK;
 
 /// How far the build of one shard's index is.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +53,9 @@ pub struct ShardFill {
 
 impl Store {
     /// Whether an ingest runs, and how far it is.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
     pub async fn ingest(&self) -> Result<Ingest> {
         // An advisory lock of 64 bits is shown in two halves
         // (https://www.postgresql.org/docs/current/view-pg-locks.html).
@@ -63,7 +64,7 @@ impl Store {
                             where l.locktype = 'advisory' and d.datname = current_database()
                               and l.classid::bigint = $1 and l.objid::bigint = $2
                               and l.objsubid = 1 and l.granted),
-                    count(*), count(to_regclass(format('stretches_%s_trgm', to_char(shard, 'FM000'))))
+                    count(*), count(to_regclass(format('documents_%s_trgm', to_char(shard, 'FM000'))))
              from shards where live_from is null and chunks > 0",
         )
         .bind(WRITE_LOCK >> 32)
@@ -77,12 +78,15 @@ impl Store {
     }
 
     /// What is in each shard that is not empty.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
     pub async fn fill(&self) -> Result<Vec<ShardFill>> {
         let rows: Vec<(i16, i64, i32, bool, i64, bool)> = sqlx::query_as(
             "select shard, bytes, chunks, live_from is not null,
                     coalesce(pg_relation_size(i.indexrelid), 0), coalesce(i.indisvalid, false)
              from shards left join pg_index i on i.indexrelid =
-                 to_regclass(format('stretches_%s_trgm', to_char(shard, 'FM000')))
+                 to_regclass(format('documents_%s_trgm', to_char(shard, 'FM000')))
              where chunks > 0 order by shard",
         )
         .fetch_all(self.control())
@@ -100,55 +104,31 @@ impl Store {
             .collect())
     }
 
-    /// Builds the trigram index of a shard, and that of its docs, unless it has them.
-    ///
-    /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
-    /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
-    /// `memory_kb` bounds what the server uses for it before it spills.
-    pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
-        let mut conn = self.helper().await?;
-        let sql = format!(
-            "set maintenance_work_mem = '{memory_kb}kB';
-             set max_parallel_maintenance_workers = 0;
-             create index if not exists stretches_{0:03}_trgm on stretches_{0:03} using gin (words gin_trgm_ops);
-             analyze chunks_{0:03} (shard, n, blob); analyze stretches_{0:03} (shard, first, upto, odd);
-             {1}",
-            shard.0,
-            docs::index_sql(shard)
-        );
-        conn.execute(AssertSqlSafe(sql)).await?;
-        conn.close().await?;
-        Ok(())
-    }
-
     /// How far the builds that run are.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
     pub async fn index_progress(&self) -> Result<Vec<IndexProgress>> {
         let rows: Vec<(String, f64)> = sqlx::query_as(
             "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
              from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
-             where c.relname like 'stretches\\_%' and p.datname = current_database()",
+             where c.relname like 'documents\\_%' and p.datname = current_database()",
         )
         .fetch_all(self.control())
         .await?;
         Ok(rows
             .into_iter()
             .filter_map(|(table, done)| {
-                let shard = table.strip_prefix("stretches_")?.parse().ok()?;
+                let shard = table.strip_prefix("documents_")?.parse().ok()?;
                 Some(IndexProgress { shard: ShardId(shard), done: done.min(1.0) })
             })
             .collect())
     }
 
-    /// The part of the server's `maintenance_work_mem` that each of `builders` may use, in kB.
-    pub async fn index_memory_kb(&self, builders: usize) -> Result<u64> {
-        let (kb,): (i64,) =
-            sqlx::query_as("select pg_size_bytes(current_setting('maintenance_work_mem')) / 1024")
-                .fetch_one(self.control())
-                .await?;
-        Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
-    }
-
-    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with its indexes.
+    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with their indexes.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
         Ok(sqlx::query_as(
             "with sizes as (
@@ -165,56 +145,4 @@ impl Store {
         .fetch_one(self.control())
         .await?)
     }
-}
-
-/// Drops the index of a shard that is about to be filled: filling goes much faster without.
-pub(crate) async fn drop_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!(
-        "drop index if exists stretches_{0:03}_trgm; drop index if exists docs_{0:03}_lexemes",
-        shard.0
-    );
-    conn.execute(AssertSqlSafe(sql)).await?;
-    Ok(())
-}
-
-/// Empties a shard of which nothing is needed any more.
-pub(crate) async fn empty(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    drop_index(conn, shard).await?;
-    conn.execute(AssertSqlSafe(format!(
-        "truncate chunks_{0:03}, stretches_{0:03}, docs_{0:03}",
-        shard.0
-    )))
-    .await?;
-    sqlx::query("delete from grams where shard = $1").bind(shard.0).execute(conn).await?;
-    Ok(())
-}
-
-/// Builds the trigram index of the paths in a shard, unless it has one; then it moves what was inserted
-/// one by one to its place.
-///
-/// That comes after the files: inserted one by one, 250,000 paths made an index four times as large.
-/// Until it is there, lookups go through all paths of the shard.
-pub(crate) async fn index_paths(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!(
-        "create index if not exists files_{0:03}_path on files_{0:03} using gin (path gin_trgm_ops);
-         select gin_clean_pending_list('files_{0:03}_path')",
-        shard.0
-    );
-    conn.execute(AssertSqlSafe(sql)).await?;
-    Ok(())
-}
-
-/// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
-/// has to read through, to their places.
-pub(crate) async fn flush_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    for index in [format!("stretches_{:03}_trgm", shard.0), format!("docs_{:03}_lexemes", shard.0)]
-    {
-        sqlx::query(
-            "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
-        )
-        .bind(index)
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
 }

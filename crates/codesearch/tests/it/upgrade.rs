@@ -1,0 +1,201 @@
+//! An index that an earlier version made is upgraded by the first program that opens it.
+
+use std::path::Path;
+
+use ngram::{BLOCK_CHUNKS, BloomFilter, FilterKind};
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
+
+use crate::harness::Fixture;
+
+/// Makes an index into what a version of before would have made of the same files: its schema is that of the first
+/// migrations, in place of the one that is there, and its rows have the old form. It has no docs. `role` owns it.
+pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
+    fixture.with_connection(async |mut conn| {
+        if let Some(role) = role {
+            conn.execute(AssertSqlSafe(format!("set role {role}"))).await.unwrap();
+        }
+        conn.execute("alter schema codesearch rename to fresh; create schema codesearch")
+            .await
+            .unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+        let mut migrations = sqlx::migrate::Migrator::new(folder).await.unwrap();
+        migrations.migrations.to_mut().retain(|migration| migration.version <= version);
+        migrations.run(&mut conn).await.unwrap();
+        conn.execute(
+            "do $$
+             declare
+                 made smallint;
+                 name text;
+                 parent text;
+             begin
+                 for made in select shard from fresh.shards order by shard loop
+                     name := to_char(made, 'FM000');
+                     foreach parent in array '{chunks, stretches, prose, files}'::text[] loop
+                         if to_regclass(parent) is not null then
+                             execute format('create table %s_%s partition of %s for values in (%s)',
+                                            parent, name, parent, made);
+                         end if;
+                     end loop;
+                     execute format('create index files_%s_path on files_%s using gin (path gin_trgm_ops)',
+                                    name, name);
+                 end loop;
+             end $$;
+             insert into shards (shard, chunks, bytes, live_from, changed, summarised)
+                 select shard, chunks, bytes, live_from, changed, filtered from fresh.shards;
+             update state set epoch = f.epoch, identity = f.identity from fresh.state f;
+             insert into repos (id, name, source, web, files, bytes, skipped, shards, indexed_at, rank)
+                 overriding system value
+                 select id, name, source, web, files, bytes, skipped, shards, indexed_at, rank from fresh.repos;
+             select setval(pg_get_serial_sequence('repos', 'id'), max(id)) from repos;
+             insert into blobs select oid, shard, id, bytes, lines, chunks from fresh.blobs;
+             insert into files (shard, blob, repo, born, died, bytes, stamp, language, path)
+                 select shard, blob, repo, valid_from, valid_to, bytes, fingerprint, language, path
+                 from fresh.files;
+             insert into skipped (repo, born, died, bytes, stamp, reason, path)
+                 select repo, valid_from, valid_to, bytes, fingerprint, reason, path from fresh.skipped",
+        )
+        .await
+        .unwrap();
+        let (texts, table, column) = if version < 5 {
+            (
+                "insert into chunks (shard, n, blob, line, start, contents)
+                     select shard, n, blob, line, start, contents from fresh.chunks",
+                "chunks",
+                "contents",
+            )
+        } else {
+            (
+                "insert into chunks (shard, n, blob, line, start, contents, grams)
+                     select shard, n, blob, line, start, contents, filter from fresh.chunks;
+                 insert into stretches (shard, first, upto, odd, words)
+                     select shard, first, upto, non_ascii_fold, lexemes from fresh.documents",
+                "stretches",
+                "words",
+            )
+        };
+        conn.execute(texts).await.unwrap();
+        let live: Vec<i16> =
+            sqlx::query_scalar("select shard from shards where live_from is not null")
+                .fetch_all(&mut conn)
+                .await
+                .unwrap();
+        for shard in live {
+            let index = format!(
+                "create index {table}_{shard:03}_trgm on {table}_{shard:03} using gin ({column} gin_trgm_ops)"
+            );
+            conn.execute(AssertSqlSafe(index)).await.unwrap();
+            summarise(&mut conn, shard).await;
+        }
+        conn.execute("drop schema fresh cascade").await.unwrap();
+    });
+}
+
+/// Writes the filters of a shard as version 5 did: a row for each block, whose chunk is -1, and one for each large or
+/// dense chunk.
+async fn summarise(conn: &mut PgConnection, shard: i16) {
+    let chunks: Vec<(i32, String)> =
+        sqlx::query_as("select n, contents from chunks where shard = $1 order by n")
+            .bind(shard)
+            .fetch_all(&mut *conn)
+            .await
+            .unwrap();
+    let mut hashes = Vec::new();
+    for block in chunks.chunk_by(|(a, _), (b, _)| a / BLOCK_CHUNKS == b / BLOCK_CHUNKS) {
+        let mut filters = vec![(-1, BloomFilter::new(FilterKind::Block))];
+        for (n, text) in block {
+            if text.len() > 8192 {
+                let mut own = BloomFilter::for_text(text.len());
+                own.add(text);
+                filters.push((*n, own));
+            } else if let Some(own) = filters[0].1.add_chunk(text, &mut hashes) {
+                filters.push((*n, own));
+            }
+        }
+        for (chunk, filter) in filters {
+            sqlx::query("insert into grams (shard, block, chunk, bits) values ($1, $2, $3, $4)")
+                .bind(shard)
+                .bind(block[0].0 / BLOCK_CHUNKS)
+                .bind(chunk)
+                .bind(filter.to_bytes())
+                .execute(&mut *conn)
+                .await
+                .unwrap();
+        }
+    }
+}
+
+/// Texts with all that is special: several chunks, long lines, dense chunks, characters that fold to ASCII.
+fn written() -> Fixture {
+    let fixture = Fixture::new();
+    for n in 0..40 {
+        let unit = if n % 7 == 0 { "\u{212a}elvin" } else { "celsius" };
+        let lines: Vec<String> =
+            (0..400).map(|i| format!("fn word{n}_{i}() {{ {unit} }}\n")).collect();
+        fixture.write(&format!("r/{n}.rs"), lines.concat());
+    }
+    fixture.write("r/long.txt", format!("long_line {}\n", "of a text ".repeat(3000)));
+    let mut seed = fastrand::Rng::with_seed(7);
+    let encoded: String =
+        (0..3000).map(|n| if n % 80 == 79 { '\n' } else { seed.alphanumeric() }).collect();
+    fixture.write("r/dense.txt", format!("dense_chunk\n{encoded}\n"));
+    fixture.write("r/left.bin", "left\0out");
+    fixture.run(&["ingest", "--shards", "3", "r"]).code(0);
+    fixture
+}
+
+fn answers(fixture: &Fixture) -> Vec<Vec<String>> {
+    let patterns = [
+        "word7_39",
+        "KELVIN",
+        "(?i)KELVIN",
+        "word39_399",
+        "nowhere",
+        "long_line",
+        "dense_chunk",
+        "file:[37].rs word7",
+        ". -file:rs",
+    ];
+    patterns.map(|pattern| fixture.search(&[pattern])).into()
+}
+
+fn check(version: i64) {
+    let fixture = written();
+    let before = answers(&fixture);
+    assert_eq!(before.iter().map(Vec::len).collect::<Vec<_>>()[..7], [11, 0, 2400, 1, 0, 1, 1]);
+    let filters = "select count(*) from filters where kind <> 3";
+    let stored = fixture.sql::<i64>(filters);
+    make_old(&fixture, version, None);
+    assert_eq!(answers(&fixture), before);
+    fixture.check_invariants();
+    assert_eq!(fixture.sql::<i64>(filters), stored);
+    // Nothing is read again, it can be added to, and made smaller.
+    let out = fixture.run(&["ingest", "r"]).code(0).out;
+    assert!(out.contains("0 new or changed, 0 gone"), "{out}");
+    fixture.write("r/new.rs", "fn word7_39_new() {}\n");
+    fixture.run(&["ingest", "r"]).code(0);
+    assert_eq!(answers(&fixture)[0].len(), before[0].len() + 1);
+    fixture.check_invariants();
+    std::fs::remove_file(fixture.path().join("r/new.rs")).unwrap();
+    fixture.run(&["ingest", "r"]).code(0);
+    assert_eq!(answers(&fixture), before);
+    fixture.check_invariants();
+    // A server reads the filters into memory.
+    let server = fixture.serve();
+    let found = |pattern: &str| {
+        server.json(&format!("/search?q={pattern}&limit=0")).1["stats"]["matches"].clone()
+    };
+    assert_eq!(
+        (found("word7_39"), found("dense_chunk"), found("long_line")),
+        (11.into(), 1.into(), 1.into())
+    );
+}
+
+#[test]
+fn an_index_of_texts_is_upgraded() {
+    check(4);
+}
+
+#[test]
+fn an_index_with_filters_by_block_is_upgraded() {
+    check(5);
+}

@@ -1,0 +1,71 @@
+//! What can go wrong with a private server, in words for the person who can mend it.
+
+use std::path::{Path, PathBuf};
+
+/// What went wrong with the private server. Each message is a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation on the home failed.
+    #[error("{action} {path}: {cause}", path = path.display())]
+    Io {
+        /// What was tried, as the beginning of a sentence: "cannot create".
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why it failed.
+        cause: std::io::Error,
+    },
+    /// No usable build of Postgres.
+    #[error("{0}")]
+    Build(String),
+    /// The archive is not the one whose checksum is pinned.
+    #[error(
+        "the Postgres archive is corrupt: its SHA-256 is {found}, expected {expected}; try again, or \
+         hand over a good file with --postgres-archive"
+    )]
+    Checksum {
+        /// The SHA-256 of what was received.
+        found: String,
+        /// The pinned SHA-256.
+        expected: String,
+    },
+    /// Root would start a server as a user who cannot reach the home.
+    #[error(
+        "Postgres does not run as root, and the user '{user}' it would run as may not enter {path}; \
+         choose another place with --home", path = path.display()
+    )]
+    Unreachable {
+        /// The user the server would run as.
+        user: String,
+        /// The folder that bars the way.
+        path: PathBuf,
+    },
+    /// A program of Postgres failed.
+    #[error("{program} failed: {reason}")]
+    Program {
+        /// Which one.
+        program: &'static str,
+        /// Its last words.
+        reason: String,
+    },
+    /// The disk is full.
+    #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
+    DiskFull(PathBuf),
+    /// The server is in use by other programs.
+    #[error("the server is used by another program; end that first, or use --force")]
+    InUse,
+}
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Turns an I/O error into ours, with what was tried on which path.
+pub(crate) fn io<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |cause| match cause.kind() {
+        std::io::ErrorKind::StorageFull => Error::DiskFull(path.to_owned()),
+        _ => Error::Io { action, path: path.to_owned(), cause },
+    }
+}

@@ -1,0 +1,89 @@
+//! Rows in the binary format of `COPY`
+//! (<https://www.postgresql.org/docs/current/sql-copy.html#id-1.9.3.55.9.4>).
+
+use sqlx::PgConnection;
+
+use crate::error::Result;
+
+/// How much is buffered before it is sent, in bytes.
+pub(crate) const SEND_BYTES: usize = 1 << 20;
+
+/// Sends finished rows to one `copy` statement.
+pub(crate) async fn send(conn: &mut PgConnection, statement: &str, rows: Rows) -> Result<()> {
+    let mut copy = conn.copy_in_raw(statement).await?;
+    copy.send(rows.finish()).await?;
+    copy.finish().await?;
+    Ok(())
+}
+
+/// Rows being encoded.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    buffer: Vec<u8>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Rows {
+    pub(crate) fn new() -> Self {
+        let mut buffer = b"PGCOPY\n\xff\r\n\0".to_vec();
+        // No flags, no extension of the header.
+        buffer.extend([0; 8]);
+        Self { buffer }
+    }
+
+    pub(crate) fn row(&mut self, columns: i16) -> &mut Self {
+        self.buffer.extend(columns.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.buffer.extend((value.len() as i32).to_be_bytes());
+        self.buffer.extend(value);
+        self
+    }
+
+    pub(crate) fn text(&mut self, value: Option<&str>) -> &mut Self {
+        match value {
+            Some(text) => self.bytes(text.as_bytes()),
+            None => {
+                self.buffer.extend((-1_i32).to_be_bytes());
+                self
+            }
+        }
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) -> &mut Self {
+        self.bytes(&[u8::from(value)])
+    }
+
+    pub(crate) fn i16(&mut self, value: i16) -> &mut Self {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    pub(crate) fn i32(&mut self, value: i32) -> &mut Self {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    pub(crate) fn i64(&mut self, value: i64) -> &mut Self {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// Bytes of what is not sent yet.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::replace(&mut self.buffer, Vec::with_capacity(SEND_BYTES + SEND_BYTES / 4))
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        self.buffer.extend((-1_i16).to_be_bytes());
+        self.buffer
+    }
+}

@@ -1,0 +1,359 @@
+//! Comparing: what the walk has seen beside what is indexed, what is to be read, and what was read of it.
+
+use std::collections::HashMap;
+
+use sqlx::{AssertSqlSafe, Executor};
+
+use super::copy::{self, Rows};
+use super::session::{FOREVER, Session};
+use crate::error::Result;
+use crate::{BlobId, Oid, RepoId, ShardId};
+
+/// A repository that is or will be indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepoRow {
+    /// Its key.
+    pub id: RepoId,
+    /// Its name.
+    pub name: String,
+    /// The folder it is read from.
+    pub source: String,
+    /// Where its files can be read on the web, before their paths.
+    pub web: Option<String>,
+    /// Its rank among the repositories; 0 for none.
+    pub rank: u16,
+}
+
+/// A file that the walk has seen.
+#[derive(Clone, Debug)]
+pub struct SeenRow {
+    /// Its repository.
+    pub repo: RepoId,
+    /// Its path in the repository.
+    pub path: String,
+    /// Its size on disk, in bytes.
+    pub bytes: i64,
+    /// A hash of what `stat` says of it; 0 when that cannot be relied on.
+    pub fingerprint: i64,
+    /// Why it is left out, when that is known without reading it.
+    pub reason: Option<&'static str>,
+}
+
+/// A file that is to be read.
+#[derive(Clone, Debug)]
+pub struct Todo {
+    /// Its place in the order of reading, from 1.
+    pub number: i64,
+    /// Its repository.
+    pub repo: RepoId,
+    /// Its path in the repository.
+    pub path: String,
+    /// Its size on disk when it was seen, in bytes.
+    pub bytes: i64,
+}
+
+/// A file that was read, and where its contents lie.
+#[derive(Clone, Debug)]
+pub struct FileRow {
+    /// Its repository.
+    pub repo: RepoId,
+    /// Its path in the repository.
+    pub path: String,
+    /// The shard of its contents.
+    pub shard: ShardId,
+    /// Its contents.
+    pub blob: BlobId,
+    /// Bytes of its text.
+    pub bytes: i32,
+    /// A hash of what `stat` said of it when it was read; 0 when that cannot be relied on.
+    pub fingerprint: i64,
+    /// Its language, when that was recognised.
+    pub language: Option<String>,
+}
+
+/// A file that was left out after it was read, or tried to be.
+#[derive(Clone, Debug)]
+pub struct SkippedRow {
+    /// Its repository.
+    pub repo: RepoId,
+    /// Its path in the repository.
+    pub path: String,
+    /// Its size on disk, in bytes.
+    pub bytes: i64,
+    /// A hash of what `stat` said of it; 0 when that cannot be relied on.
+    pub fingerprint: i64,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// How many files there are of a kind, and how many bytes in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Files.
+    pub files: i64,
+    /// Bytes.
+    pub bytes: i64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Session {
+    /// Every repository that is indexed.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
+        let rows: Vec<(i32, String, String, Option<String>, i32)> = sqlx::query_as(
+            "select id, name, source, web, rank from repos where indexed_at is not null",
+        )
+        .fetch_all(&mut self.conn)
+        .await?;
+        let repo = |(id, name, source, web, rank)| {
+            let (id, rank): (i32, i32) = (id, rank);
+            RepoRow { id: RepoId(id), name, source, web, rank: rank as u16 }
+        };
+        Ok(rows.into_iter().map(repo).collect())
+    }
+
+    /// A key for a repository that is not indexed yet. Nobody sees anything of it before it is published.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn new_repo(&mut self, name: &str, source: &str) -> Result<RepoId> {
+        // An ingest that was killed may have left the name behind.
+        let (id,): (i32,) = sqlx::query_as(
+            "insert into repos (name, source) values ($1, $2)
+             on conflict (name) do update set source = excluded.source returning id",
+        )
+        .bind(name)
+        .bind(source)
+        .fetch_one(&mut self.conn)
+        .await?;
+        Ok(RepoId(id))
+    }
+
+    /// Adds files that the walk has seen.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn seen(&mut self, files: &[SeenRow]) -> Result<()> {
+        let mut rows = Rows::new();
+        for file in files {
+            rows.row(5).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.i64(file.bytes).i64(file.fingerprint).text(file.reason);
+        }
+        let statement =
+            "copy seen (repo, path, bytes, fingerprint, reason) from stdin (format binary)";
+        copy::send(&mut self.conn, statement, rows).await
+    }
+
+    /// Compares what was seen with what is indexed, and returns how much there is to read.
+    ///
+    /// A file is not read again when its fingerprint is the same; `again` reads every file. A file that
+    /// was left out for what it contains is treated likewise.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn compare(&mut self, again: bool) -> Result<Totals> {
+        // Plain joins only: over this many rows, a condition with two lookups in it takes minutes.
+        self.conn.execute("analyze seen").await?;
+        self.note_current_files().await?;
+        if !again {
+            self.conn
+                .execute(AssertSqlSafe(format!(
+                    "insert into unchanged
+                     select s.repo, s.path from seen s
+                     join current_files f on f.repo = s.repo and f.path = s.path and f.fingerprint = s.fingerprint
+                     where s.reason is null and s.fingerprint <> 0;
+                     insert into unchanged
+                     select s.repo, s.path from seen s
+                     join skipped k on k.repo = s.repo and k.path = s.path and k.fingerprint = s.fingerprint
+                     where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER}
+                       and k.reason = 'binary';
+                     analyze unchanged"
+                )))
+                .await?;
+        }
+        self.conn
+            .execute(
+                "insert into todo
+                 select row_number() over (order by s.repo, s.path), s.repo, s.path, s.bytes
+                 from seen s
+                 where s.reason is null
+                   and not exists (select from unchanged u where u.repo = s.repo and u.path = s.path)",
+            )
+            .await?;
+        self.conn.execute("analyze todo").await?;
+        let (files, bytes): (i64, i64) =
+            sqlx::query_as("select count(*), coalesce(sum(bytes), 0)::bigint from todo")
+                .fetch_one(&mut self.conn)
+                .await?;
+        if files > 0 {
+            self.conn.execute("update state set unfinished = true where not unfinished").await?;
+        }
+        Ok(Totals { files, bytes })
+    }
+
+    /// Copies the files of the current epoch of all repositories that were seen.
+    async fn note_current_files(&mut self) -> Result<()> {
+        let repos: Vec<i32> =
+            sqlx::query_scalar("select distinct repo from seen").fetch_all(&mut self.conn).await?;
+        for shard in self.shards_of(&repos).await? {
+            let sql = format!(
+                "insert into current_files select shard, blob, repo, path, fingerprint, language
+                 from {} where valid_to = {FOREVER} and repo = any($1)",
+                shard.files()
+            );
+            sqlx::query(AssertSqlSafe(sql)).bind(&repos).execute(&mut self.conn).await?;
+        }
+        self.conn.execute("analyze current_files").await?;
+        Ok(())
+    }
+
+    /// The shards with files of some repositories.
+    pub(crate) async fn shards_of(&mut self, repos: &[i32]) -> Result<Vec<ShardId>> {
+        let shards: Vec<i16> = sqlx::query_scalar(
+            "select distinct unnest(shards) from repos where id = any($1) order by 1",
+        )
+        .bind(repos)
+        .fetch_all(&mut self.conn)
+        .await?;
+        Ok(shards.into_iter().map(ShardId).collect())
+    }
+
+    /// The next files to read after number `after`: at most `files` of them, and no more once they
+    /// add up to `bytes`.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn todo(&mut self, after: i64, files: i64, bytes: i64) -> Result<Vec<Todo>> {
+        let rows: Vec<(i64, i32, String, i64)> = sqlx::query_as(
+            "select number, repo, path, bytes from (
+                 select *, sum(bytes) over (order by number) - bytes as before from (
+                     select * from todo where number > $1 order by number limit $2) t) t
+             where before < $3 order by number",
+        )
+        .bind(after)
+        .bind(files)
+        .bind(bytes)
+        .fetch_all(&mut self.conn)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(number, repo, path, bytes)| Todo { number, repo: RepoId(repo), path, bytes })
+            .collect())
+    }
+
+    /// Where contents with these hashes are stored already, and bytes of their texts.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn stored(&mut self, oids: &[Oid]) -> Result<HashMap<Oid, (ShardId, BlobId, i32)>> {
+        let keys: Vec<&[u8]> = oids.iter().map(<[u8; 20]>::as_slice).collect();
+        let rows: Vec<(Vec<u8>, i16, i32, i32)> =
+            sqlx::query_as("select oid, shard, id, bytes from blobs where oid = any($1)")
+                .bind(keys)
+                .fetch_all(&mut self.conn)
+                .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(oid, shard, id, bytes)| {
+                Some((oid.try_into().ok()?, (ShardId(shard), BlobId(id), bytes)))
+            })
+            .collect())
+    }
+
+    /// Adds files that were read.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn loaded(&mut self, files: &[FileRow]) -> Result<()> {
+        let mut rows = Rows::new();
+        for file in files {
+            rows.row(7).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.i16(file.shard.0).i32(file.blob.0).i32(file.bytes).i64(file.fingerprint);
+            rows.text(file.language.as_deref());
+        }
+        let statement = "copy loaded (repo, path, shard, blob, bytes, fingerprint, language) from stdin (format binary)";
+        copy::send(&mut self.conn, statement, rows).await
+    }
+
+    /// Adds files that were left out.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn left_out(&mut self, files: &[SkippedRow]) -> Result<()> {
+        let mut rows = Rows::new();
+        for file in files {
+            rows.row(5).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.i64(file.bytes).i64(file.fingerprint).bytes(file.reason.as_bytes());
+        }
+        let statement =
+            "copy left_out (repo, path, bytes, fingerprint, reason) from stdin (format binary)";
+        copy::send(&mut self.conn, statement, rows).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{compared, ingest, on_index};
+
+    #[test]
+    fn what_looks_as_it_did_is_not_read_again() {
+        on_index(2, async |store| {
+            let before = [("a", 1, "one"), ("b", 2, "two"), ("racy", 0, "three")];
+            assert_eq!(ingest(store, "r", &before).await.stored, 3);
+            let now = [("a", 1, "one"), ("b", 9, "another"), ("c", 4, "new"), ("racy", 0, "three")];
+            let (mut session, _) = compared(store, "r", &now).await;
+            let todo = session.todo(0, 10, 100).await.unwrap();
+            let paths: Vec<&str> = todo.iter().map(|todo| todo.path.as_str()).collect();
+            assert_eq!(paths, ["b", "c", "racy"]);
+            // Batches end with so many files or bytes, and hold one at least.
+            let next = session.todo(0, 2, 100).await.unwrap();
+            assert_eq!(next.len(), 2);
+            let next = session.todo(next[0].number, 10, 1).await.unwrap();
+            assert_eq!((next.len(), next[0].path.as_str()), (1, "c"));
+            assert!(session.todo(3, 10, 100).await.unwrap().is_empty());
+            session.close().await.unwrap();
+        });
+    }
+
+    #[test]
+    fn all_is_read_again_when_that_is_asked_for() {
+        on_index(2, async |store| {
+            let files = [("a", 1, "one"), ("b", 2, "two")];
+            ingest(store, "r", &files).await;
+            let mut session = crate::testing::session(store).await;
+            let id = session.repos().await.unwrap()[0].id;
+            let seen = files
+                .map(|(path, fingerprint, text)| crate::testing::seen(id, path, fingerprint, text));
+            session.seen(&seen).await.unwrap();
+            assert_eq!(session.compare(true).await.unwrap(), Totals { files: 2, bytes: 6 });
+        });
+    }
+
+    #[test]
+    fn only_what_was_left_out_for_its_contents_is_trusted() {
+        on_index(2, async |store| {
+            let (mut session, repo) = compared(store, "r", &[]).await;
+            let id = repo.id;
+            let left_out = [("a", "binary"), ("b", "unreadable")].map(|(path, reason)| {
+                SkippedRow { repo: id, path: path.to_owned(), bytes: 1, fingerprint: 5, reason }
+            });
+            session.left_out(&left_out).await.unwrap();
+            session.publish(&[repo], &[], &[]).await.unwrap();
+            session.close().await.unwrap();
+            let now = [("a", 5, "x"), ("b", 5, "x")];
+            let (mut session, _) = compared(store, "r", &now).await;
+            let todo = session.todo(0, 10, 100).await.unwrap();
+            assert_eq!((todo.len(), todo[0].path.as_str()), (1, "b"));
+            session.close().await.unwrap();
+        });
+    }
+}

@@ -1,0 +1,180 @@
+//! Filling: which shard takes the next contents, and storing them there.
+
+use ngram::BloomFilter;
+use sqlx::{Connection, Executor, PgConnection};
+
+use super::copy::{self, Rows, SEND_BYTES};
+use super::index;
+use super::session::Session;
+use crate::connect::Store;
+use crate::error::Result;
+use crate::{BlobId, DocRow, Oid, ShardId, docs};
+
+/// A text to be stored: a blob with its chunks.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// Git's hash of the file as it lay on disk.
+    pub oid: Oid,
+    /// The number of its first chunk; the others follow without a gap.
+    pub id: BlobId,
+    /// The text, as UTF-8 without NUL.
+    pub text: String,
+    /// How many lines it has.
+    pub lines: i32,
+    /// Where it is cut.
+    pub chunks: Vec<ChunkRow>,
+    /// Its doc, if it has one.
+    pub doc: Option<DocRow>,
+}
+
+/// One piece of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRow {
+    /// The number of its first line, from 1.
+    pub line: i32,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// Stores contents in one shard at a time, on a connection of its own.
+#[derive(Debug)]
+pub struct Loader {
+    conn: PgConnection,
+}
+
+impl Store {
+    /// A connection to store contents with.
+    ///
+    /// # Errors
+    /// The server cannot be reached or has no connection left.
+    pub async fn loader(&self) -> Result<Loader> {
+        let mut conn = self.helper().await?;
+        // Where the server was built with lz4: it takes less time than pglz, writing and reading.
+        let _ = conn
+            .execute(
+                "select set_config('default_toast_compression', 'lz4', false) from pg_settings
+                 where name = 'default_toast_compression' and 'lz4' = any(enumvals)",
+            )
+            .await?;
+        Ok(Loader { conn })
+    }
+}
+
+impl Loader {
+    /// Stores contents in a shard, all or nothing.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is stored.
+    pub async fn store(&mut self, shard: ShardId, contents: &[Contents]) -> Result<()> {
+        let Some(last) = contents.last() else { return Ok(()) };
+        let next = last.id.0 + last.chunks.len() as i32;
+        let bytes: usize = contents.iter().map(|c| c.text.len()).sum();
+        let mut tx = self.conn.begin().await?;
+        copy_chunks(&mut tx, shard, contents).await?;
+        copy_blobs(&mut tx, shard, contents).await?;
+        let written = contents.iter().filter_map(|c| Some((c.id, c.doc.as_ref()?)));
+        docs::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
+        sqlx::query(
+            "update shards set chunks = greatest(chunks, $2), bytes = bytes + $3 where shard = $1",
+        )
+        .bind(shard.0)
+        .bind(next)
+        .bind(bytes as i64)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -> Result<()> {
+    let statement = format!(
+        "copy {} (shard, n, blob, line, start, filter, contents) from stdin (format binary)",
+        shard.chunks()
+    );
+    let mut copy = conn.copy_in_raw(&statement).await?;
+    let mut rows = Rows::new();
+    for contents in all {
+        for (n, chunk) in (contents.id.0..).zip(&contents.chunks) {
+            let text = &contents.text[chunk.start..chunk.end];
+            rows.row(7).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
+            rows.i32(chunk.start as i32).bytes(&BloomFilter::of_chunk(text).to_bytes());
+            rows.bytes(text.as_bytes());
+            if rows.len() >= SEND_BYTES {
+                copy.send(rows.take()).await?;
+            }
+        }
+    }
+    copy.send(rows.finish()).await?;
+    copy.finish().await?;
+    Ok(())
+}
+
+async fn copy_blobs(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -> Result<()> {
+    let mut rows = Rows::new();
+    for contents in all {
+        rows.row(6).bytes(&contents.oid).i16(shard.0).i32(contents.id.0);
+        rows.i32(contents.text.len() as i32).i32(contents.lines).i32(contents.chunks.len() as i32);
+    }
+    let statement = "copy blobs (oid, shard, id, bytes, lines, chunks) from stdin (format binary)";
+    copy::send(conn, statement, rows).await
+}
+
+impl Session {
+    /// The shard to fill next, other than those in `busy`, its next free chunk number, and bytes of text in it.
+    ///
+    /// Fresh shards are filled one after another, up to `full` bytes, because they are loaded
+    /// without an index and because a repository that lies in few shards is searched faster. A
+    /// `small` amount goes to the emptiest shard that is live instead, and so does everything when
+    /// no fresh shard is left.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses to drop the indexes of a fresh shard.
+    pub async fn next_shard(
+        &mut self,
+        busy: &[ShardId],
+        full: i64,
+        small: bool,
+    ) -> Result<(ShardId, i32, i64)> {
+        let free = || self.shards.iter().filter(|state| !busy.contains(&state.shard));
+        let fresh = free().find(|state| !state.live && state.bytes < full);
+        let live = free().filter(|state| state.live).min_by_key(|state| state.bytes);
+        let emptiest = free().min_by_key(|state| state.bytes);
+        let chosen = match (fresh, live) {
+            (_, Some(live)) if small && live.bytes < full => *live,
+            (Some(fresh), _) => *fresh,
+            (None, Some(live)) => *live,
+            (None, None) => *emptiest.expect("there are more shards than are filled at once"),
+        };
+        if !chosen.live {
+            index::drop(&mut self.conn, chosen.shard).await?;
+        }
+        Ok((chosen.shard, chosen.chunks, chosen.bytes))
+    }
+
+    /// Notes that a shard was filled up to this chunk number and size in bytes.
+    pub fn filled(&mut self, shard: ShardId, chunks: i32, bytes: i64) {
+        if let Some(state) = self.shards.iter_mut().find(|state| state.shard == shard) {
+            (state.chunks, state.bytes) = (chunks, bytes);
+        }
+    }
+
+    /// The shards that hold something and have no index yet, largest first, with their bytes of text.
+    pub fn unindexed(&self) -> Vec<(ShardId, i64)> {
+        let fresh = self.shards.iter().filter(|state| !state.live && state.chunks > 0);
+        let mut all: Vec<_> = fresh.map(|state| (state.shard, state.bytes)).collect();
+        all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        all
+    }
+
+    /// Stores the docs of contents that were stored before without one: before docs were indexed, or for a file in
+    /// which nothing is a doc. A search that sees the contents sees their docs at once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn add_docs(&mut self, rows: &[(ShardId, BlobId, DocRow)]) -> Result<()> {
+        docs::insert_missing(&mut self.conn, rows).await
+    }
+}

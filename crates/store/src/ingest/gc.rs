@@ -1,0 +1,175 @@
+//! Clearing up: deleting what no epoch in use refers to, and putting indexes and statistics in order.
+
+use std::collections::{BTreeMap, HashSet};
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::session::Session;
+use super::{index, publish};
+use crate::catalog::PIN_LOCKS;
+use crate::error::Result;
+use crate::{Epoch, ShardId, docs};
+
+impl Session {
+    /// Clears up after an ingest: puts the additions to indexed shards in their place, makes the indexes
+    /// of paths that a killed ingest left out, deletes what no epoch in use refers to, and refreshes the
+    /// planner's statistics of what changed.
+    ///
+    /// `filled` are the shards that got new contents.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement. What is visible stays as it is.
+    pub async fn collect_garbage(&mut self, filled: &[ShardId]) -> Result<()> {
+        for shard in filled {
+            index::flush(&mut self.conn, *shard).await?;
+        }
+        for state in self.shards.iter().filter(|state| state.live) {
+            index::build_paths(&mut self.conn, state.shard).await?;
+            docs::build_index(&mut self.conn, state.shard).await?;
+        }
+        self.purge().await?;
+        let changed = std::mem::take(&mut self.changed);
+        if !changed.is_empty() {
+            let tables: Vec<String> = changed.iter().map(|shard| shard.files()).collect();
+            let sql = format!("analyze {}, skipped, blobs, repos", tables.join(", "));
+            self.conn.execute(AssertSqlSafe(sql)).await?;
+        }
+        self.conn.execute("update state set unfinished = false where unfinished").await?;
+        Ok(())
+    }
+
+    /// Deletes the files that ended before every epoch that a search still reads, and the contents
+    /// that only they had.
+    async fn purge(&mut self) -> Result<()> {
+        let sweep = std::mem::take(&mut self.sweep);
+        let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
+        let in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
+        let mut tx = self.conn.begin().await?;
+        let (oldest,): (i32,) = sqlx::query_as(
+            "select least((select epoch from state), (select min(objid::bigint)::int from pg_locks
+                 where locktype = 'advisory' and objsubid = 2 and classid::bigint = $1 and granted
+                   and database = (select oid from pg_database where datname = current_database())))",
+        )
+        .bind(i64::from(PIN_LOCKS))
+        .fetch_one(&mut *tx)
+        .await?;
+        let mut orphans: BTreeMap<ShardId, Vec<i32>> = BTreeMap::new();
+        for shard in in_use {
+            let sql = format!(
+                "with gone as (delete from {} where valid_to <= $1 returning blob)
+                 select distinct blob from gone",
+                shard.files()
+            );
+            let ended: Vec<i32> =
+                sqlx::query_scalar(AssertSqlSafe(sql)).bind(oldest).fetch_all(&mut *tx).await?;
+            let blobs = match sweep {
+                true => {
+                    sqlx::query_scalar("select id from blobs where shard = $1")
+                        .bind(shard.0)
+                        .fetch_all(&mut *tx)
+                        .await?
+                }
+                false => ended,
+            };
+            if !blobs.is_empty() {
+                orphans.insert(shard, blobs);
+            }
+        }
+        sqlx::query("delete from skipped where valid_to <= $1")
+            .bind(oldest)
+            .execute(&mut *tx)
+            .await?;
+        for (shard, blobs) in &orphans {
+            delete_unused(&mut tx, *shard, blobs).await?;
+        }
+        if !orphans.is_empty() {
+            free_empty_shards(&mut tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Deletes those of some blobs of a shard that no file has, with all that is stored of them.
+async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
+    let (n, files) = (shard.0, shard.files());
+    let sql = format!("select distinct blob from {files} where shard = {n} and blob = any($1)");
+    let used: Vec<i32> =
+        sqlx::query_scalar(AssertSqlSafe(sql)).bind(blobs).fetch_all(&mut *conn).await?;
+    let used: HashSet<i32> = used.into_iter().collect();
+    let unused: Vec<i32> = blobs.iter().copied().filter(|blob| !used.contains(blob)).collect();
+    if unused.is_empty() {
+        return Ok(());
+    }
+    let gone: Vec<(i32, i32, i32)> = sqlx::query_as(
+        "delete from blobs where shard = $1 and id = any($2) returning id, chunks, bytes",
+    )
+    .bind(n)
+    .bind(&unused)
+    .fetch_all(&mut *conn)
+    .await?;
+    let sql = format!(
+        "delete from {} where shard = {n} and n in (
+             select generate_series(id, id + chunks - 1) from unnest($1::int[], $2::int[]) gone (id, chunks))",
+        shard.chunks()
+    );
+    sqlx::query(AssertSqlSafe(sql))
+        .bind(gone.iter().map(|(id, _, _)| *id).collect::<Vec<_>>())
+        .bind(gone.iter().map(|(_, chunks, _)| *chunks).collect::<Vec<_>>())
+        .execute(&mut *conn)
+        .await?;
+    // A document stays as long as there is any of the chunks that its lexemes may be of.
+    let sql = format!(
+        "delete from {} d where shard = {n} and not exists (
+             select from {} c where c.shard = {n} and c.n >= d.first and c.n < d.upto)",
+        shard.documents(),
+        shard.chunks()
+    );
+    conn.execute(AssertSqlSafe(sql)).await?;
+    docs::delete(conn, shard, &unused).await?;
+    sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
+        .bind(n)
+        .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
+        .execute(&mut *conn)
+        .await?;
+    Ok(())
+}
+
+/// Makes shards fresh again in which nothing is left. The epoch goes on, so that no later search
+/// has them in its catalog.
+async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
+    let empty: Vec<i16> = sqlx::query_scalar(
+        "select shard from shards s where live_from is not null and bytes = 0
+           and not exists (select from blobs b where b.shard = s.shard)",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut freed = Vec::new();
+    for shard in empty.into_iter().map(ShardId) {
+        let sql = format!("select exists (select from {})", shard.files());
+        let has_files: bool = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut *conn).await?;
+        if !has_files {
+            index::drop(conn, shard).await?;
+            let sql = format!(
+                "truncate {}, {}, {}, {}",
+                shard.chunks(),
+                shard.documents(),
+                shard.filters(),
+                shard.docs()
+            );
+            conn.execute(AssertSqlSafe(sql)).await?;
+            freed.push(shard.0);
+        }
+    }
+    if freed.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "update shards set live_from = null, chunks = 0, filtered = 0 where shard = any($1)",
+    )
+    .bind(freed)
+    .execute(&mut *conn)
+    .await?;
+    let epoch: i32 =
+        sqlx::query_scalar("select epoch + 1 from state").fetch_one(&mut *conn).await?;
+    publish::advance(conn, Epoch(epoch)).await
+}

@@ -1,0 +1,86 @@
+//! The indexes of a shard: building, dropping, and moving what was inserted to its place.
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use crate::connect::Store;
+use crate::error::Result;
+use crate::{ShardId, docs};
+
+impl Store {
+    /// Builds the trigram index of a shard, and that of its docs, unless it has them.
+    ///
+    /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
+    /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
+    /// `memory_kb` bounds what the server uses for it before it spills.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement.
+    pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
+        let mut conn = self.helper().await?;
+        let sql = format!(
+            "set maintenance_work_mem = '{memory_kb}kB';
+             set max_parallel_maintenance_workers = 0;
+             create index if not exists {0}_trgm on {0} using gin (lexemes gin_trgm_ops);
+             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto, non_ascii_fold);
+             {2}",
+            shard.documents(),
+            shard.chunks(),
+            docs::index_sql(shard)
+        );
+        conn.execute(AssertSqlSafe(sql)).await?;
+        conn.close().await?;
+        Ok(())
+    }
+
+    /// The part of the server's `maintenance_work_mem` that each of `builders` may use, in kB.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn index_memory_kb(&self, builders: usize) -> Result<u64> {
+        let (kb,): (i64,) =
+            sqlx::query_as("select pg_size_bytes(current_setting('maintenance_work_mem')) / 1024")
+                .fetch_one(self.control())
+                .await?;
+        Ok((kb as u64 / builders.max(1) as u64).max(16 * 1024))
+    }
+}
+
+/// Drops the indexes of a shard that is about to be filled: filling goes much faster without.
+pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    let sql = format!(
+        "drop index if exists {}_trgm; drop index if exists {}_lexemes",
+        shard.documents(),
+        shard.docs()
+    );
+    conn.execute(AssertSqlSafe(sql)).await?;
+    Ok(())
+}
+
+/// Builds the trigram index of the paths in a shard, unless it has one; then it moves what was inserted
+/// one by one to its place.
+///
+/// That comes after the files: inserted one by one, 250,000 paths made an index four times as large.
+/// Until it is there, lookups go through all paths of the shard.
+pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    let sql = format!(
+        "create index if not exists {0}_path on {0} using gin (path gin_trgm_ops);
+         select gin_clean_pending_list('{0}_path')",
+        shard.files()
+    );
+    conn.execute(AssertSqlSafe(sql)).await?;
+    Ok(())
+}
+
+/// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
+/// has to read through, to their places.
+pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    for index in [format!("{}_trgm", shard.documents()), format!("{}_lexemes", shard.docs())] {
+        sqlx::query(
+            "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
+        )
+        .bind(index)
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}

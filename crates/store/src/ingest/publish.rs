@@ -1,0 +1,547 @@
+//! Publishing: the new state of some repositories becomes the current one, in two steps.
+//!
+//! The first writes all rows of the next epoch and commits them; nobody reads them yet, since every search filters by
+//! its epoch. The second, a transaction of a few rows, counts the epoch up. So a search sees all of an epoch or
+//! nothing of it, also where the shards lie on several servers. An ingest that is killed in between has changed
+//! nothing that is visible, and the next one takes its rows back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::diff::RepoRow;
+use super::index;
+use super::session::{FOREVER, Session};
+use crate::error::Result;
+use crate::{Epoch, RepoId, ShardId};
+
+/// The channel on which whoever listens is told of a new epoch.
+pub(crate) const EPOCHS: &str = "codesearch_epoch";
+
+/// How many files an epoch has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Files that are new or have new contents.
+    pub stored: i64,
+    /// Files that are gone or had other contents.
+    pub retired: i64,
+}
+
+/// An epoch whose rows are written, and that is not current yet.
+#[derive(Debug)]
+struct Prepared {
+    epoch: Epoch,
+    published: Published,
+    /// Files that are left out now and were not, and the other way round.
+    skips: u64,
+    /// The shards with files that begin or end with this epoch.
+    changed: BTreeSet<ShardId>,
+}
+
+/// What a repository has in the next epoch.
+#[derive(Debug, Default)]
+struct Counts {
+    files: i64,
+    bytes: i64,
+    shards: Vec<i16>,
+}
+
+impl Session {
+    /// Makes the new state of these repositories the current one, removes those in `gone` (which are others), and makes
+    /// the shards live that were `indexed` for it.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement; then the index is as it was, but for rows that the next
+    /// session takes back.
+    pub async fn publish(
+        &mut self,
+        repos: &[RepoRow],
+        gone: &[RepoId],
+        indexed: &[ShardId],
+    ) -> Result<Published> {
+        let prepared = self.prepare(repos, gone).await?;
+        self.make_current(repos, gone, indexed, &prepared).await?;
+        for shard in indexed {
+            index::build_paths(&mut self.conn, *shard).await?;
+        }
+        for state in &mut self.shards {
+            state.live |= indexed.contains(&state.shard);
+        }
+        self.changed.extend(prepared.changed);
+        Ok(prepared.published)
+    }
+
+    /// The first step: writes the rows of the next epoch.
+    async fn prepare(&mut self, repos: &[RepoRow], gone: &[RepoId]) -> Result<Prepared> {
+        let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
+        let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
+        let left = self.shards_of(&gone).await?;
+        self.conn
+            .execute(
+                "create index if not exists loaded_shard on loaded (shard, blob);
+                 analyze loaded; analyze left_out",
+            )
+            .await?;
+        let mut tx = self.conn.begin().await?;
+        let (next,): (i32,) =
+            sqlx::query_as("update state set prepared = epoch + 1 returning prepared")
+                .fetch_one(&mut *tx)
+                .await?;
+        let mut changed = BTreeSet::new();
+        renew(&mut tx).await?;
+        let mut retired = end(&mut tx, next, &ids, &mut changed).await?;
+        for shard in left {
+            let sql = format!(
+                "update {} set valid_to = $1 where valid_to = {FOREVER} and repo = any($2)",
+                shard.files()
+            );
+            let ended = sqlx::query(AssertSqlSafe(sql)).bind(next).bind(&gone);
+            retired += ended.execute(&mut *tx).await?.rows_affected();
+            changed.insert(shard);
+        }
+        let stored = insert(&mut tx, next, &mut changed).await?;
+        let skips = skip(&mut tx, next, &ids, &gone).await?;
+        tx.commit().await?;
+        let published = Published { stored: stored as i64, retired: retired as i64 };
+        Ok(Prepared { epoch: Epoch(next), published, skips, changed })
+    }
+
+    /// The second step: makes the prepared epoch the current one, and tells so.
+    async fn make_current(
+        &mut self,
+        repos: &[RepoRow],
+        gone: &[RepoId],
+        indexed: &[ShardId],
+        prepared: &Prepared,
+    ) -> Result<()> {
+        let Prepared { epoch, published, skips, changed } = prepared;
+        let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
+        let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
+        let mut shards = self.shards_of(&ids).await?;
+        shards.extend(changed);
+        shards.sort_unstable();
+        shards.dedup();
+        let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
+        let languages = count_languages(&mut self.conn, *epoch, changed).await?;
+        let mut tx = self.conn.begin().await?;
+        let ranked = update_repos(&mut tx, repos, &counts).await?;
+        sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
+        let numbers = |shards: &mut dyn Iterator<Item = ShardId>| -> Vec<i16> {
+            shards.map(|shard| shard.0).collect()
+        };
+        sqlx::query("update shards set live_from = coalesce(live_from, $1) where shard = any($2)")
+            .bind(epoch.0)
+            .bind(numbers(&mut indexed.iter().copied()))
+            .execute(&mut *tx)
+            .await?;
+        sqlx::query("update shards set changed = $1 where shard = any($2)")
+            .bind(epoch.0)
+            .bind(numbers(&mut changed.iter().copied()))
+            .execute(&mut *tx)
+            .await?;
+        for (shard, names, chunks) in languages {
+            sqlx::query("update shards set languages = $2, language_chunks = $3 where shard = $1")
+                .bind(shard.0)
+                .bind(names)
+                .bind(chunks)
+                .execute(&mut *tx)
+                .await?;
+        }
+        // The first epoch exists from the first ingest on, even if that found nothing to index.
+        let differs = published.stored + published.retired > 0 || skips + ranked > 0;
+        if epoch.0 == 1 || differs || !gone.is_empty() {
+            advance(&mut tx, *epoch).await?;
+        } else {
+            tx.execute("update state set prepared = null").await?;
+        }
+        tx.execute("truncate loaded, left_out, renewed, ended").await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Makes an epoch the current one, and tells whoever listens once the transaction has committed.
+pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()> {
+    sqlx::query("update state set epoch = $1, prepared = null")
+        .bind(epoch.0)
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query("select pg_notify($1, $2)")
+        .bind(EPOCHS)
+        .bind(epoch.0.to_string())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Files that were read again and are what they were keep their rows, with the new fingerprint.
+async fn renew(conn: &mut PgConnection) -> Result<()> {
+    conn.execute(
+        "with same as (
+             delete from loaded l using current_files f
+             where f.repo = l.repo and f.path = l.path and f.shard = l.shard and f.blob = l.blob
+               and f.language is not distinct from l.language
+             returning l.shard, l.blob, l.repo, l.path, l.fingerprint, f.fingerprint as before),
+         noted as (insert into unchanged select repo, path from same)
+         insert into renewed
+         select shard, blob, repo, path, fingerprint from same where fingerprint <> before;
+         analyze unchanged",
+    )
+    .await?;
+    for shard in shards_in(conn, "renewed").await? {
+        let (blobs, repos, paths, fingerprints): (Vec<i32>, Vec<i32>, Vec<String>, Vec<i64>) =
+            sqlx::query_as(
+                "select array_agg(blob), array_agg(repo), array_agg(path), array_agg(fingerprint)
+                 from renewed where shard = $1",
+            )
+            .bind(shard.0)
+            .fetch_one(&mut *conn)
+            .await?;
+        let sql = format!(
+            "update {} f set fingerprint = r.fingerprint
+             from unnest($1::int[], $2::int[], $3::text[], $4::bigint[]) r (blob, repo, path, fingerprint)
+             where f.shard = {} and f.blob = r.blob and f.repo = r.repo and f.path = r.path
+               and f.valid_to = {FOREVER}",
+            shard.files(),
+            shard.0
+        );
+        let update = sqlx::query(AssertSqlSafe(sql)).bind(blobs).bind(repos).bind(paths);
+        update.bind(fingerprints).execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// Ends the files of some repositories that are not known to be unchanged: they have new contents, are left out, or are
+/// gone. Says how many.
+async fn end(
+    conn: &mut PgConnection,
+    next: i32,
+    repos: &[i32],
+    changed: &mut BTreeSet<ShardId>,
+) -> Result<u64> {
+    sqlx::query(
+        "insert into ended select shard, blob, repo, path from current_files c
+         where repo = any($1)
+           and not exists (select from unchanged u where u.repo = c.repo and u.path = c.path)",
+    )
+    .bind(repos)
+    .execute(&mut *conn)
+    .await?;
+    let mut count = 0;
+    for shard in shards_in(conn, "ended").await? {
+        let (blobs, repos, paths): (Vec<i32>, Vec<i32>, Vec<String>) = sqlx::query_as(
+            "select array_agg(blob), array_agg(repo), array_agg(path) from ended where shard = $1",
+        )
+        .bind(shard.0)
+        .fetch_one(&mut *conn)
+        .await?;
+        let sql = format!(
+            "update {} f set valid_to = $1 from unnest($2::int[], $3::int[], $4::text[]) e (blob, repo, path)
+             where f.shard = {} and f.blob = e.blob and f.repo = e.repo and f.path = e.path
+               and f.valid_to = {FOREVER}",
+            shard.files(),
+            shard.0
+        );
+        let update = sqlx::query(AssertSqlSafe(sql)).bind(next).bind(blobs).bind(repos).bind(paths);
+        count += update.execute(&mut *conn).await?.rows_affected();
+        changed.insert(shard);
+    }
+    Ok(count)
+}
+
+/// Inserts the files that are new or have new contents. Says how many.
+async fn insert(
+    conn: &mut PgConnection,
+    next: i32,
+    changed: &mut BTreeSet<ShardId>,
+) -> Result<u64> {
+    let mut count = 0;
+    for shard in shards_in(conn, "loaded").await? {
+        let sql = format!(
+            "insert into {} (shard, blob, repo, valid_from, bytes, fingerprint, language, path)
+             select shard, blob, repo, $1, bytes, fingerprint, language, path
+             from loaded where shard = {} order by blob",
+            shard.files(),
+            shard.0
+        );
+        let done = sqlx::query(AssertSqlSafe(sql)).bind(next).execute(&mut *conn).await?;
+        count += done.rows_affected();
+        changed.insert(shard);
+    }
+    Ok(count)
+}
+
+/// The same for the files that are left out. Those left out for their contents were not looked at again if they have not
+/// changed.
+async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -> Result<u64> {
+    sqlx::query(
+        "insert into left_out select repo, path, bytes, fingerprint, reason from seen
+         where reason is not null and repo = any($1)",
+    )
+    .bind(repos)
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query(AssertSqlSafe(format!(
+        "insert into left_out
+         select k.repo, k.path, k.bytes, k.fingerprint, k.reason
+         from skipped k join unchanged u on u.repo = k.repo and u.path = k.path
+         where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason = 'binary'"
+    )))
+    .bind(repos)
+    .execute(&mut *conn)
+    .await?;
+    let ended = sqlx::query(AssertSqlSafe(format!(
+        "update skipped k set valid_to = $3
+         where k.valid_to = {FOREVER} and (k.repo = any($1) or k.repo = any($2))
+           and not exists (select from left_out o
+               where o.repo = k.repo and o.path = k.path and o.reason = k.reason
+                 and o.bytes = k.bytes and o.fingerprint = k.fingerprint)"
+    )))
+    .bind(repos)
+    .bind(gone)
+    .bind(next)
+    .execute(&mut *conn)
+    .await?;
+    let begun = sqlx::query(AssertSqlSafe(format!(
+        "insert into skipped (repo, valid_from, bytes, fingerprint, reason, path)
+         select o.repo, $1, o.bytes, o.fingerprint, o.reason, o.path from left_out o
+         where not exists (select from skipped k
+             where k.repo = o.repo and k.path = o.path and k.valid_to = {FOREVER})"
+    )))
+    .bind(next)
+    .execute(&mut *conn)
+    .await?;
+    Ok(ended.rows_affected() + begun.rows_affected())
+}
+
+/// The languages of the files of some shards in an epoch, and about how many chunks their files have.
+async fn count_languages(
+    conn: &mut PgConnection,
+    epoch: Epoch,
+    shards: &BTreeSet<ShardId>,
+) -> Result<Vec<(ShardId, Vec<String>, Vec<i32>)>> {
+    let mut all = Vec::with_capacity(shards.len());
+    for shard in shards {
+        let sql = format!(
+            "select coalesce(array_agg(language), '{{}}'), coalesce(array_agg(chunks), '{{}}')
+             from (select lower(language) language, sum(bytes / 4096 + 1)::integer chunks from {}
+                   where valid_from <= $1 and valid_to > $1 and language is not null
+                   group by 1 order by 1) l",
+            shard.files()
+        );
+        let (names, chunks) =
+            sqlx::query_as(AssertSqlSafe(sql)).bind(epoch.0).fetch_one(&mut *conn).await?;
+        all.push((*shard, names, chunks));
+    }
+    Ok(all)
+}
+
+/// What some repositories have in an epoch in these shards, asked shard by shard and added up.
+async fn count(
+    conn: &mut PgConnection,
+    epoch: Epoch,
+    repos: &[i32],
+    shards: &[ShardId],
+) -> Result<BTreeMap<i32, Counts>> {
+    let mut all: BTreeMap<i32, Counts> = BTreeMap::new();
+    for shard in shards {
+        let sql = format!(
+            "select repo, count(*), sum(bytes)::bigint from {}
+             where valid_from <= $1 and valid_to > $1 and repo = any($2) group by repo",
+            shard.files()
+        );
+        let rows: Vec<(i32, i64, i64)> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(epoch.0)
+            .bind(repos)
+            .fetch_all(&mut *conn)
+            .await?;
+        for (repo, files, bytes) in rows {
+            let counts = all.entry(repo).or_default();
+            counts.files += files;
+            counts.bytes += bytes;
+            counts.shards.push(shard.0);
+        }
+    }
+    Ok(all)
+}
+
+/// Updates the rows of the repositories. Says how many have another rank.
+async fn update_repos(
+    conn: &mut PgConnection,
+    repos: &[RepoRow],
+    counts: &BTreeMap<i32, Counts>,
+) -> Result<u64> {
+    let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
+    let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
+    let none = Counts::default();
+    let counts = || ids.iter().map(|id| counts.get(id).unwrap_or(&none));
+    // Two repositories may have changed names with each other.
+    sqlx::query(
+        "update repos r set name = format('(being renamed: %s)', id)
+         from unnest($1::int[], $2::text[]) given (given_id, given_name)
+         where id = given_id and name <> given_name",
+    )
+    .bind(&ids)
+    .bind(&names)
+    .execute(&mut *conn)
+    .await?;
+    let ranked = sqlx::query(
+        "update repos r set rank = given.rank from unnest($1::int[], $2::int[]) given (id, rank)
+         where r.id = given.id and r.rank <> given.rank",
+    )
+    .bind(&ids)
+    .bind(repos.iter().map(|repo| i32::from(repo.rank)).collect::<Vec<_>>())
+    .execute(&mut *conn)
+    .await?
+    .rows_affected();
+    // Arrays of arrays would be one array: the shards travel as texts.
+    let shards = counts().map(|counts| {
+        let numbers: Vec<String> = counts.shards.iter().map(i16::to_string).collect();
+        format!("{{{}}}", numbers.join(","))
+    });
+    sqlx::query(AssertSqlSafe(format!(
+        "update repos r set name = given.name, source = given.source, web = given.web, indexed_at = now(),
+             files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
+             skipped = coalesce(k.skipped, 0)
+         from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+             given (id, name, source, web, files, bytes, shards)
+         left join (select repo, count(*) skipped
+                    from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
+           on k.repo = given.id
+         where r.id = given.id"
+    )))
+    .bind(&ids)
+    .bind(&names)
+    .bind(repos.iter().map(|repo| repo.source.as_str()).collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| repo.web.as_deref()).collect::<Vec<_>>())
+    .bind(counts().map(|counts| counts.files).collect::<Vec<_>>())
+    .bind(counts().map(|counts| counts.bytes).collect::<Vec<_>>())
+    .bind(shards.collect::<Vec<_>>())
+    .execute(conn)
+    .await?;
+    Ok(ranked)
+}
+
+/// The shards that the rows of a temporary table are of.
+async fn shards_in(conn: &mut PgConnection, table: &str) -> Result<Vec<ShardId>> {
+    let sql = format!("select distinct shard from {table} order by shard");
+    let shards: Vec<i16> = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
+    Ok(shards.into_iter().map(ShardId).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{compared, ingest, load, on_index, value};
+    use crate::{FileFilter, Store};
+
+    /// The paths that a search sees.
+    async fn paths(store: &Store) -> Vec<String> {
+        let catalog = store.catalog().await.unwrap();
+        let filter = FileFilter { epoch: catalog.epoch, repos: None, languages: None };
+        let mut lease = store.lease().await.unwrap();
+        let mut paths = Vec::new();
+        for shard in &catalog.shards {
+            let files = lease.files(shard.id, None, &filter).await.unwrap();
+            paths.extend(files.into_iter().map(|file| file.path));
+        }
+        lease.done();
+        paths.sort();
+        paths
+    }
+
+    #[test]
+    fn nothing_is_seen_of_an_epoch_before_it_is_current() {
+        on_index(3, async |store| {
+            ingest(store, "r", &[("same", 1, "one"), ("gone", 2, "two")]).await;
+            let now = [("same", 1, "one"), ("new", 3, "three")];
+            let (mut session, repo) = compared(store, "r", &now).await;
+            load(store, &mut session, &now).await;
+            let prepared = session.prepare(&[repo], &[]).await.unwrap();
+            assert_eq!((prepared.epoch, prepared.published.stored), (Epoch(2), 1));
+            assert_eq!(prepared.published.retired, 1);
+            assert_eq!(paths(store).await, ["gone", "same"]);
+            // It is killed here.
+            session.close().await.unwrap();
+            assert_eq!(value::<Option<i32>>(store, "select prepared from state").await, Some(2));
+            crate::testing::session(store).await.close().await.unwrap();
+            assert_eq!(value::<Option<i32>>(store, "select prepared from state").await, None);
+            let rows = "select count(*) from files where valid_from > 1 or valid_to <> 2147483647";
+            assert_eq!(value::<i64>(store, rows).await, 0);
+            assert_eq!(paths(store).await, ["gone", "same"]);
+            let published = ingest(store, "r", &now).await;
+            assert_eq!(published, Published { stored: 1, retired: 1 });
+            assert_eq!(paths(store).await, ["new", "same"]);
+        });
+    }
+
+    #[test]
+    fn an_epoch_begins_only_when_something_changes() {
+        on_index(2, async |store| {
+            let epoch = async || value::<i32>(store, "select epoch from state").await;
+            // The first one, even if there is nothing in it.
+            ingest(store, "r", &[]).await;
+            assert_eq!(epoch().await, 1);
+            let files = [("a", 1, "one")];
+            ingest(store, "r", &files).await;
+            assert_eq!(epoch().await, 2);
+            ingest(store, "r", &files).await;
+            // Touched, and with the same contents: its row only has another fingerprint.
+            ingest(store, "r", &[("a", 7, "one")]).await;
+            assert_eq!(epoch().await, 2);
+            let fingerprint = "select fingerprint from files";
+            assert_eq!(value::<i64>(store, fingerprint).await, 7);
+        });
+    }
+
+    #[test]
+    fn repositories_are_counted_and_removed() {
+        on_index(3, async |store| {
+            ingest(store, "r", &[("a", 1, "one"), ("b", 2, "three")]).await;
+            ingest(store, "s", &[("a", 1, "one")]).await;
+            let repos = store.repos().await.unwrap();
+            let counts: Vec<_> =
+                repos.iter().map(|repo| (&*repo.name, repo.files, repo.bytes)).collect();
+            assert_eq!(counts, [("r", 2, 8), ("s", 1, 3)]);
+            let mut session = crate::testing::session(store).await;
+            let published = session.publish(&[], &[repos[0].id], &[]).await.unwrap();
+            assert_eq!(published, Published { stored: 0, retired: 2 });
+            session.collect_garbage(&[]).await.unwrap();
+            session.close().await.unwrap();
+            assert_eq!(paths(store).await, ["a"]);
+            // What only they had is deleted, what others have, too, is kept.
+            assert_eq!(value::<i64>(store, "select count(*) from blobs").await, 1);
+            assert_eq!(value::<i64>(store, "select count(*) from files").await, 1);
+        });
+    }
+
+    #[test]
+    fn repositories_may_change_names() {
+        on_index(2, async |store| {
+            ingest(store, "r", &[("a", 1, "one")]).await;
+            ingest(store, "s", &[("b", 1, "two")]).await;
+            let mut session = crate::testing::session(store).await;
+            let mut repos = session.repos().await.unwrap();
+            repos.sort_by_key(|repo| repo.id);
+            let (first, second) = repos.split_at_mut(1);
+            std::mem::swap(&mut first[0].name, &mut second[0].name);
+            for repo in &repos {
+                // As they are, but for their names.
+                let path = if repo.name == "s" { "a" } else { "b" };
+                let text = crate::testing::seen(repo.id, path, 1, "one");
+                session.seen(&[text]).await.unwrap();
+            }
+            session.compare(false).await.unwrap();
+            session.publish(&repos, &[], &[]).await.unwrap();
+            session.close().await.unwrap();
+            let names: Vec<_> = store
+                .repos()
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|repo| (repo.name, repo.id.0))
+                .collect();
+            assert_eq!(names, [("r".to_owned(), 2), ("s".to_owned(), 1)]);
+            assert_eq!(paths(store).await, ["a", "b"]);
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! The one ingest that may run: its locks, its connection and temporary tables, and what it takes over from one that was
+//! killed.
+
+use std::collections::BTreeSet;
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use crate::ShardId;
+use crate::connect::Store;
+use crate::error::Result;
+
+/// The advisory lock on writing.
+pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
+
+/// The advisory lock that every connection which writes for an ingest shares. When a program is
+/// killed, its statements go on until they notice; the next ingest ends them and waits for the last.
+const HELPER_LOCK: i64 = WRITE_LOCK + 1;
+
+/// `valid_to` of a row that no epoch ends.
+pub(crate) const FOREVER: i32 = i32::MAX;
+
+/// A shard as an ingest sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardState {
+    pub(crate) shard: ShardId,
+    /// The next free chunk number.
+    pub(crate) chunks: i32,
+    /// Bytes of text.
+    pub(crate) bytes: i64,
+    /// It has files and a whole index.
+    pub(crate) live: bool,
+}
+
+/// The one ingest that may run.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) conn: PgConnection,
+    /// The shards, and how full they are.
+    pub(crate) shards: Vec<ShardState>,
+    /// An earlier ingest was killed, so contents without files may lie about.
+    pub(crate) sweep: bool,
+    /// The shards whose files this session has changed.
+    pub(crate) changed: BTreeSet<ShardId>,
+}
+
+impl Store {
+    /// Becomes the one that writes; none if somebody else is.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn try_session(&self) -> Result<Option<Session>> {
+        let mut conn = self.connection().await?;
+        let (locked,): (bool,) = sqlx::query_as("select pg_try_advisory_lock($1)")
+            .bind(WRITE_LOCK)
+            .fetch_one(&mut conn)
+            .await?;
+        if !locked {
+            return Ok(None);
+        }
+        end_orphans(&mut conn).await?;
+        take_back(&mut conn).await?;
+        conn.execute(
+            "set work_mem = '64MB';
+             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text);
+             create temp table current_files (shard smallint, blob int, repo int, path text,
+                                              fingerprint bigint, language text);
+             create temp table unchanged (repo int, path text);
+             create temp table todo (number bigint primary key, repo int, path text, bytes bigint);
+             create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
+                                       fingerprint bigint, language text);
+             create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
+                                         reason text);
+             create temp table renewed (shard smallint, blob int, repo int, path text, fingerprint bigint);
+             create temp table ended (shard smallint, blob int, repo int, path text);
+             create index loaded_path on loaded (repo, path);
+             create index left_out_path on left_out (repo, path)",
+        )
+        .await?;
+        let (sweep,): (bool,) =
+            sqlx::query_as("select unfinished from state").fetch_one(&mut conn).await?;
+        let rows: Vec<(i16, i32, i64, bool)> = sqlx::query_as(
+            "select shard, chunks, bytes, live_from is not null
+                 and to_regclass(format('documents_%s_trgm', lpad(shard::text, 3, '0'))) is not null
+             from shards order by shard",
+        )
+        .fetch_all(&mut conn)
+        .await?;
+        let state = |(shard, chunks, bytes, live)| ShardState {
+            shard: ShardId(shard),
+            chunks,
+            bytes,
+            live,
+        };
+        let shards = rows.into_iter().map(state).collect();
+        Ok(Some(Session { conn, shards, sweep, changed: BTreeSet::new() }))
+    }
+
+    /// A connection that writes for the one ingest that runs.
+    pub(crate) async fn helper(&self) -> Result<PgConnection> {
+        let mut conn = self.connection().await?;
+        sqlx::query("select pg_advisory_lock_shared($1)")
+            .bind(HELPER_LOCK)
+            .execute(&mut conn)
+            .await?;
+        Ok(conn)
+    }
+}
+
+impl Session {
+    /// Bytes of text stored so far, and the number of shards.
+    pub fn stored_bytes(&self) -> (i64, usize) {
+        (self.shards.iter().map(|shard| shard.bytes).sum(), self.shards.len())
+    }
+
+    /// Gives up the lock on writing.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn close(self) -> Result<()> {
+        Ok(self.conn.close().await?)
+    }
+}
+
+/// Ends what a killed ingest has left running, and returns when it is over.
+async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
+    sqlx::query(
+        "select pg_terminate_backend(pid) from pg_locks
+         where locktype = 'advisory' and objsubid = 1 and granted
+           and classid::bigint = $1 >> 32 and objid::bigint = $1 & 4294967295
+           and database = (select oid from pg_database where datname = current_database())",
+    )
+    .bind(HELPER_LOCK)
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query("select pg_advisory_lock($1)").bind(HELPER_LOCK).execute(&mut *conn).await?;
+    sqlx::query("select pg_advisory_unlock($1)").bind(HELPER_LOCK).execute(&mut *conn).await?;
+    Ok(())
+}
+
+/// Takes back the rows of an epoch that a killed ingest has prepared and not published.
+async fn take_back(conn: &mut PgConnection) -> Result<()> {
+    let (epoch, prepared): (i32, Option<i32>) =
+        sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
+    if prepared.is_none() {
+        return Ok(());
+    }
+    let shards: Vec<(i16,)> =
+        sqlx::query_as("select shard from shards order by shard").fetch_all(&mut *conn).await?;
+    let mut tables: Vec<String> = shards.iter().map(|(shard,)| ShardId(*shard).files()).collect();
+    tables.push("skipped".to_owned());
+    let mut tx = conn.begin().await?;
+    for table in tables {
+        let delete = format!("delete from {table} where valid_from > $1");
+        sqlx::query(AssertSqlSafe(delete)).bind(epoch).execute(&mut *tx).await?;
+        let reopen = format!(
+            "update {table} set valid_to = {FOREVER} where valid_to > $1 and valid_to <> {FOREVER}"
+        );
+        sqlx::query(AssertSqlSafe(reopen)).bind(epoch).execute(&mut *tx).await?;
+    }
+    tx.execute("update state set prepared = null").await?;
+    Ok(tx.commit().await?)
+}
