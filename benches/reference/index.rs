@@ -44,7 +44,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Opens what the command line says; the sample is indexed first.
+    /// Opens the index that the command line names; the sample is indexed first.
     pub(crate) fn open(place: &Place, runtime: &Runtime) -> Result<Self> {
         let url = std::env::var("DATABASE_URL").ok().filter(|url| !url.is_empty());
         let sample = match (&place.home, &url) {
@@ -97,14 +97,14 @@ impl Index {
         Ok(Server::start(self.home.as_deref(), self.named(), more)?)
     }
 
-    /// A server that keeps no statistics, with all in memory that it keeps there.
+    /// A server that keeps no statistics, that has read into memory all that it keeps there.
     pub(crate) fn warm_server(&self) -> Result<Server> {
         let server = self.server(&["--no-statistics"])?;
         server.settle();
         Ok(server)
     }
 
-    /// Runs the program on this index, and gives what it printed.
+    /// Runs the program on this index, and gives its standard output.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
         let mut command = shared::server::codesearch(self.home.as_deref(), self.named());
         command.args(arguments);

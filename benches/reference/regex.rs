@@ -54,7 +54,7 @@ struct Asked {
 }
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
-    let asked = bench.steps.step("regex", async || ask(bench).await).await?;
+    let asked = bench.steps.step("regex", async || ask(bench)).await?;
     let limit_name = |limit| if limit == 0 { "none".to_owned() } else { format!("{limit}") };
     let times = |limit: usize| -> Vec<f64> {
         asked.iter().filter(|row| row.limit == limit).flat_map(|row| row.ms.clone()).collect()
@@ -107,7 +107,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-async fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
+fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
     let server = bench.index.warm_server()?;
     let times = bench.steps.times(TIMES);
     let mut all = Vec::new();

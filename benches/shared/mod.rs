@@ -1,4 +1,4 @@
-//! What the benchmarks share: the queries, a server of their own, time, and how it is told.
+//! Shared by the benchmarks: the queries, a server of their own, time, and how it is told.
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 

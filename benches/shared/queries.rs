@@ -5,7 +5,7 @@
 pub struct Query {
     /// Its regular expression.
     pub regex: &'static str,
-    /// What comes beside it, in the language of codesearch.
+    /// The rest of the query, in the language of codesearch.
     pub more: &'static str,
     pub kind: Kind,
 }

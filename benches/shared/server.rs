@@ -42,7 +42,7 @@ pub fn codesearch(home: Option<&Path>, index: Option<&str>) -> Command {
     command
 }
 
-/// Runs the program until it ends, and gives what it printed.
+/// Runs the program until it ends, and gives its standard output.
 pub fn run(mut command: Command) -> std::io::Result<String> {
     let out = command.stderr(Stdio::inherit()).output()?;
     if !out.status.success() {
@@ -112,7 +112,7 @@ impl Server {
         load(&self.url, clients, time, path)
     }
 
-    /// Waits until the server has read ahead what it keeps: its memory no longer grows.
+    /// Waits until the server has read its part of the index into memory: that no longer grows.
     pub fn settle(&self) {
         let mut last = 0;
         loop {

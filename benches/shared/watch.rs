@@ -1,4 +1,4 @@
-//! What a run costs: time, processor time, memory.
+//! The cost of a run: time, processor time, memory.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::server::{memory_kb, postgres_pids};
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     pub seconds: f64,
@@ -14,7 +14,7 @@ pub struct Cost {
     pub peak_mb: u64,
 }
 
-/// Runs a program until it ends. With a home, what its Postgres does counts, too; it must run already.
+/// Runs a program until it ends. With a home, the work of its Postgres counts, too; that must run already.
 pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> {
     let postgres = || home.map(postgres_pids).unwrap_or_default();
     let before: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid));

@@ -34,7 +34,7 @@ const WARMING: Duration = Duration::from_secs(3);
 /// The requests a second and the milliseconds that it gives, of one API: its average on 16 and on 17.
 const REFERENCE: [(&str, f64, f64); 2] = [("16", 1238.0, 8.07), ("17", 1575.0, 6.35)];
 
-/// What one server made of one way to load.
+/// The times of one server with one way to load.
 #[derive(Deserialize, Serialize)]
 struct Measured {
     version: String,
@@ -46,7 +46,7 @@ struct Measured {
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     let mut all: Vec<Measured> = Vec::new();
-    // What is installed, and what is downloaded where nothing is.
+    // The Postgres that is installed, and the one that is downloaded where none is.
     for (name, source) in [("installed", Source::Auto), ("downloaded", Source::Download)] {
         let step = format!("loading-{name}");
         let measured = bench.steps.step(&step, async || on(bench, source).await).await?;

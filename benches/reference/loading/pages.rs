@@ -13,7 +13,7 @@ use crate::index::{Index, options, socket, sql};
 /// Items that are sent at once.
 const BATCH: usize = 10_000;
 
-/// What a page says of one item, in four tables.
+/// The data of one item of a page, in four tables.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct Item {
     /// Its repository.

@@ -24,7 +24,7 @@ use typing::{KINDS, Typing};
 /// How many paths there are.
 const SIZES: [usize; 2] = [100_000, 1_000_000];
 
-/// What is typed, and how many paths are wanted each time.
+/// How many texts are typed, and how many paths are wanted each time.
 const TYPINGS: usize = 500;
 const LIMIT: usize = 10;
 
@@ -58,7 +58,7 @@ const WAYS: [(Way, &str); 9] = [
     (Way::Postgres(NamesIndex::GistWord(128)), "GiST <->>, siglen 128"),
 ];
 
-/// What one way took on paths of one number.
+/// The times of one way on paths of one number.
 #[derive(Deserialize, Serialize)]
 struct Outcome {
     build_s: f64,
@@ -73,7 +73,7 @@ struct Outcome {
     plan: Vec<String>,
 }
 
-/// What all ways are asked on.
+/// Paths and typed texts, the same for all ways.
 struct Ground {
     paths: Vec<String>,
     typings: Vec<Typing>,
@@ -133,7 +133,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     Ok(Section { name: "names", title: "Nearest names".to_owned(), tables })
 }
 
-/// Builds what a way needs, and asks.
+/// Builds the index of a way, and asks.
 async fn measure(bench: &Bench<'_>, way: Way, ground: &Arc<Ground>) -> Result<Outcome> {
     let mut plan = Vec::new();
     let begun = Instant::now();

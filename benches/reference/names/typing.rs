@@ -1,4 +1,4 @@
-//! What people type to find a file, made from real paths, and which answers are right.
+//! Texts that people would type to find a file, made from real paths, and which answers are right.
 //!
 //! A typing has a kind, which makes from a path a clean text (its name, say), and some of them then make an
 //! error in it. An answer is right when the kind makes the same clean text of it, in small letters: nobody could
@@ -48,7 +48,7 @@ pub(crate) struct Typing {
     /// Its place among [`KINDS`].
     pub(crate) kind: usize,
     pub(crate) text: String,
-    /// What was meant.
+    /// The text that was meant.
     pub(crate) clean: String,
 }
 
@@ -116,7 +116,7 @@ impl Typing {
     }
 }
 
-/// What a kind makes of a path, before any error, in small letters.
+/// The text that a kind makes of a path, before any error, in small letters.
 pub(crate) fn clean(kind: Kind, path: &str) -> Option<String> {
     let name = name(path);
     let mut folders = path.rsplit('/').skip(1);

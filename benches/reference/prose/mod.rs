@@ -35,7 +35,7 @@ const CELL: Duration = Duration::from_secs(25);
 /// Queries with right answers: on each line a query, and behind tabs the files that are right.
 const JUDGED: &str = include_str!("../../../corpus/judged.tsv");
 
-/// What a comment counts for beside a document.
+/// The weights of a comment beside a document.
 const COMMENTS: [f32; 4] = [1.0, 0.7, 0.5, 0.25];
 
 /// An index of a column.
@@ -247,7 +247,7 @@ async fn ask(
     queries: &[String],
     one: impl AsyncFn(&mut Scratch, &str) -> Result<usize>,
 ) -> Result<Asked> {
-    // What the first ones read from disk is no part of what is compared.
+    // The first ones read from disk, which is not to be compared.
     for query in queries.iter().take(20) {
         one(scratch, query).await?;
     }
@@ -311,7 +311,7 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
     Ok(all)
 }
 
-/// Ranks what matches the judged queries in all ways. Gives also how many queries were left out.
+/// Ranks the texts that match the judged queries in all ways. Gives also how many queries were left out.
 async fn judged(bench: &Bench<'_>) -> Result<(Vec<Score>, usize)> {
     let mut scratch = Scratch::open(bench.index).await?;
     let mut found = Vec::new();

@@ -19,7 +19,7 @@ pub(crate) struct Judged {
     pub(crate) files: Vec<String>,
     /// It is the comment at the head of a source file.
     pub(crate) comment: bool,
-    /// What each of [`RANKINGS`] gives it.
+    /// Its rank by each of [`RANKINGS`].
     pub(crate) ranks: Vec<f32>,
 }
 

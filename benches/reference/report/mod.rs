@@ -21,12 +21,12 @@ pub(crate) struct Report {
     pub(crate) sections: Vec<Section>,
 }
 
-/// What was measured of one system.
+/// The measurements of one system.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
     /// A word, for file names.
     pub(crate) name: &'static str,
-    /// What was measured, and whose experiment it is.
+    /// The subject of the experiment.
     pub(crate) title: String,
     /// In their order.
     pub(crate) tables: Vec<Table>,
@@ -53,9 +53,10 @@ impl Report {
         shared::record(&format!("{name}.json"), &serde_json::to_string_pretty(self)?)?;
         for section in &self.sections {
             for (svg, at) in section.tables.iter().filter_map(picture::bars).zip(1..) {
-                let file = match name.ends_with(section.name) {
-                    true => format!("{name}-{at}.svg"),
-                    false => format!("{name}-{}-{at}.svg", section.name),
+                // The name of a record of one experiment names it already.
+                let file = match self.sections.len() {
+                    1 => format!("{name}-{at}.svg"),
+                    _ => format!("{name}-{}-{at}.svg", section.name),
                 };
                 shared::record(&file, &svg)?;
             }

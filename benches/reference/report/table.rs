@@ -7,13 +7,13 @@ use serde::Serialize;
 /// Rows of cells, the first of each its name.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Table {
-    /// What it shows, with units.
+    /// Its subject, with units.
     pub(crate) title: String,
     /// Heads of the columns, the first one's that of the names.
     pub(crate) columns: Vec<String>,
     /// As many cells as there are columns.
     pub(crate) rows: Vec<Vec<String>>,
-    /// What has to be known to read it.
+    /// Sentences below it, needed to read it.
     pub(crate) notes: Vec<String>,
 }
 

@@ -133,7 +133,9 @@ mod tests {
 
     fn of(columns: &[usize], bytes: usize) -> Columns {
         let mut all = Columns(vec![0; bytes]);
-        columns.iter().for_each(|column| all.add(*column));
+        for column in columns {
+            all.add(*column);
+        }
         all
     }
 

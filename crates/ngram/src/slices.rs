@@ -31,7 +31,7 @@ impl BitSlices {
     /// than the columns need. None if they are narrower.
     pub fn from_rows(kind: FilterKind, columns: usize, rows: Vec<u8>) -> Option<Self> {
         let (stored, width) = (rows.len() / kind.bits(), columns.div_ceil(8));
-        if rows.len() % kind.bits() != 0 || stored < width {
+        if !rows.len().is_multiple_of(kind.bits()) || stored < width {
             return None;
         }
         let mut slices = Self { kind, rows, all: Columns::first(columns) };

@@ -127,7 +127,9 @@ impl Expr {
             Expr::Predicate(predicate) => seen(*predicate),
             Expr::Not(inner) => inner.predicates(seen),
             Expr::All(parts) | Expr::Any(parts) => {
-                parts.iter().for_each(|part| part.predicates(seen))
+                for part in parts {
+                    part.predicates(seen);
+                }
             }
         }
     }

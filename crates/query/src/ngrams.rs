@@ -78,7 +78,9 @@ mod tests {
     }
 
     fn check(texts: &[&str], pattern: &str, expected: &[usize]) {
-        KINDS.into_iter().for_each(|kind| check_kind(kind, texts, pattern, expected));
+        for kind in KINDS {
+            check_kind(kind, texts, pattern, expected);
+        }
     }
 
     #[test]

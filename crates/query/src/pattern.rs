@@ -84,6 +84,9 @@ impl Pattern {
     }
 
     /// The pattern that matches `text` itself.
+    ///
+    /// # Errors
+    /// The text is too long to be compiled.
     pub fn literal(text: &str, case: Case) -> Result<Self, QueryError> {
         Self::parse(&regex_syntax::escape(text), case, false)
     }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::cli::{DatabaseArgs, OperatorArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
-use crate::http::{self, Bounds, Limits, Settings};
+use crate::http::{self, Limits, Quota, Settings};
 use crate::statistics::Recorder;
 
 /// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
@@ -35,12 +35,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
 
 /// What the operator has said, checked before anything slow is begun.
 pub(crate) fn settings(args: &OperatorArgs) -> Result<Settings> {
-    let each = Bounds {
+    let each = Quota {
         at_once: args.client_at_once,
         per_minute: args.client_per_minute,
         mib_per_minute: args.client_mib_per_minute,
     };
-    let all = Bounds {
+    let all = Quota {
         at_once: None,
         per_minute: args.server_per_minute,
         mib_per_minute: args.server_mib_per_minute,

@@ -1,8 +1,8 @@
-//! Connections of clients: how many there may be, and how long one may say nothing.
+//! Connections of clients: how many there may be, and how long one may be silent.
 //!
-//! What `axum::serve` does, with bounds: a client that never finishes its request, or ten thousand
-//! that come at once, must not keep others from being answered. Nor must searches: connections have threads
-//! of their own, and what takes long is done on others, unless it is the only one ([`elsewhere`]).
+//! Like `axum::serve`, with bounds: neither a client that never finishes its request nor ten thousand clients at once
+//! may starve the others. Nor may searches: connections have threads of their own, and searches run on others, unless
+//! there is only one ([`on_search_threads`]).
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request as Asked, State};
+use axum::extract::{Request as AxumRequest, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -28,35 +28,38 @@ use tokio::task::JoinSet;
 
 use super::error::Failure;
 
-/// Threads that read requests and send answers, beside one that lets clients in. They have little to do and wait for
-/// nobody, but one of them may search for somebody who is alone.
+/// Threads that read requests and send answers, beside the one that accepts connections. They have little to do; one of
+/// them may run the search of a lone client.
 const THREADS: usize = 2;
 
-/// Clients that are connected at once. More of them wait until one leaves.
+/// Connections at the same time. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// How long a client may take for the head of a request, and be silent between two.
+/// How long a client may take for the head of a request, and stay silent between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long answers that are being sent may go on when the server is told to stop.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long the server goes on sending answers that were begun when it is told to stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long nobody is let in after the system has refused a connection, as when it has no more files to give.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long the server waits after the system refused a connection, as when file descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a request's connection: a client, or a proxy of clients.
+/// The address at the other end of a request's connection: of a client, or of a proxy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The threads of connections, which end when this is dropped, wherever that is. What was made on them, such as a
-/// connection to the database, ends with them.
+/// The threads of connections. They end when this is dropped, and so does all that lives on them, such as a connection
+/// to the database.
 ///
-/// Each has a runtime of its own, and connections are given to them in turn: in a runtime of two threads, who is woken
-/// wakes the other, which mostly finds nothing to do. The first one lets clients in.
+/// Each has a runtime of its own, and connections go to them in turn: in one runtime of two threads, a thread that is
+/// woken wakes the other, which mostly finds nothing to do. The first one accepts connections.
 pub(crate) struct Threads(Vec<Runtime>);
 
 impl Threads {
-    /// Starts them.
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
     pub(crate) fn start() -> std::io::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(1).thread_name("connections").enable_all();
@@ -72,7 +75,10 @@ impl Drop for Threads {
     }
 }
 
-/// Answers clients until it is told to stop, and then sends what it is sending to its end.
+/// Answers clients until `stop` resolves, and then finishes the answers that were begun.
+///
+/// # Errors
+/// The listener cannot be used.
 pub(crate) async fn serve(
     threads: &Threads,
     listener: std::net::TcpListener,
@@ -90,15 +96,15 @@ async fn accept(
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     for thread in threads[1..].iter().cycle() {
         let next = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
+            let slot = Arc::clone(&slots).acquire_owned().await;
+            (slot, listener.accept().await)
         };
-        let (place, accepted) = tokio::select! {
+        let (slot, accepted) = tokio::select! {
             next = next => next,
             () = &mut stop => break,
         };
@@ -106,13 +112,13 @@ async fn accept(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("a connection cannot be taken: {error}");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        // An answer is not held back until the one before it was acknowledged.
+        // Without this, an answer waits until the client has acknowledged the one before it.
         let _ = stream.set_nodelay(true);
-        let stream = match moved(stream, thread) {
+        let stream = match move_to(stream, thread) {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!("a connection cannot be served: {error}");
@@ -134,54 +140,56 @@ async fn accept(
             if let Err(error) = connection.await {
                 tracing::debug!("a connection ended early: {error}");
             }
-            drop(place);
+            drop(slot);
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }
 
-/// A connection whose events another runtime waits for from now on.
-fn moved(stream: TcpStream, runtime: &Handle) -> std::io::Result<TcpStream> {
+/// Moves a connection to another runtime, which waits for its events from now on.
+fn move_to(stream: TcpStream, runtime: &Handle) -> std::io::Result<TcpStream> {
     let stream = stream.into_std()?;
     let _within = runtime.enter();
     TcpStream::from_std(stream)
 }
 
-/// Where searches are made.
+/// The threads on which searches run.
 #[derive(Clone)]
-pub(crate) struct Searches {
+pub(crate) struct SearchThreads {
     threads: Handle,
     alone: Arc<Semaphore>,
 }
 
-impl Searches {
-    /// On the threads of a runtime.
+impl SearchThreads {
+    /// The threads of a runtime.
     pub(crate) fn on(threads: Handle) -> Self {
         Self { threads, alone: Arc::new(Semaphore::new(1)) }
     }
 }
 
-/// Answers on the threads of searches. On those of connections, a thousand clients that search would keep
-/// everybody waiting, who only asks whether the server lives, too. One of them does not: it is answered where
-/// it is, which saves waking other threads twice, and the others of its thread wait for moments.
-pub(crate) async fn elsewhere(
-    State(searches): State<Searches>,
-    request: Asked,
+/// Runs a request on the search threads: on those of connections, a thousand searches would delay everybody, even a
+/// health check. A lone request runs on its connection's thread, which saves waking other threads twice.
+pub(crate) async fn on_search_threads(
+    State(searches): State<SearchThreads>,
+    request: AxumRequest,
     next: Next,
 ) -> Response {
     let answering = next.run(request);
     let answered = if let Ok(_alone) = searches.alone.try_acquire() {
         AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::broke_off())
     } else {
-        apart(&searches.threads, answering).await
+        run_on(&searches.threads, answering).await
     };
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
-/// Does something on other threads. When this is dropped, that ends.
-pub(crate) async fn apart<T: Send + 'static>(
+/// Runs work on other threads. Dropping the future cancels the work.
+///
+/// # Errors
+/// The work panicked.
+pub(crate) async fn run_on<T: Send + 'static>(
     threads: &Handle,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -236,7 +244,8 @@ mod tests {
             let _ = gate.acquire().await;
             "done"
         });
-        let layer = from_fn_with_state(Searches::on(searches.handle().clone()), elsewhere);
+        let layer =
+            from_fn_with_state(SearchThreads::on(searches.handle().clone()), on_search_threads);
         let routes = Router::new().route("/busy", busy).route("/alone", alone);
         let routes = routes.route("/broken", get(broken));
         let routes = routes.route_layer(layer);

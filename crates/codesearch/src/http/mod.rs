@@ -33,12 +33,12 @@ use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 
 use compat::{livegrep, zoekt};
-use connections::Searches;
+use connections::SearchThreads;
 pub(crate) use connections::{Threads, serve};
 use endpoint::{Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
-pub(crate) use limits::{Bounds, Limits, read_tokens};
+pub(crate) use limits::{Limits, Quota, read_tokens};
 pub(crate) use server::{Server, Settings};
 
 /// The addresses that are declared: our own first, then those of other engines.
@@ -91,7 +91,7 @@ const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get
 
 /// Every address there is, for those who ask by one of these names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
-    let searches = Searches::on(server.threads.clone());
+    let searches = SearchThreads::on(server.threads.clone());
     let mut router = Router::new();
     for endpoint in endpoints() {
         router = router.route(endpoint.path, route(&endpoint, &server, &searches));
@@ -116,7 +116,7 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
 
 /// The handler of an endpoint, behind what its class and its parameters ask for: first its address is taken apart, then
 /// the limits are looked at.
-fn route(endpoint: &Endpoint, server: &Server, searches: &Searches) -> MethodRouter<Server> {
+fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
     let route = (endpoint.route)();
     let route = match endpoint.class {
         Class::Search => route.layer(from_fn_with_state(server.clone(), limits::searches)),
@@ -128,7 +128,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &Searches) -> MethodRou
         route.layer(map_request(move |request| ready_made(params::read_address(params, request))));
     match endpoint.class {
         Class::Light => route,
-        _ => route.layer(from_fn_with_state(searches.clone(), connections::elsewhere)),
+        _ => route.layer(from_fn_with_state(searches.clone(), connections::on_search_threads)),
     }
 }
 

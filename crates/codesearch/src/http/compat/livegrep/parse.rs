@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::asked::Asked;
+use super::query::LivegrepQuery;
 
 /// What a query can say beside its pattern.
 const FIELDS: [&str; 11] = [
@@ -69,7 +69,7 @@ fn group(rest: &str, open: char) -> usize {
 }
 
 /// Reads a query. With `regex`, its patterns are regular expressions, else texts.
-pub(super) fn parse(query: &str, regex: bool) -> Result<Asked, String> {
+pub(super) fn parse(query: &str, regex: bool) -> Result<LivegrepQuery, String> {
     // What was said under each name; the pattern itself has none.
     let mut said: HashMap<&str, Vec<String>> = HashMap::new();
     let (mut key, mut term) = ("", String::new());
@@ -110,7 +110,7 @@ pub(super) fn parse(query: &str, regex: bool) -> Result<Asked, String> {
     asked(&said, regex)
 }
 
-fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<Asked, String> {
+fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<LivegrepQuery, String> {
     let all = |name: &str| said.get(name).map_or(&[][..], Vec::as_slice);
     let pattern = |text: &String| if regex { text.clone() } else { escape(text) };
     let both = |name: &str, other: &str| -> Vec<String> {
@@ -154,7 +154,7 @@ fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<Asked, String
             .parse()
             .map_err(|_| format!("max_matches:{number}: use a number, negative for all"))?,
     };
-    Ok(Asked {
+    Ok(LivegrepQuery {
         fold_case: !exact && !has_capital(&line),
         line,
         files,

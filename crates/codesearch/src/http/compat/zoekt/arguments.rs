@@ -90,7 +90,7 @@ pub(super) fn plain(value: Value) -> Value {
 
 /// How much of an answer is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Caps {
+pub(super) struct MatchLimits {
     /// Matches in one repository: what is left over of it is skipped.
     pub(super) repo: usize,
     /// Matches in all: the search ends.
@@ -106,9 +106,9 @@ pub(super) fn positive(number: i64) -> Option<usize> {
 }
 
 impl Options {
-    /// The caps for a search of so many files. Those that are not given follow from those that are, as
+    /// The limits for a search of so many files. Those that are not given follow from those that are, as
     /// in Zoekt.
-    pub(super) fn caps(&self, documents: usize) -> Caps {
+    pub(super) fn limits(&self, documents: usize) -> MatchLimits {
         let files = positive(self.max_doc_display_count);
         let mut shard = positive(self.shard_max_match_count);
         let mut total = positive(self.total_max_match_count);
@@ -122,7 +122,7 @@ impl Options {
             }
         }
         let shard = shard.unwrap_or(MAX_REPO_MATCHES);
-        Caps {
+        MatchLimits {
             repo: positive(self.shard_repo_max_match_count).map_or(shard, |repo| repo.min(shard)),
             total: total.unwrap_or(shard.saturating_mul(10)),
             files,

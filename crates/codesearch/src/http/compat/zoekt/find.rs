@@ -1,4 +1,4 @@
-//! Searches as Zoekt does them: everything is gathered, up to its caps, and the best of it is shown.
+//! Searches as Zoekt does them: everything is gathered, up to its limits, and the best of it is shown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -7,11 +7,11 @@ use engine::search::{FileMatch, Request, Stopped, score};
 use query::{Predicate, Query, Select};
 use store::Repo;
 
-use super::answer::{Counts, File, SearchResult, nanos};
-use super::arguments::{Caps, Options};
-use super::compiled;
-use super::lines::{self, Base64, ChunkMatch, LineMatch};
+use super::arguments::{MatchLimits, Options};
 use super::list::{file_url, line_fragment};
+use super::matches::{self, Base64, ChunkMatch, LineMatch};
+use super::query::compiled;
+use super::result::{FileResult, SearchResult, SearchStats, nanos};
 use crate::http::compat::collect::{MAX_ANSWER_BYTES, gather};
 use crate::http::error::Failure;
 use crate::http::server::Server;
@@ -19,8 +19,8 @@ use crate::request::settled_limit;
 
 /// What was found of a search so far.
 #[derive(Debug)]
-pub(super) struct Tally {
-    pub(super) caps: Caps,
+pub(super) struct Collected {
+    pub(super) limits: MatchLimits,
     pub(super) files: usize,
     pub(super) matches: usize,
     pub(super) by_repo: HashMap<String, usize>,
@@ -32,20 +32,20 @@ pub(super) struct Tally {
     pub(super) cut: bool,
 }
 
-impl Tally {
-    pub(super) fn new(caps: Caps) -> Self {
+impl Collected {
+    pub(super) fn new(limits: MatchLimits) -> Self {
         let (by_repo, kept) = (HashMap::new(), Vec::new());
-        Self { caps, files: 0, matches: 0, by_repo, kept, bytes: 0, skipped: 0, cut: false }
+        Self { limits, files: 0, matches: 0, by_repo, kept, bytes: 0, skipped: 0, cut: false }
     }
 
     /// Takes a file with so many matches; false if it is one too many.
     pub(super) fn take(&mut self, file: FileMatch, matches: usize) -> bool {
-        if self.matches > self.caps.total || self.bytes > MAX_ANSWER_BYTES {
+        if self.matches > self.limits.total || self.bytes > MAX_ANSWER_BYTES {
             self.cut = true;
             return false;
         }
         let of_repo = self.by_repo.entry(file.repo.clone()).or_default();
-        if *of_repo >= self.caps.repo {
+        if *of_repo >= self.limits.repo {
             self.skipped += 1;
             return true;
         }
@@ -54,7 +54,8 @@ impl Tally {
         self.files += 1;
         self.bytes += file.size();
         self.kept.push((score(&file), file));
-        if self.caps.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000)) {
+        if self.limits.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000))
+        {
             self.sort();
         }
         true
@@ -65,7 +66,7 @@ impl Tally {
         self.kept.sort_by(|(a, x), (b, y)| {
             b.total_cmp(a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
         });
-        self.kept.truncate(self.caps.files.unwrap_or(usize::MAX));
+        self.kept.truncate(self.limits.files.unwrap_or(usize::MAX));
         self.bytes = self.kept.iter().map(|(_, file)| file.size()).sum();
     }
 }
@@ -85,15 +86,15 @@ pub(super) async fn find(
     let repos = server.searcher.store().repos().await?;
     let documents = estimate(&request, &repos);
     if options.estimate_doc_count {
-        let stats = Counts { shard_files_considered: documents, ..Counts::default() };
+        let stats = SearchStats { shard_files_considered: documents, ..SearchStats::default() };
         return Ok(SearchResult { stats, ..SearchResult::default() });
     }
-    let caps = options.caps(documents);
+    let limits = options.limits(documents);
     let mut result = if request.program().select == Select::Repos {
-        whole_repos(server, request, caps, options).await?
+        whole_repos(server, request, limits, options).await?
     } else {
-        request.limit = settled_limit(said, caps.total.saturating_add(1));
-        matching(server, request, caps, options, documents).await?
+        request.limit = settled_limit(said, limits.total.saturating_add(1));
+        matching(server, request, limits, options, documents).await?
     };
     result.stats.duration = nanos(begun.elapsed().saturating_sub(wait));
     result.stats.wait = nanos(wait);
@@ -128,7 +129,7 @@ pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
 pub(super) async fn matching(
     server: &Server,
     request: Request,
-    caps: Caps,
+    limits: MatchLimits,
     options: Options,
     documents: usize,
 ) -> Result<SearchResult, Failure> {
@@ -137,43 +138,43 @@ pub(super) async fn matching(
     let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
     // A search for files is shown as if each was asked for by its name.
     let names_only = program.select == Select::Files;
-    let mut tally = Tally::new(caps);
+    let mut found = Collected::new(limits);
     let stats = gather(server, request, |mut file| {
         if names_only {
             file.path_ranges.clear();
         }
         let matches = if options.chunk_matches {
-            lines::spans(&file, spanning).len()
+            matches::spans(&file, spanning).len()
         } else {
-            lines::count(&file)
+            matches::count(&file)
         };
-        tally.take(file, matches)
+        found.take(file, matches)
     })
     .await?;
-    tally.sort();
-    let mut left = caps.matches;
-    let mut files = Vec::with_capacity(tally.kept.len());
-    for (score, file) in tally.kept {
+    found.sort();
+    let mut left = limits.matches;
+    let mut files = Vec::with_capacity(found.kept.len());
+    for (score, file) in found.kept {
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
-            chunk_matches = lines::chunks(&file, context, spanning, &mut left);
+            chunk_matches = matches::chunks(&file, context, spanning, &mut left);
         } else {
-            line_matches = lines::lines(&file, context, &mut left);
+            line_matches = matches::lines(&file, context, &mut left);
         }
-        files.push(File::new(file, line_matches, chunk_matches, score));
+        files.push(FileResult::new(file, line_matches, chunk_matches, score));
         if left == Some(0) {
             break;
         }
     }
-    let mut counts = Counts::of(&stats);
-    counts.file_count = tally.files;
-    counts.match_count = tally.matches;
-    counts.files_skipped = tally.skipped;
-    if tally.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
+    let mut counts = SearchStats::of(&stats);
+    counts.file_count = found.files;
+    counts.match_count = found.matches;
+    counts.files_skipped = found.skipped;
+    if found.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
         counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
     }
     let names: BTreeMap<String, String> =
-        tally.by_repo.into_keys().map(|name| (name, String::new())).collect();
+        found.by_repo.into_keys().map(|name| (name, String::new())).collect();
     Ok(SearchResult {
         stats: counts,
         files: Some(files).filter(|files| !files.is_empty()),
@@ -186,7 +187,7 @@ pub(super) async fn matching(
 pub(super) async fn whole_repos(
     server: &Server,
     mut request: Request,
-    caps: Caps,
+    limits: MatchLimits,
     options: Options,
 ) -> Result<SearchResult, Failure> {
     request.limit = None;
@@ -198,12 +199,12 @@ pub(super) async fn whole_repos(
     .await?;
     let tree = server.searcher.tree().await?;
     let repos = tree.repos().iter().filter(|repo| names.contains_key(&repo.name));
-    let shown = caps.files.unwrap_or(usize::MAX).min(caps.matches.unwrap_or(usize::MAX));
-    let mut counts = Counts::of(&stats);
+    let shown = limits.files.unwrap_or(usize::MAX).min(limits.matches.unwrap_or(usize::MAX));
+    let mut counts = SearchStats::of(&stats);
     let mut files = Vec::new();
     for repo in repos {
         for (at, entry) in tree.files(repo).enumerate() {
-            if at >= caps.repo || counts.file_count > caps.total {
+            if at >= limits.repo || counts.file_count > limits.total {
                 counts.files_skipped += 1;
                 continue;
             }
@@ -211,12 +212,12 @@ pub(super) async fn whole_repos(
             if files.len() < shown {
                 let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
                 if options.chunk_matches {
-                    let spans = lines::spans_of_path(entry.path, &[]);
+                    let spans = matches::spans_of_path(entry.path, &[]);
                     chunk_matches.push(ChunkMatch::of_path(entry.path, spans));
                 } else {
                     line_matches.push(LineMatch::of_path(entry.path, &[]));
                 }
-                files.push(File {
+                files.push(FileResult {
                     file_name: entry.path.to_owned(),
                     repository: repo.name.clone(),
                     language: entry.language.unwrap_or_default().to_owned(),
@@ -241,7 +242,7 @@ pub(super) async fn whole_repos(
 /// Adds to files what is known of their contents.
 pub(super) async fn complete(
     server: &Server,
-    files: &mut [File],
+    files: &mut [FileResult],
     whole: bool,
 ) -> Result<(), Failure> {
     let tree = server.searcher.tree().await?;

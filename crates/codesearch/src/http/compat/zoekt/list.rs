@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::Repo;
 
-use super::{compiled, internal};
+use super::error::internal;
+use super::query::compiled;
 use crate::http::compat::collect::gather;
 use crate::http::error::Failure;
 use crate::http::server::Server;
@@ -28,13 +29,13 @@ pub(super) struct RepoStats {
 
 /// A repository that is listed.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct RepoEntry {
     pub(super) repo: Repo,
     pub(super) stats: RepoStats,
 }
 
 /// The repositories in which something matches, by name.
-pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Listed>, Failure> {
+pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<RepoEntry>, Failure> {
     let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     query.settings.select = Select::Repos;
     let mut request = compiled(query, Options::default()).await?;
@@ -61,15 +62,15 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<List
             content_bytes: repo.bytes,
             ..RepoStats::default()
         };
-        Listed { repo, stats }
+        RepoEntry { repo, stats }
     });
     Ok(listed.collect())
 }
 
 /// What there is of all of them together.
-pub(super) fn total(repos: &[Listed]) -> RepoStats {
+pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
     let mut total = RepoStats { repos: repos.len(), ..RepoStats::default() };
-    for Listed { stats, .. } in repos {
+    for RepoEntry { stats, .. } in repos {
         total.shards += stats.shards;
         total.documents += stats.documents;
         total.content_bytes += stats.content_bytes;
@@ -78,7 +79,7 @@ pub(super) fn total(repos: &[Listed]) -> RepoStats {
 }
 
 /// A repository as `/api/list` tells it. What nobody knows here is as empty as Zoekt would leave it.
-pub(super) fn entry(Listed { repo, stats }: &Listed) -> Value {
+pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
     json!({
         "Repository": {
             "TenantID": 0,

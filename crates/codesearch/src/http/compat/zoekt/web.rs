@@ -11,12 +11,12 @@ use axum::routing::get;
 use query::{Field, Select, Tree};
 use serde_json::{Value, json};
 
-use super::answer::{File, SearchResult};
 use super::arguments::{MAX_REPO_MATCHES, Options};
 use super::find::find;
-use super::lines::LineMatch;
-use super::list::{Listed, indexed_at, listed, total};
-use super::parse;
+use super::list::{RepoEntry, indexed_at, listed, total};
+use super::matches::LineMatch;
+use super::query::parse;
+use super::result::{FileResult, SearchResult};
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
@@ -51,7 +51,7 @@ async fn search(
     let answer = async {
         let StrictParams(given) = given.map_err(|refused| refused.failure)?;
         let [q, num, ctx, order] = [Q, NUM, CTX, ORDER].map(|param| given.text(&param));
-        answer(&server, &Asked { q: &q, num: &num, ctx: &ctx, order: &order }).await
+        answer(&server, &WebParams { q: &q, num: &num, ctx: &ctx, order: &order }).await
     };
     match answer.await {
         Ok(answer) => Json(answer).into_response(),
@@ -64,27 +64,27 @@ async fn search(
 }
 
 #[derive(Debug)]
-struct Asked<'a> {
+struct WebParams<'a> {
     q: &'a str,
     num: &'a str,
     ctx: &'a str,
     order: &'a str,
 }
 
-async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
-    if asked.q.is_empty() {
+async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failure> {
+    if params.q.is_empty() {
         return Err(Failure::bad_request("nothing to search for: give a query in q="));
     }
-    let query = parse(asked.q)?;
+    let query = parse(params.q)?;
     // What is no number is none, as in Zoekt.
-    let num = asked.num.parse().ok().filter(|num: &i64| *num > 0);
+    let num = params.num.parse().ok().filter(|num: &i64| *num > 0);
     if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
-        return Ok(json!({ "repos": list(repos, asked, num)? }));
+        return Ok(json!({ "repos": list(repos, params, num)? }));
     }
-    let context = if asked.ctx.is_empty() { Some(0) } else { asked.ctx.parse().ok() };
+    let context = if params.ctx.is_empty() { Some(0) } else { params.ctx.parse().ok() };
     let Some(context) = context.filter(|lines| (0..=MAX_CONTEXT).contains(lines)) else {
-        let message = format!("ctx={}: use a number of lines up to {MAX_CONTEXT}", asked.ctx);
+        let message = format!("ctx={}: use a number of lines up to {MAX_CONTEXT}", params.ctx);
         return Err(Failure::bad_request(message));
     };
     let num = num.unwrap_or(DEFAULT_FILES);
@@ -100,11 +100,11 @@ async fn answer(server: &Server, asked: &Asked<'_>) -> Result<Value, Failure> {
     if result.stats.wait < result.stats.duration / 10 {
         result.stats.wait = 0;
     }
-    let last = last(asked, num, context);
+    let last = last(params, num, context);
     Ok(json!({
         "result": {
             "Last": last,
-            "QueryStr": asked.q,
+            "QueryStr": params.q,
             "Query": understood,
             "Stats": result.stats,
             "Duration": 0,
@@ -125,15 +125,19 @@ fn names_repos_only(tree: &Tree) -> bool {
     }
 }
 
-/// What was asked, for the form of a page.
-fn last(asked: &Asked<'_>, num: i64, context: i64) -> Value {
-    json!({ "Query": asked.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
+/// What was params, for the form of a page.
+fn last(params: &WebParams<'_>, num: i64, context: i64) -> Value {
+    json!({ "Query": params.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
 }
 
-fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<Value, Failure> {
-    let (order, backwards) = match asked.order.strip_prefix("rev") {
+fn list(
+    mut repos: Vec<RepoEntry>,
+    params: &WebParams<'_>,
+    num: Option<i64>,
+) -> Result<Value, Failure> {
+    let (order, backwards) = match params.order.strip_prefix("rev") {
         Some(order) => (order, true),
-        None => (asked.order, false),
+        None => (params.order, false),
     };
     match order {
         "" | "name" => repos.sort_by(|a, b| a.repo.name.cmp(&b.repo.name)),
@@ -142,7 +146,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
         _ => {
             let message = format!(
                 "order={}: use name, size or time, with rev before it for the reverse",
-                asked.order
+                params.order
             );
             return Err(Failure::bad_request(message));
         }
@@ -157,7 +161,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
     }
     let shown: Vec<Value> = repos
         .iter()
-        .map(|Listed { repo, .. }| {
+        .map(|RepoEntry { repo, .. }| {
             json!({
                 "Name": repo.name,
                 "URL": "",
@@ -170,7 +174,7 @@ fn list(mut repos: Vec<Listed>, asked: &Asked<'_>, num: Option<i64>) -> Result<V
         })
         .collect();
     let shown = Some(shown).filter(|shown| !shown.is_empty());
-    Ok(json!({ "Last": last(asked, num, 0), "Stats": stats, "Repos": shown }))
+    Ok(json!({ "Last": last(params, num, 0), "Stats": stats, "Repos": shown }))
 }
 
 fn files(result: &SearchResult) -> Option<Vec<Value>> {
@@ -204,12 +208,12 @@ fn files(result: &SearchResult) -> Option<Vec<Value>> {
 }
 
 /// Where a file can be read on the web; empty if nobody knows.
-fn address(result: &SearchResult, file: &File) -> String {
+fn address(result: &SearchResult, file: &FileResult) -> String {
     let template = result.repo_urls.get(&file.repository).map_or("", String::as_str);
     template.replace("{{.Path}}", &file.file_name)
 }
 
-fn line_match(file: &File, line: &LineMatch, address: &str) -> Value {
+fn line_match(file: &FileResult, line: &LineMatch, address: &str) -> Value {
     let text =
         |from: usize, upto: usize| String::from_utf8_lossy(&line.line.0[from..upto]).into_owned();
     let mut end = 0;

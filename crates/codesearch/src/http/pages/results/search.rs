@@ -17,7 +17,7 @@ use super::links::{facets, orders, with};
 use super::trim::trim;
 use super::unrendered::UnrenderedFiles;
 use super::view::Results;
-use crate::http::connections::apart;
+use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::order::Order;
@@ -240,7 +240,7 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
 async fn rest(server: Server, files: UnrenderedFiles) -> String {
     tokio::time::sleep(PAINTING).await;
     let searching = server.clone();
-    let drawn = apart(&server.threads, async move {
+    let drawn = run_on(&server.threads, async move {
         let _turn = searching.turn().await?;
         files.draw().await
     });

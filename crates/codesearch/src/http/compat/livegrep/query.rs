@@ -1,17 +1,16 @@
-//! What clients of livegrep ask, from parameters to searches.
+//! A query of livegrep, and the requests that answer it.
 
+use axum::http::StatusCode;
 use engine::search::Request;
-use query::{Case, Count, Field, MAX_TERMS, Pattern, Query, QueryError, Tree};
+use query::{Case, Count, Field, Pattern, Query, QueryError, Tree};
 
-use super::parse::{escape, has_capital, parse};
-use super::wrong;
-use crate::http::error::Failure;
+use crate::http::error::{Body, Failure};
 use crate::http::request::{compile, is_short};
 use crate::request::{self, Client, Options};
 
 /// What a query asks for. Patterns are regular expressions, also those that were given as text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct LivegrepQuery {
     pub(super) line: String,
     pub(super) files: Vec<String>,
     pub(super) not_files: Vec<String>,
@@ -23,7 +22,7 @@ pub(super) struct Asked {
     pub(super) paths_only: bool,
 }
 
-impl Asked {
+impl LivegrepQuery {
     pub(super) fn pattern(&self) -> Result<Pattern, QueryError> {
         let case = if self.fold_case { Case::Insensitive } else { Case::Sensitive };
         Pattern::parse(&self.line, case, false)
@@ -67,47 +66,8 @@ impl Asked {
     }
 }
 
-/// Reads the parameters of an address or a form.
-pub(super) fn read(parameters: &[(String, String)]) -> Result<Asked, String> {
-    let all = |name: &str| -> Vec<String> {
-        let of_name = parameters.iter().filter(|(key, _)| key == name);
-        of_name.map(|(_, value)| value.clone()).collect()
-    };
-    let get = |name: &str| all(name).into_iter().next();
-    let regex = get("regex").as_deref() != Some("false");
-    let pattern = |text: String| if regex { text } else { escape(&text) };
-    let mut asked = match get("q") {
-        Some(q) => parse(&q, regex)?,
-        None => Asked::default(),
-    };
-    if let Some(line) = get("line") {
-        asked.line = pattern(line);
-        asked.paths_only = false;
-    }
-    let files = all("file");
-    if !files.is_empty() {
-        asked.files = files.into_iter().map(pattern).collect();
-    }
-    if let Some(repo) = get("repo") {
-        asked.repo = pattern(repo);
-    }
-    if asked.repo.is_empty() {
-        let names: Vec<String> =
-            all("repo[]").iter().map(|name| format!("^{}$", escape(name))).collect();
-        asked.repo = names.join("|");
-    }
-    match get("fold_case").as_deref() {
-        None => {}
-        Some("false") => asked.fold_case = false,
-        Some("true") => asked.fold_case = true,
-        Some(_) => asked.fold_case = !has_capital(&asked.line),
-    }
-    if asked.files.len() + asked.not_files.len() > MAX_TERMS {
-        return Err(format!("give at most {MAX_TERMS} patterns for paths"));
-    }
-    if asked.line.is_empty() {
-        let kind = if regex { "regular expression" } else { "string" };
-        return Err(format!("nothing to search for: give a {kind} in q="));
-    }
-    Ok(asked)
+/// A pattern that is none. It is not known where in the query it stood.
+pub(super) fn wrong(error: QueryError) -> Failure {
+    let body = Body { code: "query", message: error.message, position: None };
+    Failure { status: StatusCode::BAD_REQUEST, body }
 }

@@ -64,7 +64,7 @@ pub(super) struct ChunkMatch {
     ranges: Vec<Span>,
     symbol_info: Option<()>,
     file_name: bool,
-    content_start: Location,
+    content_start: Position,
     score: f64,
     best_line_match: u64,
 }
@@ -73,14 +73,14 @@ pub(super) struct ChunkMatch {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Span {
-    start: Location,
-    end: Location,
+    start: Position,
+    end: Position,
 }
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Location {
+struct Position {
     /// From 0, in bytes.
     byte_offset: u64,
     /// From 1.
@@ -195,7 +195,7 @@ pub(super) fn chunks(
                 ranges,
                 symbol_info: None,
                 file_name: false,
-                content_start: Location {
+                content_start: Position {
                     byte_offset: start.offset,
                     line_number: start.number,
                     column: 1,
@@ -286,7 +286,7 @@ impl ChunkMatch {
             ranges,
             symbol_info: None,
             file_name: true,
-            content_start: Location { byte_offset: 0, line_number: 1, column: 1 },
+            content_start: Position { byte_offset: 0, line_number: 1, column: 1 },
             score: 0.0,
             best_line_match: 0,
         }
@@ -296,7 +296,7 @@ impl ChunkMatch {
 impl Span {
     /// Bytes of a line that stands at an offset.
     fn of(line: &str, number: u64, offset: u64, range: &Range<usize>) -> Self {
-        let place = |at: usize| Location {
+        let place = |at: usize| Position {
             byte_offset: offset + at as u64,
             line_number: number,
             column: line[..at].chars().count() as u64 + 1,

@@ -6,15 +6,15 @@ use std::time::Duration;
 use engine::search::{FileMatch, Stats, Stopped};
 use serde::Serialize;
 
-use super::lines::{Base64, ChunkMatch, LineMatch};
+use super::matches::{Base64, ChunkMatch, LineMatch};
 
 /// An answer to a search, as it is sent.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct SearchResult {
     #[serde(flatten)]
-    pub(super) stats: Counts,
+    pub(super) stats: SearchStats,
     #[serde(rename = "Files")]
-    pub(super) files: Option<Vec<File>>,
+    pub(super) files: Option<Vec<FileResult>>,
     #[serde(rename = "RepoURLs")]
     pub(super) repo_urls: BTreeMap<String, String>,
     #[serde(rename = "LineFragments")]
@@ -24,7 +24,7 @@ pub(super) struct SearchResult {
 /// What a search did. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Counts {
+pub(super) struct SearchStats {
     pub(super) content_bytes_loaded: usize,
     pub(super) index_bytes_loaded: usize,
     pub(super) crashes: usize,
@@ -49,7 +49,7 @@ pub(super) struct Counts {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct File {
+pub(super) struct FileResult {
     pub(super) file_name: String,
     pub(super) repository: String,
     pub(super) language: String,
@@ -65,7 +65,7 @@ pub(super) struct File {
     pub(super) score: f32,
 }
 
-impl Counts {
+impl SearchStats {
     pub(super) fn of(stats: &Stats) -> Self {
         Self {
             content_bytes_loaded: stats.bytes,
@@ -83,7 +83,7 @@ impl Counts {
     }
 }
 
-impl File {
+impl FileResult {
     pub(super) fn new(
         file: FileMatch,
         line_matches: Vec<LineMatch>,

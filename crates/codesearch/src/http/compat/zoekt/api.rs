@@ -1,0 +1,81 @@
+//! `POST /api/search` and `POST /api/list`.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
+use serde_json::{Value, json};
+
+use super::arguments::{ListArgs, SearchArgs, read};
+use super::error::{internal, refused};
+use super::find::find;
+use super::list::{entry, listed, total};
+use super::query::parse;
+use super::web;
+use crate::http::endpoint::{Class, Endpoint};
+use crate::http::error::Failure;
+use crate::http::server::Server;
+
+/// `POST /api/search` and `/api/list`: where Zoekt has them, and below an address that is Zoekt's alone.
+pub(crate) const ENDPOINTS: [Endpoint; 5] = [
+    api("/api/search", || post(search).fallback(only_post)),
+    api("/api/list", || post(list).fallback(only_post)),
+    api("/zoekt/api/search", || post(search).fallback(only_post)),
+    api("/zoekt/api/list", || post(list).fallback(only_post)),
+    web::WEB,
+];
+
+const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
+    Endpoint::untold(path, Class::Search, route)
+}
+
+/// Searches with what Zoekt's clients say in its own way.
+async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
+    let answer = async {
+        let args: SearchArgs = read(body)?;
+        if args.q.is_empty() {
+            return Err(Failure::bad_request("give a query in Q"));
+        }
+        if args.repo_ids.is_some() {
+            return Err(Failure::bad_request(
+                "repositories have no numbers here: leave out RepoIDs, and name repositories in Q with repo:",
+            ));
+        }
+        find(&server, parse(&args.q)?, args.opts).await
+    };
+    match answer.await {
+        Ok(result) => Json(json!({ "Result": result })).into_response(),
+        Err(failure) => refused(&failure),
+    }
+}
+
+/// Lists repositories.
+async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
+    let answer = async {
+        let args: ListArgs = read(body)?;
+        let query = parse(&args.q)?;
+        // 2 asks for a map by numbers; Zoekt lists repositories without a number all the same.
+        if !matches!(args.opts.field, 0 | 2) {
+            return Err(internal(format!("Field {}: use 0 or 2", args.opts.field)));
+        }
+        listed(&server, query).await
+    };
+    match answer.await {
+        Ok(repos) => {
+            let stats = total(&repos);
+            let repos: Vec<Value> = repos.iter().map(entry).collect();
+            let list = json!({ "Repos": repos, "ReposMap": {}, "Crashes": 0, "Stats": stats });
+            Json(json!({ "List": list })).into_response()
+        }
+        Err(failure) => refused(&failure),
+    }
+}
+
+/// Any method but POST.
+async fn only_post() -> Response {
+    let mut failure = Failure::method_not_allowed();
+    "use POST".clone_into(&mut failure.body.message);
+    refused(&failure)
+}

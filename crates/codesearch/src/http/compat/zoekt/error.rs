@@ -1,0 +1,24 @@
+//! Errors as Zoekt sends them.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::http::error::{Body, Failure};
+
+/// Whether an address is one that answers in Zoekt's JSON, errors too.
+pub(crate) fn is_asked(path: &str) -> bool {
+    let path = path.strip_prefix("/zoekt").unwrap_or(path);
+    matches!(path, "/api/search" | "/api/list")
+}
+
+/// An error as Zoekt sends it.
+pub(crate) fn refused(failure: &Failure) -> Response {
+    (failure.status, Json(json!({ "Error": failure.body.message }))).into_response()
+}
+
+pub(super) fn internal(message: String) -> Failure {
+    let body = Body { code: "internal", message, position: None };
+    Failure { status: StatusCode::INTERNAL_SERVER_ERROR, body }
+}

@@ -1,0 +1,61 @@
+//! A budget that fills by the second and holds what may be used in a minute.
+
+use std::time::Instant;
+
+/// Parts of a search or a byte below this count as none: budgets fill in fractions.
+const ROUNDING: f64 = 1e-6;
+
+/// What may be used in a minute, and what is left of it: less than nothing if it was overdrawn.
+#[derive(Debug)]
+pub(super) struct Budget {
+    per_minute: f64,
+    pub(super) left: f64,
+    at: Instant,
+}
+
+impl Budget {
+    pub(super) fn new(per_minute: f64, now: Instant) -> Self {
+        Self { per_minute, left: per_minute, at: now }
+    }
+
+    /// Takes `cost` if `needed` is left.
+    ///
+    /// # Errors
+    /// The seconds after which it will be.
+    pub(super) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
+        let earned = now.saturating_duration_since(self.at).as_secs_f64() / 60.0 * self.per_minute;
+        self.left = (self.left + earned).min(self.per_minute);
+        self.at = now;
+        if self.left < needed - ROUNDING {
+            let wait = (needed - self.left - ROUNDING) / self.per_minute * 60.0;
+            return Err((wait.ceil() as u64).max(1));
+        }
+        self.left -= cost;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_budget_fills_by_the_second_and_can_be_overdrawn() {
+        let begun = Instant::now();
+        let after = |seconds: u64| begun + Duration::from_secs(seconds);
+        let mut budget = Budget::new(60.0, begun);
+        for _ in 0..60 {
+            assert_eq!(budget.take(1.0, 1.0, begun), Ok(()));
+        }
+        assert_eq!(budget.take(1.0, 1.0, begun), Err(1));
+        assert_eq!(budget.take(1.0, 1.0, after(1)), Ok(()));
+        budget.left -= 30.0;
+        assert_eq!(budget.take(1.0, 1.0, after(1)), Err(31));
+        assert_eq!(budget.take(1.0, 1.0, after(32)), Ok(()));
+        // It holds no more than a minute's worth.
+        assert_eq!(budget.take(61.0, 0.0, after(3600)), Err(1));
+        assert_eq!(budget.take(60.0, 60.0, after(3600)), Ok(()));
+    }
+}

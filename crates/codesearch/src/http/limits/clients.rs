@@ -1,0 +1,250 @@
+//! The clients of a server, told apart by address or by token, and whether a request of one is admitted.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use quick_cache::sync::Cache;
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::budget::Budget;
+use super::quota::Quota;
+use super::token::Token;
+use crate::http::connections::Peer;
+use crate::statistics::Refusal;
+
+/// Clients that are remembered. Of more, those that asked longest ago are forgotten, and with them what
+/// they have used of this minute.
+const MAX_CLIENTS: usize = 1 << 16;
+
+/// A proxy adds its client at the end of this header.
+const FORWARDED: &str = "x-forwarded-for";
+
+/// The limits of a server.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Those of an address.
+    each: Quota,
+    /// Any address, when addresses have none.
+    anyone: Arc<Client>,
+    /// All clients together. How many search at once is decided by [`Server::turn`], which lets them wait.
+    all: Arc<Client>,
+    addresses: Cache<IpAddr, Arc<Client>>,
+    /// By the hash of the token: finding one takes as long as not finding one.
+    tokens: HashMap<[u8; 32], Arc<Client>>,
+    /// A proxy says whom it asks for.
+    trust_forwarded: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new(Quota::default(), Quota::default(), Vec::new(), false)
+    }
+}
+
+/// What a client has used.
+#[derive(Debug)]
+pub(super) struct Client {
+    running: Option<Arc<Semaphore>>,
+    searches: Option<Mutex<Budget>>,
+    bytes: Option<Mutex<Budget>>,
+}
+
+impl Client {
+    fn new(quota: Quota) -> Self {
+        let budget = |most: Option<u32>, unit: f64| {
+            most.map(|most| Mutex::new(Budget::new(f64::from(most) * unit, Instant::now())))
+        };
+        Self {
+            running: quota.at_once.map(|most| Arc::new(Semaphore::new(most as usize))),
+            searches: budget(quota.per_minute, 1.0),
+            bytes: budget(quota.mib_per_minute, f64::from(1 << 20)),
+        }
+    }
+}
+
+/// Why a request is turned away, and after how many seconds it may come back.
+pub(super) struct Rejection {
+    pub(super) reason: Refusal,
+    pub(super) wait: u64,
+}
+
+/// What is held and counted for a request until its answer is sent.
+pub(super) struct Admission {
+    clients: [Arc<Client>; 2],
+    _running: Option<OwnedSemaphorePermit>,
+}
+
+/// What a request costs beside the bytes of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    Search,
+    Nothing,
+}
+
+impl Limits {
+    pub(crate) fn new(each: Quota, all: Quota, tokens: Vec<Token>, trust_forwarded: bool) -> Self {
+        let all = Quota { at_once: None, ..all };
+        let token = |token: Token| {
+            tracing::debug!("a token for {}: {:?}", token.name, token.quota);
+            (token.hash, Arc::new(Client::new(token.quota)))
+        };
+        Self {
+            each,
+            anyone: Arc::new(Client::new(Quota::default())),
+            all: Arc::new(Client::new(all)),
+            addresses: Cache::new(MAX_CLIENTS),
+            tokens: tokens.into_iter().map(token).collect(),
+            trust_forwarded,
+        }
+    }
+
+    /// Who asks: the owner of a token, or an address.
+    pub(super) fn client(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<Peer>,
+    ) -> Result<Arc<Client>, Rejection> {
+        if !self.tokens.is_empty()
+            && let Some(token) = bearer(headers)
+        {
+            let hash: [u8; 32] = Sha256::digest(token).into();
+            let known = self.tokens.get(&hash).map(Arc::clone);
+            return known.ok_or(Rejection { reason: Refusal::Token, wait: 0 });
+        }
+        if self.each == Quota::default() {
+            return Ok(Arc::clone(&self.anyone));
+        }
+        // Without a connection there is no address: such requests are one client.
+        let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let told = if self.trust_forwarded { forwarded(headers) } else { None };
+        let client = || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each)));
+        let known = self.addresses.get_or_insert_with(&network(told.unwrap_or(peer)), client);
+        Ok(known.unwrap_or_else(|never| match never {}))
+    }
+
+    pub(super) fn admit(&self, client: Arc<Client>, cost: Cost) -> Result<Admission, Rejection> {
+        let now = Instant::now();
+        let clients = [client, Arc::clone(&self.all)];
+        let reasons = [
+            (Refusal::Bytes, Refusal::PerMinute),
+            (Refusal::ServerBytes, Refusal::ServerPerMinute),
+        ];
+        let searching = cost == Cost::Search;
+        let running = match clients[0].running.as_ref().filter(|_| searching) {
+            None => None,
+            Some(running) => Some(
+                Arc::clone(running)
+                    .try_acquire_owned()
+                    .map_err(|_| Rejection { reason: Refusal::AtOnce, wait: 1 })?,
+            ),
+        };
+        // Something must be left of the bytes; they are paid later.
+        for (client, (reason, _)) in clients.iter().zip(reasons) {
+            take(client.bytes.as_ref(), 1.0, 0.0, now)
+                .map_err(|wait| Rejection { reason, wait })?;
+        }
+        if searching {
+            for (at, (client, (_, reason))) in clients.iter().zip(reasons).enumerate() {
+                let taken = take(client.searches.as_ref(), 1.0, 1.0, now);
+                if let Err(wait) = taken {
+                    // What all have used up is not the client's loss.
+                    if let (1, Some(budget)) = (at, &clients[0].searches) {
+                        budget.lock().unwrap_or_else(PoisonError::into_inner).left += 1.0;
+                    }
+                    return Err(Rejection { reason, wait });
+                }
+            }
+        }
+        Ok(Admission { clients, _running: running })
+    }
+}
+
+impl Admission {
+    pub(super) fn pay(&self, bytes: usize) {
+        for client in &self.clients {
+            if let Some(budget) = &client.bytes {
+                budget.lock().unwrap_or_else(PoisonError::into_inner).left -= bytes as f64;
+            }
+        }
+    }
+}
+
+fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
+    let Some(budget) = budget else { return Ok(()) };
+    budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
+}
+
+/// The token of a request, as of RFC 6750; other schemes are not ours.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whom a proxy asks for: the last address, which it has added itself. The ones before it are only what
+/// its client said.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = headers.get_all(FORWARDED).iter().next_back()?.to_str().ok()?;
+    let last = last.rsplit(',').next()?.trim();
+    // Some add the port.
+    let address = last.parse().ok();
+    address.or_else(|| last.parse().ok().map(|both: std::net::SocketAddr| both.ip()))
+}
+
+/// What counts as one client: an address, and of version 6 its first half, which one household has.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(long) => {
+            let [a, b, c, d, ..] = long.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        short @ IpAddr::V4(_) => short,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn clients_are_told_apart() {
+        for (one, other, same) in [
+            ("10.0.0.1", "10.0.0.1", true),
+            ("10.0.0.1", "10.0.0.2", false),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2:ffff::1", true),
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
+            ("::ffff:10.0.0.1", "10.0.0.1", true),
+        ] {
+            let [a, b] = [one, other].map(|text| network(text.parse().unwrap()));
+            assert_eq!(a == b, same, "{one} {other}");
+        }
+        let said = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(FORWARDED, HeaderValue::from_static(value));
+            }
+            forwarded(&headers).map(|address| address.to_string())
+        };
+        assert_eq!(said(&["1.1.1.1, 2.2.2.2"]).as_deref(), Some("2.2.2.2"));
+        assert_eq!(said(&["1.1.1.1", "3.3.3.3:99"]).as_deref(), Some("3.3.3.3"));
+        assert_eq!(said(&["1.1.1.1, unknown"]), None);
+        assert_eq!(said(&[]), None);
+    }
+
+    #[test]
+    fn many_addresses_take_no_more_memory() {
+        let each = Quota { per_minute: Some(1), ..Quota::default() };
+        let limits = Limits::new(each, Quota::default(), Vec::new(), false);
+        for n in 0..(2 * MAX_CLIENTS as u32) {
+            let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
+            assert!(limits.client(&HeaderMap::new(), Some(peer)).is_ok());
+        }
+        assert!(limits.addresses.len() <= MAX_CLIENTS);
+    }
+}

@@ -1,0 +1,118 @@
+//! The layers of the router that hold requests to the limits and count the bytes of answers.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Frame, SizeHint};
+
+use super::clients::{Admission, Cost, Rejection};
+use crate::http::compat::zoekt;
+use crate::http::connections::Peer;
+use crate::http::error::{Body as ErrorBody, Failure};
+use crate::http::pages::failed;
+use crate::http::params::{Pairs, wants_page};
+use crate::http::server::Server;
+use crate::statistics::Refusal;
+
+/// An answer whose bytes are counted while it is sent.
+struct MeteredBody {
+    body: Body,
+    ticket: Admission,
+}
+
+impl hyper::body::Body for MeteredBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.ticket.pay(frame.data_ref().map_or(0, Bytes::len));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The limits for searches.
+pub(crate) async fn searches(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Response {
+    limited(&server, Cost::Search, request, next).await
+}
+
+/// The limits for what is read and not searched for.
+pub(crate) async fn reads(State(server): State<Server>, request: Request, next: Next) -> Response {
+    limited(&server, Cost::Nothing, request, next).await
+}
+
+async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> Response {
+    let limits = &server.limits;
+    let peer = request.extensions().get::<Peer>().copied();
+    let ticket =
+        limits.client(request.headers(), peer).and_then(|client| limits.admit(client, cost));
+    match ticket {
+        Ok(ticket) => next.run(request).await.map(|body| Body::new(MeteredBody { body, ticket })),
+        Err(rejection) => {
+            server.metrics.refuse(rejection.reason);
+            reject(&rejection, &request)
+        }
+    }
+}
+
+/// The answer to a request that is refused, in the shape in which its address tells errors.
+fn reject(rejection: &Rejection, request: &Request) -> Response {
+    let (status, code, message) = match rejection.reason {
+        Refusal::Token => (
+            StatusCode::UNAUTHORIZED,
+            "unknown_token",
+            "nobody has this token; ask the operator for one, or send none".to_owned(),
+        ),
+        reason => {
+            let what = match reason {
+                Refusal::AtOnce => "you have as many searches running as you may",
+                Refusal::PerMinute => "you have made as many searches this minute as you may",
+                Refusal::Bytes => "you have been sent as much this minute as you may",
+                Refusal::ServerBytes => "this server has sent as much this minute as it may",
+                _ => "this server has made as many searches this minute as it may",
+            };
+            let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
+            let message = format!("{what}; try again in {} {seconds}", rejection.wait);
+            (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message)
+        }
+    };
+    let failure = Failure { status, body: ErrorBody { code, message, position: None } };
+    let pairs = Pairs::of(request.extensions());
+    let mut response = if zoekt::is_asked(request.uri().path()) {
+        zoekt::refused(&failure)
+    } else if wants_page(request.headers(), pairs.get("format")) {
+        failed(pairs.get("q").unwrap_or_default(), failure)
+    } else {
+        failure.into_response()
+    };
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer realm=\"codesearch\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    } else {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(rejection.wait));
+    }
+    response
+}
