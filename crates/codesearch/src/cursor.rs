@@ -7,7 +7,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::search::Resume;
-use store::Epoch;
 
 /// The version of the format. A cursor of another version is refused.
 const VERSION: char = '1';
@@ -24,7 +23,7 @@ pub(crate) struct Mangled;
 
 /// The cursor of a position, with what else a client must know to go on.
 pub(crate) fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String {
-    write(more.into_iter().chain(numbers(resume)))
+    write(more.into_iter().chain(resume.numbers()))
 }
 
 /// The position of a cursor, and what stands beside it.
@@ -34,19 +33,7 @@ pub(crate) fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String 
 pub(crate) fn decode<const N: usize>(text: &str) -> Result<([u64; N], Resume), Mangled> {
     let numbers = read(text).ok_or(Mangled)?;
     let (more, rest) = numbers.split_first_chunk().ok_or(Mangled)?;
-    Ok((*more, position(rest).ok_or(Mangled)?))
-}
-
-/// A position as numbers.
-fn numbers(resume: &Resume) -> Vec<u64> {
-    vec![resume.epoch.0 as u64, resume.order, resume.results as u64]
-}
-
-/// The position that these numbers are.
-fn position(numbers: &[u64]) -> Option<Resume> {
-    let [epoch, order, results] = *numbers else { return None };
-    let epoch = Epoch(i32::try_from(epoch).ok()?);
-    Some(Resume { epoch, order, results: usize::try_from(results).ok()? })
+    Ok((*more, Resume::from_numbers(rest).ok_or(Mangled)?))
 }
 
 fn write(numbers: impl IntoIterator<Item = u64>) -> String {
@@ -99,7 +86,7 @@ mod tests {
     use super::*;
 
     fn resume() -> Resume {
-        Resume { epoch: Epoch(7), order: u64::MAX, results: 1000 }
+        Resume::from_numbers(&[7, u64::MAX, 1000]).unwrap()
     }
 
     #[test]
@@ -144,6 +131,7 @@ mod tests {
         // One number is missing, one is too many, and one is too large.
         wrong(&write([1, 50, 7, 0]));
         wrong(&write([1, 50, 7, 0, 0, 0]));
+        wrong(&write([1, 50, 7, 0, 0, 0, 0]));
         wrong(&write([1, 50, u64::MAX, 0, 0]));
     }
 }

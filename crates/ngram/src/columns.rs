@@ -8,7 +8,7 @@ pub struct Columns(pub(crate) Vec<u8>);
 
 impl Columns {
     /// The first columns, so many.
-    pub(crate) fn first(count: usize) -> Self {
+    pub fn first(count: usize) -> Self {
         let mut bytes = vec![u8::MAX; count.div_ceil(8)];
         if let (Some(last), 1..) = (bytes.last_mut(), count % 8) {
             *last = (1 << (count % 8)) - 1;

@@ -56,6 +56,22 @@ impl NgramQuery {
         if queries.len() == 1 { queries.remove(0) } else { NgramQuery::Any(queries) }
     }
 
+    /// The bits that a filter of this kind is asked for, each once, ascending.
+    pub fn bits(&self, kind: FilterKind) -> Vec<usize> {
+        let mut bits = match self {
+            NgramQuery::Anything => Vec::new(),
+            NgramQuery::Hashes(hashes) => {
+                hashes.of(kind).iter().map(|hash| bit_of(*hash, kind.bits())).collect()
+            }
+            NgramQuery::All(parts) | NgramQuery::Any(parts) => {
+                parts.iter().flat_map(|part| part.bits(kind)).collect()
+            }
+        };
+        bits.sort_unstable();
+        bits.dedup();
+        bits
+    }
+
     /// How many literals the n-grams are of; those with capitals count twice.
     pub fn literals(&self) -> usize {
         match self {

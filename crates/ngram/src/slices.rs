@@ -106,39 +106,45 @@ impl BitSlices {
 
     /// The columns in some bytes of a row that may hold all that a query asks for, counted from there.
     pub fn columns_within(&self, bytes: &Range<usize>, ngrams: &NgramQuery) -> Columns {
-        self.narrow(ngrams, bytes.start, self.all.within(bytes))
-    }
-
-    /// Those of some columns, which are counted from a byte of a row, that may hold what a query asks for.
-    fn narrow(&self, ngrams: &NgramQuery, from: usize, mut columns: Columns) -> Columns {
-        match ngrams {
-            NgramQuery::Anything => columns,
-            NgramQuery::Hashes(hashes) => {
-                for hash in hashes.of(self.kind) {
-                    let at = bit_of(*hash, self.kind.bits()) * self.width() + from;
-                    let row = &self.rows[at..at + columns.0.len()];
-                    if !columns.and_row(row) {
-                        break;
-                    }
-                }
-                columns
-            }
-            NgramQuery::All(all) => {
-                all.iter().fold(columns, |columns, one| self.narrow(one, from, columns))
-            }
-            NgramQuery::Any(any) => {
-                let mut found = Columns(vec![0; columns.0.len()]);
-                for one in any {
-                    found.or(&self.narrow(one, from, columns.clone()));
-                }
-                found
-            }
-        }
+        let (kind, width) = (self.kind, self.width());
+        let row = |bit: usize| &self.rows[bit * width + bytes.start..bit * width + bytes.end];
+        columns_of_rows(ngrams, kind, &row, self.all.within(bytes))
     }
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.rows.len()
+    }
+}
+
+/// The columns of some rows that may hold all that a query asks for. `row` gives the row of a bit, which has a bit for
+/// each of the `columns` to choose from.
+pub fn columns_of_rows<'r>(
+    ngrams: &NgramQuery,
+    kind: FilterKind,
+    row: &impl Fn(usize) -> &'r [u8],
+    mut columns: Columns,
+) -> Columns {
+    match ngrams {
+        NgramQuery::Anything => columns,
+        NgramQuery::Hashes(hashes) => {
+            for hash in hashes.of(kind) {
+                if !columns.and_row(row(bit_of(*hash, kind.bits()))) {
+                    break;
+                }
+            }
+            columns
+        }
+        NgramQuery::All(all) => {
+            all.iter().fold(columns, |columns, one| columns_of_rows(one, kind, row, columns))
+        }
+        NgramQuery::Any(any) => {
+            let mut found = Columns(vec![0; columns.0.len()]);
+            for one in any {
+                found.or(&columns_of_rows(one, kind, row, columns.clone()));
+            }
+            found
+        }
     }
 }
 

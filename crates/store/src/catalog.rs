@@ -1,7 +1,7 @@
 //! The catalog: what there is to search at one epoch, and the promise that it stays.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
@@ -60,6 +60,8 @@ pub struct Shard {
     pub changed: Epoch,
     /// All chunks with smaller numbers are in its documents and filters.
     pub filtered: i32,
+    /// The languages of its files, in small letters, each with about how many chunks its files have.
+    pub languages: Arc<[(String, u32)]>,
 }
 
 /// A repository, as a search needs it.
@@ -102,8 +104,8 @@ impl Store {
         // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<(i16, i64, i32, i32, i32, i32)> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks, changed, filtered
+        let shards: Vec<(i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>)> = sqlx::query_as(
+            "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
              from shards where live_from <= $1 order by shard",
         )
         .bind(epoch.0)
@@ -124,13 +126,17 @@ impl Store {
             epoch,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes, since, chunks, changed, filtered)| Shard {
+                .map(|(id, bytes, since, chunks, changed, filtered, names, of_names)| Shard {
                     id: ShardId(id),
                     bytes,
                     since: Epoch(since),
                     chunks,
                     changed: Epoch(changed),
                     filtered,
+                    languages: names
+                        .into_iter()
+                        .zip(of_names.into_iter().map(i32::unsigned_abs))
+                        .collect(),
                 })
                 .collect(),
             repos: repos

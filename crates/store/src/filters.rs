@@ -346,6 +346,7 @@ mod tests {
                 chunks: filtered,
                 changed: crate::Epoch(1),
                 filtered,
+                languages: [].into(),
             };
             let (one, six, empty, further) =
                 (shard(1, 1), shard(6, 1), shard(2, 1), shard(6, 9000));

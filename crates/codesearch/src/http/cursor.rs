@@ -25,12 +25,11 @@ impl Cursor {
         order: Option<Order>,
         (shown, files): (usize, usize),
     ) -> Option<Self> {
-        let before = request.resume.map_or(0, |resume| resume.results);
-        let at = |results| Resume { epoch: stats.epoch, order: stats.order, results };
         if shown < files {
-            Some(Self { resume: at(before), shown, order })
+            Some(Self { resume: stats.from_start(request), shown, order })
         } else {
-            stats.ended_at_limit().then(|| Self { resume: at(before + files), shown: 0, order })
+            let resume = stats.from(request, stats.progress);
+            stats.ended_at_limit().then_some(Self { resume, shown: 0, order })
         }
     }
 
@@ -59,18 +58,16 @@ impl std::fmt::Display for Cursor {
 
 #[cfg(test)]
 mod tests {
-    use store::Epoch;
-
     use super::*;
 
     #[test]
     fn a_cursor_comes_back_as_it_was() {
-        let resume = Resume { epoch: Epoch(7), order: u64::MAX, results: 1000 };
+        let resume = Resume::from_numbers(&[7, u64::MAX, 1000]).unwrap();
         for order in [None, Some(Order::Relevance), Some(Order::Path), Some(Order::Repo)] {
             let cursor = Cursor { resume, shown: 50, order };
             assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
         }
-        let resume = Resume { epoch: Epoch(7), order: 1, results: 1 };
+        let resume = Resume::from_numbers(&[7, 1, 1]).unwrap();
         for wrong in
             ["", "1-2-3-4", &cursor::encode([4, 0], &resume), &cursor::encode([0], &resume)]
         {

@@ -1,5 +1,5 @@
 //! The declaration of an endpoint: from it come its route, the check of its parameters, its limits and its entry in the
-//! OpenAPI document. To add one, write such a constant beside its handler, and put it into the list in `routes`.
+//! `OpenAPI` document. To add one, write such a constant beside its handler, and put it into the list in `routes`.
 
 use axum::routing::MethodRouter;
 
@@ -14,7 +14,7 @@ pub(crate) struct Endpoint {
     pub(crate) route: fn() -> MethodRouter<Server>,
     pub(crate) class: Class,
     pub(crate) params: Known,
-    /// Its entry in the OpenAPI document; none for our own pages and for the addresses of other engines.
+    /// Its entry in the `OpenAPI` document; none for our own pages and for the addresses of other engines.
     pub(crate) doc: Option<Doc>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Class {
     Light,
 }
 
-/// What the OpenAPI document says of an endpoint, beside its parameters and what its class answers.
+/// What the `OpenAPI` document says of an endpoint, beside its parameters and what its class answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
     pub(crate) summary: &'static str,
@@ -61,7 +61,7 @@ pub(crate) enum Content {
 }
 
 impl Endpoint {
-    /// An address that the OpenAPI document does not tell.
+    /// An address that the `OpenAPI` document does not tell.
     pub(crate) const fn untold(
         path: &'static str,
         class: Class,

@@ -123,8 +123,8 @@ impl From<engine::search::Error> for Failure {
         match error {
             engine::search::Error::Query(error) => error.into(),
             engine::search::Error::Store(error) => error.into(),
-            engine::search::Error::Gone => {
-                Self::new(StatusCode::GONE, "gone", engine::search::Error::Gone.to_string())
+            error @ (engine::search::Error::Gone | engine::search::Error::OtherQuery) => {
+                Self::new(StatusCode::GONE, "gone", error.to_string())
             }
         }
     }

@@ -29,13 +29,13 @@ impl<'a> Narrow<'a> {
         {
             let terms: Result<Vec<Tree>, QueryError> =
                 patterns.iter().map(|pattern| term(field, pattern)).collect();
-            let terms = terms.map_err(|error| option(name, error))?;
+            let terms = terms.map_err(|error| option(name, &error))?;
             if !terms.is_empty() {
                 query = query.and(Tree::any(terms));
             }
         }
         for language in self.languages {
-            query::check_language(language).map_err(|why| option("lang", why))?;
+            query::check_language(language).map_err(|why| option("lang", &why))?;
         }
         let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
         Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
@@ -55,15 +55,15 @@ pub(crate) fn docs(
     for pattern in repos {
         let matcher = Pattern::parse(pattern, Case::Smart, false);
         let matcher = matcher.and_then(|pattern| Matcher::new(&pattern));
-        request.repos.push(matcher.map_err(|error| option("repo", error))?);
+        request.repos.push(matcher.map_err(|error| option("repo", &error))?);
     }
     for language in languages {
-        request.languages.extend(query::languages(language).map_err(|why| option("lang", why))?);
+        request.languages.extend(query::languages(language).map_err(|why| option("lang", &why))?);
     }
     Ok(request)
 }
 
-fn option(name: &'static str, why: impl ToString) -> Refused {
+fn option(name: &'static str, why: &impl ToString) -> Refused {
     Refused::Option { name, why: why.to_string() }
 }
 

@@ -10,6 +10,7 @@ pub(crate) const MAX_CONTEXT: usize = 100;
 
 /// What is asked beside the query text. What is not said is none.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Options {
     /// Whether case counts, where the query does not say so.
     pub(crate) case: Case,

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
 
 use super::entry::FileEntry;
+use crate::cache::files::ShardFiles;
 use crate::fuzzy::{PathIndex, fold};
-use crate::search::ShardFiles;
 
 /// All files of one state of the index, by repository and path.
 #[derive(Debug)]

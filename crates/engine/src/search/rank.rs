@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{FileMatch, Line};
+use crate::types::{FileMatch, Line};
 
 /// The file's own name is what matched, all of it or a part; or a folder's is.
 const NAME: f32 = 90.0;

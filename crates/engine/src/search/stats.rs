@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use store::Epoch;
+use store::{Epoch, ShardId};
+
+use crate::types::{Progress, Request, Resume, ShardSet};
 
 /// What a search did, and whether it did all of it.
 #[derive(Clone, Debug, Default)]
@@ -17,10 +19,14 @@ pub struct Stats {
     pub matches: usize,
     /// Shards that hold files.
     pub shards: usize,
-    /// Shards that cannot hold a match, because of the names of their repositories or by their summaries.
+    /// Shards that cannot hold a match, because of the names of their repositories or by their filters.
     pub shards_pruned: usize,
-    /// Shards that were asked.
+    /// Shards that were searched.
     pub shards_searched: usize,
+    /// Those of them that were searched in memory.
+    pub shards_from_memory: usize,
+    /// Those of them that were searched by way of Postgres.
+    pub shards_from_postgres: usize,
     /// Chunks that the index named and their n-grams did not rule out, in the shards that were asked.
     pub candidates: usize,
     /// Files that were looked at: their paths and languages.
@@ -38,15 +44,41 @@ pub struct Stats {
     pub stopped: Option<Stopped>,
     /// The state of the index that was searched.
     pub epoch: Epoch,
-    /// A hash of the order in which shards were searched: the same for the same search in the same
-    /// state, unless what is in memory has become more.
-    pub order: u64,
+    /// A hash of the query.
+    pub query: u64,
+    /// How far the answer has come, with what was given before.
+    pub progress: Progress,
+    /// The shards in the order in which they were searched.
+    pub(crate) order: Vec<ShardId>,
 }
 
 impl Stats {
     /// Whether there is more, and only the limit was in its way.
     pub fn ended_at_limit(&self) -> bool {
         self.stopped == Some(Stopped::Limit)
+    }
+
+    /// Where a search begins that begins where this one did.
+    pub fn from_start(&self, request: &Request) -> Resume {
+        request.resume.unwrap_or(Resume {
+            epoch: self.epoch,
+            query: self.query,
+            results: 0,
+            searched: ShardSet::default(),
+            last: None,
+        })
+    }
+
+    /// Where a search goes on after these results of this one.
+    pub fn from(&self, request: &Request, progress: Progress) -> Resume {
+        let Progress { results, last } = progress;
+        let mut resume = Resume { results, last, ..self.from_start(request) };
+        if let Some(last) = last {
+            for shard in self.order.iter().take_while(|shard| **shard != last.shard) {
+                resume.searched.insert(*shard);
+            }
+        }
+        resume
     }
 }
 

@@ -6,27 +6,35 @@ use std::sync::Arc;
 use query::{CompiledQuery, Expr, Predicate, Scratch};
 use store::{BlobId, Chunk};
 
-use super::Line;
-use super::texts::{Packed, Space, TEXT};
+use crate::cache::texts::{CompressedChunk, DecompressBuffer, TEXT};
+use crate::types::Line;
 
-/// A run of whole lines of a blob.
+/// A chunk of a blob: a run of whole lines of it.
 #[derive(Debug)]
-pub(crate) struct Unit {
+pub(crate) struct TextChunk {
+    /// Its number in the shard.
+    pub(crate) n: i32,
     pub(crate) blob: BlobId,
     /// The number of its first line in the blob, from 1.
     pub(crate) line: u64,
     /// Where it begins in the blob, in bytes.
     pub(crate) start: u64,
     pub(crate) text: Text,
-    pub(crate) sought: Sought,
 }
 
-/// What to look for in a unit. The units of a search have few different terms and conditions.
+/// A chunk or a whole blob, and what to look for in it.
+#[derive(Debug)]
+pub(crate) struct MatchInput {
+    pub(crate) chunk: TextChunk,
+    pub(crate) job: MatchJob,
+}
+
+/// What to look for in a text. The texts of a search have few different terms and conditions.
 #[derive(Clone, Debug)]
-pub(crate) struct Sought {
+pub(crate) struct MatchJob {
     pub(crate) terms: Terms,
     /// What must hold for a file with the blob, as far as its text can tell: once it cannot, nothing more is looked for.
-    /// Of a term in it, all units of the blob in which it may match are there, or none.
+    /// Of a term in it, all texts of the blob in which it may match are there, or none.
     pub(crate) condition: Arc<Expr>,
 }
 
@@ -36,23 +44,24 @@ pub(crate) type Terms = Arc<[usize]>;
 /// A text as it came.
 #[derive(Debug)]
 pub(crate) enum Text {
-    /// From Postgres.
+    /// As it is.
     Plain(String),
-    /// From memory.
-    Packed(Packed),
+    /// Compressed.
+    Compressed(CompressedChunk),
 }
 
-impl Unit {
-    /// A chunk from Postgres.
-    pub(crate) fn plain(chunk: Chunk, sought: Sought) -> Self {
-        let Chunk { blob, line, start, contents, .. } = chunk;
-        Self { blob, line: line as u64, start: start as u64, text: Text::Plain(contents), sought }
+impl From<Chunk> for TextChunk {
+    fn from(chunk: Chunk) -> Self {
+        let Chunk { n, blob, line, start, contents } = chunk;
+        Self { n, blob, line: line as u64, start: start as u64, text: Text::Plain(contents) }
     }
+}
 
-    /// A chunk from memory.
-    pub(crate) fn packed(chunk: Packed, sought: Sought) -> Self {
-        let (blob, line, start) = (chunk.blob(), chunk.line() as u64, chunk.start() as u64);
-        Self { blob, line, start, text: Text::Packed(chunk), sought }
+impl From<CompressedChunk> for TextChunk {
+    fn from(chunk: CompressedChunk) -> Self {
+        let (n, blob) = (chunk.number(), chunk.blob());
+        let (line, start) = (chunk.line() as u64, chunk.start() as u64);
+        Self { n, blob, line, start, text: Text::Compressed(chunk) }
     }
 }
 
@@ -61,15 +70,15 @@ impl Text {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Text::Plain(text) => text.len(),
-            Text::Packed(packed) => packed.bytes(),
+            Text::Compressed(chunk) => chunk.bytes(),
         }
     }
 
-    /// The text itself, perhaps in `space`.
-    pub(crate) fn read<'t>(&'t self, space: &'t mut Space) -> &'t [u8] {
+    /// The text itself, perhaps in `buffer`.
+    pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
             Text::Plain(text) => text.as_bytes(),
-            Text::Packed(packed) => packed.unpack(space),
+            Text::Compressed(chunk) => chunk.unpack(buffer),
         }
     }
 }
@@ -77,19 +86,19 @@ impl Text {
 /// Space to match in, for each term of a search.
 pub(crate) type Scratches = Vec<Option<Scratch>>;
 
-/// Puts units of the same blob, which are in order and complete, together to one each.
-pub(crate) fn join(units: Vec<Unit>) -> Vec<Unit> {
-    let mut joined: Vec<Unit> = Vec::new();
-    Space::with(|space| {
-        for unit in units {
-            let text = str::from_utf8(unit.text.read(space)).expect(TEXT);
+/// Puts chunks of the same blob, which are in order and complete, together to one text each.
+pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
+    let mut joined: Vec<TextChunk> = Vec::new();
+    DecompressBuffer::with(|buffer| {
+        for chunk in chunks {
+            let text = str::from_utf8(chunk.text.read(buffer)).expect(TEXT);
             match joined.last_mut() {
-                Some(Unit { blob, text: Text::Plain(whole), .. }) if *blob == unit.blob => {
+                Some(TextChunk { blob, text: Text::Plain(whole), .. }) if *blob == chunk.blob => {
                     whole.push_str(text);
                 }
                 _ => {
                     let text = Text::Plain(text.to_owned());
-                    joined.push(Unit { text, ..unit });
+                    joined.push(TextChunk { text, ..chunk });
                 }
             }
         }
@@ -123,21 +132,21 @@ impl Verified {
     }
 }
 
-/// Looks for terms in texts, as long as it is to go on. The units are in order. With `first_only`, one
+/// Looks for terms in texts, as long as it is to go on. The inputs are in order. With `first_only`, one
 /// line of each term and blob will do.
 pub(crate) fn verify(
-    program: &CompiledQuery,
-    units: &[Unit],
+    query: &CompiledQuery,
+    inputs: &[MatchInput],
     first_only: bool,
     scratches: &mut Scratches,
     go_on: &dyn Fn() -> bool,
 ) -> Verified {
-    scratches.resize_with(program.terms.len(), || None);
+    scratches.resize_with(query.terms.len(), || None);
     let mut verified = Verified::default();
-    Space::with(|space| {
-        let mut by_blob = Verifier { space, opened: Opened::default(), terms: Vec::new() };
-        for units in units.chunk_by(|unit, next| unit.blob == next.blob) {
-            by_blob.look(program, units, first_only, scratches, go_on, &mut verified);
+    DecompressBuffer::with(|buffer| {
+        let mut by_blob = Verifier { buffer, opened: Opened::default(), terms: Vec::new() };
+        for inputs in inputs.chunk_by(|input, next| input.chunk.blob == next.chunk.blob) {
+            by_blob.look(query, inputs, first_only, scratches, go_on, &mut verified);
         }
     });
     verified
@@ -145,61 +154,61 @@ pub(crate) fn verify(
 
 /// Space to look at one blob after another.
 struct Verifier<'s> {
-    space: &'s mut Space,
+    buffer: &'s mut DecompressBuffer,
     opened: Opened,
-    /// The terms, each with the number of units in which to look for it.
+    /// The terms, each with the number of inputs in which to look for it.
     terms: Vec<(usize, usize)>,
 }
 
 impl Verifier<'_> {
-    /// Looks for the terms of all units of a blob: first for those that are to be looked for in few of them, since the
+    /// Looks for the terms of all inputs of a blob: first for those that are to be looked for in few of them, since the
     /// others need not be looked for if those are not found.
     fn look(
         &mut self,
-        program: &CompiledQuery,
-        units: &[Unit],
+        query: &CompiledQuery,
+        inputs: &[MatchInput],
         first_only: bool,
         scratches: &mut Scratches,
         go_on: &dyn Fn() -> bool,
         verified: &mut Verified,
     ) {
         self.terms.clear();
-        for term in units.iter().flat_map(|unit| &*unit.sought.terms) {
+        for term in inputs.iter().flat_map(|input| &*input.job.terms) {
             match self.terms.iter_mut().find(|(_, known)| known == term) {
                 Some((count, _)) => *count += 1,
                 None => self.terms.push((1, *term)),
             }
         }
         self.terms.sort_unstable();
-        self.opened.clear(units.len());
+        self.opened.clear(inputs.len());
         let Verified { hits, texts, bytes } = verified;
         let first = hits.len();
         for (i, (_, term)) in self.terms.iter().enumerate() {
             let mut lines = Vec::new();
-            let matcher = &program.terms[*term].matcher;
+            let matcher = &query.terms[*term].matcher;
             let scratch = scratches[*term].get_or_insert_with(|| matcher.scratch());
             let later = &self.terms[i + 1..];
-            for (at, unit) in units.iter().enumerate() {
+            for (at, input) in inputs.iter().enumerate() {
                 if first_only && !lines.is_empty() || !go_on() {
                     break;
                 }
-                if !unit.sought.terms.contains(term) {
+                if !input.job.terms.contains(term) {
                     continue;
                 }
                 if !self.opened.holds(at) {
                     *texts += 1;
-                    *bytes += unit.text.bytes();
+                    *bytes += input.chunk.text.bytes();
                 }
-                let again = later.iter().any(|(_, later)| unit.sought.terms.contains(later));
+                let again = later.iter().any(|(_, later)| input.job.terms.contains(later));
                 let text = if again || self.opened.holds(at) {
-                    self.opened.read(at, unit, self.space)
+                    self.opened.read(at, input, self.buffer)
                 } else {
-                    unit.text.read(self.space)
+                    input.chunk.text.read(self.buffer)
                 };
                 matcher.lines(scratch, text, go_on, &mut |found| {
                     lines.push(Line {
-                        number: unit.line + found.line as u64,
-                        offset: unit.start + found.span.start as u64,
+                        number: input.chunk.line + found.line as u64,
+                        offset: input.chunk.start + found.span.start as u64,
                         ended: found.span.end < text.len(),
                         text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
                         ranges: found.ranges,
@@ -208,7 +217,7 @@ impl Verifier<'_> {
                 });
             }
             if !lines.is_empty() {
-                hits.push(Hit { blob: units[0].blob, term: *term, lines });
+                hits.push(Hit { blob: inputs[0].chunk.blob, term: *term, lines });
             }
             let looked = &self.terms[..=i];
             if looked.len() < self.terms.len() {
@@ -221,7 +230,7 @@ impl Verifier<'_> {
                     _ => None,
                 };
                 // What was found stays: it tells why it cannot hold.
-                if units[0].sought.condition.eval(&known) == Some(false) {
+                if inputs[0].job.condition.eval(&known) == Some(false) {
                     return;
                 }
             }
@@ -233,25 +242,25 @@ impl Verifier<'_> {
 #[derive(Default)]
 struct Opened {
     texts: Vec<u8>,
-    /// Where each unit stands in them.
+    /// Where each input stands in them.
     places: Vec<Option<Range<usize>>>,
 }
 
 impl Opened {
-    fn clear(&mut self, units: usize) {
+    fn clear(&mut self, inputs: usize) {
         self.texts.clear();
         self.places.clear();
-        self.places.resize(units, None);
+        self.places.resize(inputs, None);
     }
 
     fn holds(&self, at: usize) -> bool {
         self.places[at].is_some()
     }
 
-    fn read(&mut self, at: usize, unit: &Unit, space: &mut Space) -> &[u8] {
+    fn read(&mut self, at: usize, input: &MatchInput, buffer: &mut DecompressBuffer) -> &[u8] {
         let place = self.places[at].get_or_insert_with(|| {
             let begin = self.texts.len();
-            self.texts.extend_from_slice(unit.text.read(space));
+            self.texts.extend_from_slice(input.chunk.text.read(buffer));
             begin..self.texts.len()
         });
         &self.texts[place.clone()]
@@ -318,16 +327,19 @@ mod tests {
         let found = |query: &str, first_only| {
             let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
             let condition = Arc::new(program.expr.clone());
-            let unit = |(blob, text, terms): (i32, &str, &[usize])| Unit {
-                blob: BlobId(blob),
-                line: 1,
-                start: 0,
-                text: Text::Plain(text.to_owned()),
-                sought: Sought { terms: terms.into(), condition: Arc::clone(&condition) },
+            let input = |(blob, text, terms): (i32, &str, &[usize])| MatchInput {
+                chunk: TextChunk {
+                    n: 0,
+                    blob: BlobId(blob),
+                    line: 1,
+                    start: 0,
+                    text: Text::Plain(text.to_owned()),
+                },
+                job: MatchJob { terms: terms.into(), condition: Arc::clone(&condition) },
             };
-            let units = chunks.map(unit);
+            let inputs = chunks.map(input);
             let mut scratches = Scratches::new();
-            let verified = verify(&program, &units, first_only, &mut scratches, &|| true);
+            let verified = verify(&program, &inputs, first_only, &mut scratches, &|| true);
             let hits = verified.hits.iter().map(|hit| ((hit.blob.0, hit.term), hit.lines.len()));
             (hits.collect::<BTreeMap<_, _>>(), verified.texts, verified.bytes)
         };

@@ -122,6 +122,7 @@ impl Session {
         shards.sort_unstable();
         shards.dedup();
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
+        let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
         let ranked = update_repos(&mut tx, repos, &counts).await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
@@ -138,6 +139,14 @@ impl Session {
             .bind(numbers(&mut changed.iter().copied()))
             .execute(&mut *tx)
             .await?;
+        for (shard, names, chunks) in languages {
+            sqlx::query("update shards set languages = $2, language_chunks = $3 where shard = $1")
+                .bind(shard.0)
+                .bind(names)
+                .bind(chunks)
+                .execute(&mut *tx)
+                .await?;
+        }
         // The first epoch exists from the first ingest on, even if that found nothing to index.
         let differs = published.stored + published.retired > 0 || skips + ranked > 0;
         if epoch.0 == 1 || differs || !gone.is_empty() {
@@ -302,6 +311,28 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     .execute(&mut *conn)
     .await?;
     Ok(ended.rows_affected() + begun.rows_affected())
+}
+
+/// The languages of the files of some shards in an epoch, and about how many chunks their files have.
+async fn count_languages(
+    conn: &mut PgConnection,
+    epoch: Epoch,
+    shards: &BTreeSet<ShardId>,
+) -> Result<Vec<(ShardId, Vec<String>, Vec<i32>)>> {
+    let mut all = Vec::with_capacity(shards.len());
+    for shard in shards {
+        let sql = format!(
+            "select coalesce(array_agg(language), '{{}}'), coalesce(array_agg(chunks), '{{}}')
+             from (select lower(language) language, sum(bytes / 4096 + 1)::integer chunks from {}
+                   where valid_from <= $1 and valid_to > $1 and language is not null
+                   group by 1 order by 1) l",
+            shard.files()
+        );
+        let (names, chunks) =
+            sqlx::query_as(AssertSqlSafe(sql)).bind(epoch.0).fetch_one(&mut *conn).await?;
+        all.push((*shard, names, chunks));
+    }
+    Ok(all)
 }
 
 /// What some repositories have in an epoch in these shards, asked shard by shard and added up.

@@ -1,13 +1,12 @@
 //! The tool `search`: what matches a query, a page at a time.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats, Stopped};
+use engine::search::{Error, FileMatch, Line, Progress, Request, Resume, Searcher, Stats, Stopped};
 use query::{Count, Select};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,17 +57,15 @@ An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line
 
 /// Where an answer ended.
 struct Cursor {
-    /// After how many results, in which state of the index, and in which order.
+    /// Where the search goes on.
     resume: Resume,
-    /// A hash of the query to which it belongs.
-    query: u64,
     /// Up to this line of the next file it was told already; 0 for none of it.
     line: u64,
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&cursor::encode([self.query, self.line], &self.resume))
+        f.write_str(&cursor::encode([self.line], &self.resume))
     }
 }
 
@@ -76,26 +73,14 @@ impl FromStr for Cursor {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let read = cursor::decode(text.trim()).ok();
-        let ([query, line], resume) =
-            read.context("this is no cursor; give one as it stands in the answer before")?;
-        Ok(Self { resume, query, line })
+        let cursor = cursor::decode(text.trim()).ok();
+        let cursor = cursor.map(|([line], resume)| Self { resume, line });
+        cursor.context("this is no cursor; give one as it stands in the answer before")
     }
-}
-
-/// The hash by which a cursor knows its query, as long as this process lives.
-fn hash(query: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    query.hash(&mut hasher);
-    hasher.finish()
 }
 
 pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String> {
     let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
-    let query = hash(&asked.query);
-    if from.as_ref().is_some_and(|from| from.query != query) {
-        bail!("this cursor belongs to another query; give the query with which it came, unchanged");
-    }
     // A large pattern takes its time to compile.
     let resume = from.as_ref().map(|from| from.resume);
     let compiled = tokio::task::spawn_blocking(move || request(&asked, resume)).await;
@@ -103,10 +88,11 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     let (found, files) = mpsc::channel(FOUND_AHEAD);
     let select = request.program().select;
     let told = from.as_ref().map_or(0, |from| from.line);
+    let progress = Progress::of(&request);
     let fill = async {
         // Its own: when the page is full nobody listens to the search any longer, and it ends.
         let mut files = files;
-        let mut page = Page { select, told, ..Page::default() };
+        let mut page = Page { select, told, progress, ..Page::default() };
         'all: while let Some(found) = files.recv().await {
             for file in &found {
                 if !page.add(file) {
@@ -118,13 +104,10 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     };
     let (stats, page) = tokio::join!(searcher.search(&request, found), fill);
     let stats = match stats {
-        Err(Error::Gone) => bail!("{}, without a cursor", Error::Gone),
+        Err(error @ (Error::Gone | Error::OtherQuery)) => bail!("{error}, without a cursor"),
         stats => stats?,
     };
-    let before = from.as_ref().map_or(0, |from| from.resume.results);
-    let results = before + page.whole;
-    let resume = Resume { epoch: stats.epoch, order: stats.order, results };
-    let cursor = Cursor { resume, query, line: page.told };
+    let cursor = Cursor { resume: stats.from(&request, page.progress), line: page.told };
     let head = head(&page, &stats, &cursor, from.is_some());
     Ok(page.text.below(&head))
 }
@@ -147,8 +130,8 @@ struct Page {
     text: Text,
     /// Results that are in it, the last one perhaps in part.
     results: usize,
-    /// Results that are in it to their end.
-    whole: usize,
+    /// How far the answers have come with the results that are in it to their end.
+    progress: Progress,
     /// Matching lines in it.
     matches: usize,
     /// Up to which line the file that comes next was told, here or on the page before.
@@ -194,7 +177,7 @@ impl Page {
             }
         }
         self.told = 0;
-        self.whole += 1;
+        self.progress.note(file);
         true
     }
 }

@@ -1,9 +1,10 @@
-//! The OpenAPI document (<https://spec.openapis.org/oas/v3.1.0>), made of what the endpoints declare. `schemas.json` has
+//! The `OpenAPI` document (<https://spec.openapis.org/oas/v3.1.0>), made of what the endpoints declare. `schemas.json` has
 //! the shapes of answers.
 
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Answer, Content, Endpoint};
+use super::params::Param;
 
 const DESCRIPTION: &str = "\
 Search repositories by regular expression. All addresses are asked with GET. A browser (Accept: text/html) is given \
@@ -43,7 +44,7 @@ fn told(endpoint: &Endpoint) -> Option<Value> {
         told["description"] = doc.description.into();
     }
     if !endpoint.params.told.is_empty() {
-        told["parameters"] = endpoint.params.told.iter().map(|param| param.openapi()).collect();
+        told["parameters"] = endpoint.params.told.iter().map(Param::openapi).collect();
     }
     Some(told)
 }

@@ -48,10 +48,10 @@ async fn suggest(
     State(server): State<Server>,
     StrictParams(given): StrictParams<Given>,
 ) -> Result<Response, Failure> {
-    let word = given.text(&WORD);
+    let typed = given.text(&WORD);
     let tree = server.searcher.tree().await?;
     // Going through all paths takes its time.
-    let work = tokio::task::spawn_blocking(move || suggestions(&word, &tree));
+    let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
     let suggestions = work.await.map_err(|_| Failure::broke_off())?;
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
 }

@@ -1,4 +1,4 @@
-//! The parameters of addresses: each is declared once, checked before a handler runs, and told in the OpenAPI document.
+//! The parameters of addresses: each is declared once, checked before a handler runs, and told in the `OpenAPI` document.
 
 mod format;
 mod given;

@@ -1,4 +1,4 @@
-//! The declaration of a parameter, from which come its check and its entry in the OpenAPI document.
+//! The declaration of a parameter, from which come its check and its entry in the `OpenAPI` document.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub(crate) struct Param {
     pub(crate) kind: Kind,
     /// The address means nothing without it. Its handler says so in words of its own.
     pub(crate) required: bool,
-    /// A sentence for the OpenAPI document, with the default.
+    /// A sentence for the `OpenAPI` document, with the default.
     pub(crate) says: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 /// The parameters of an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Those that the OpenAPI document tells.
+    /// Those that the `OpenAPI` document tells.
     pub(crate) told: &'static [Param],
     /// Those of our own pages, which nobody else needs, and those that mean nothing here but do at a sister's address.
     pub(crate) untold: &'static [Param],
@@ -95,7 +95,7 @@ impl Param {
         if fits { Ok(()) } else { Err(format!("{}={value}: use {instead}", self.name)) }
     }
 
-    /// Its entry in the OpenAPI document.
+    /// Its entry in the `OpenAPI` document.
     pub(crate) fn openapi(&self) -> Value {
         let schema = match self.kind {
             Kind::Text => json!({ "type": "string" }),

@@ -1,8 +1,12 @@
 //! What a server keeps in memory of each shard, so that Postgres is asked for little but candidates:
-//! which n-grams it holds, its files, and its texts.
+//! which n-filters it holds, its files, and its texts.
 //!
 //! All of it is a copy, never the truth. What is not here, or not for the state of the index that a
 //! search reads, is read from Postgres.
+
+pub(crate) mod dictionary;
+pub(crate) mod files;
+pub(crate) mod texts;
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -13,15 +17,15 @@ use ngram::{ShardFilter, SignatureFile};
 use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store};
 use tokio::sync::Semaphore;
 
-use super::files::ShardFiles;
-use super::texts::{Place, SEGMENT_CHUNKS, Segment, Texts};
+use files::ShardFiles;
+use texts::{SEGMENT_CHUNKS, Segment, SegmentKey, Texts};
 
 /// Chunks of a segment that a search has to ask Postgres for, before the segment is read into memory.
 const MISSES: usize = 16;
 
 /// What is kept of all shards.
 #[derive(Debug)]
-pub(crate) struct Resident {
+pub(crate) struct ShardCache {
     shards: RwLock<Shards>,
     pub(crate) texts: Arc<Texts>,
     /// Segments that searches want are read one at a time.
@@ -30,48 +34,48 @@ pub(crate) struct Resident {
     of: Mutex<(i64, Epoch)>,
 }
 
-type Shards = BTreeMap<ShardId, Kept>;
+type Shards = BTreeMap<ShardId, Entry>;
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct Entry {
     /// Since when the shard is live.
     since: Epoch,
     /// The state of its files that this is.
     changed: Epoch,
     files: Arc<ShardFiles>,
-    /// Chunks with smaller numbers are in the summary.
-    summarised: i32,
-    grams: Option<Arc<ShardFilter>>,
+    /// Chunks with smaller numbers are in the filters.
+    filtered: i32,
+    filters: Option<Arc<ShardFilter>>,
     /// Its texts were read up to here.
     read: i32,
 }
 
 /// What is known of a shard without asking Postgres.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct CachedShard {
     pub(crate) files: Option<Arc<ShardFiles>>,
-    pub(crate) grams: Option<Arc<ShardFilter>>,
+    pub(crate) filters: Option<Arc<ShardFilter>>,
     /// Its texts are in memory, all or nearly.
     pub(crate) texts: bool,
 }
 
 /// What is known of all shards at one time.
-pub(crate) struct Knowledge<'a>(RwLockReadGuard<'a, Shards>);
+pub(crate) struct CacheView<'a>(RwLockReadGuard<'a, Shards>);
 
-impl Knowledge<'_> {
+impl CacheView<'_> {
     /// What is known of a shard in one state of the index.
-    pub(crate) fn of(&self, shard: &Shard) -> Known {
+    pub(crate) fn of(&self, shard: &Shard) -> CachedShard {
         let kept = self.0.get(&shard.id).filter(|kept| kept.since == shard.since);
-        kept.map_or_else(Known::default, |kept| Known {
+        kept.map_or_else(CachedShard::default, |kept| CachedShard {
             files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
             // More may be in it than there was then.
-            grams: kept.grams.clone().filter(|_| kept.summarised >= shard.filtered),
+            filters: kept.filters.clone().filter(|_| kept.filtered >= shard.filtered),
             texts: kept.read >= shard.chunks,
         })
     }
 }
 
-impl Resident {
+impl ShardCache {
     /// Keeps up to so many bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
@@ -92,11 +96,11 @@ impl Resident {
     }
 
     /// What is known now. As long as this is held, nothing more gets known.
-    pub(crate) fn knowledge(&self) -> Knowledge<'_> {
-        Knowledge(self.shards.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn view(&self) -> CacheView<'_> {
+        CacheView(self.shards.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Brings what is kept up to date with a state of the index: first the summaries and files of
+    /// Brings what is kept up to date with a state of the index: first the filters and files of
     /// all shards, then texts, as long as there is room.
     pub(crate) async fn read_ahead(
         self: &Arc<Self>,
@@ -122,56 +126,58 @@ impl Resident {
             pass(self.read_files(store, catalog, shard).await)?;
         }
         let this = Arc::clone(self);
-        let work = tokio::task::spawn_blocking(move || this.put_together());
-        work.await.expect("putting summaries together does not panic");
+        let work = tokio::task::spawn_blocking(move || this.combine_filters());
+        work.await.expect("putting filters together does not panic");
         for shard in &catalog.shards {
             pass(self.read_texts(store, shard, is_old).await)?;
         }
         let (texts, _) = self.texts.fill();
-        let grams: usize = overviews(&self.knowledge().0).iter().map(|(one, _)| one.memory()).sum();
-        tracing::debug!("in memory: {texts} bytes of texts, {grams} bytes of summaries");
+        let filters: usize =
+            signature_files(&self.view().0).iter().map(|(one, _)| one.memory()).sum();
+        tracing::debug!("in memory: {texts} bytes of texts, {filters} bytes of filters");
         Ok(())
     }
 
-    /// Puts the summaries of shards into overviews with others: those that are in one of their own, or in one that others
+    /// Puts the filters of shards into signature_files with others: those that are in one of their own, or in one that others
     /// have left, or that has room for many more.
-    fn put_together(&self) {
-        let shards = self.knowledge().0.clone();
+    fn combine_filters(&self) {
+        let shards = self.view().0.clone();
         let mut some: Vec<(ShardId, Arc<ShardFilter>)> = Vec::new();
-        let overviews = overviews(&shards);
-        let good = |overview: &Arc<SignatureFile>| {
-            let here = overviews.iter().find(|(one, _)| Arc::ptr_eq(one, overview));
-            let all = here.is_some_and(|(_, shards)| *shards == overview.shards());
-            all && overview.width() > SignatureFile::WIDTH / 2
+        let signature_files = signature_files(&shards);
+        let good = |file: &Arc<SignatureFile>| {
+            let here = signature_files.iter().find(|(one, _)| Arc::ptr_eq(one, file));
+            let all = here.is_some_and(|(_, shards)| *shards == file.shards());
+            all && file.width() > SignatureFile::WIDTH / 2
         };
         for (id, kept) in &shards {
-            let Some(grams) = kept.grams.as_ref().filter(|grams| !good(grams.signature_file()))
+            let Some(filters) =
+                kept.filters.as_ref().filter(|filters| !good(filters.signature_file()))
             else {
                 continue;
             };
-            let width: usize = some.iter().map(|(_, grams)| grams.width()).sum();
-            if width + grams.width() > SignatureFile::WIDTH {
+            let width: usize = some.iter().map(|(_, filters)| filters.width()).sum();
+            if width + filters.width() > SignatureFile::WIDTH {
                 self.put(std::mem::take(&mut some));
             }
-            some.push((*id, Arc::clone(grams)));
+            some.push((*id, Arc::clone(filters)));
         }
         self.put(some);
     }
 
-    /// Puts the summaries of some shards into one overview, unless they are already.
+    /// Puts the filters of some shards into one file, unless they are already.
     fn put(&self, some: Vec<(ShardId, Arc<ShardFilter>)>) {
         let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
-        let Some(first) = old.first().map(|grams| grams.signature_file()) else { return };
-        let are_in_one = old.iter().all(|grams| Arc::ptr_eq(grams.signature_file(), first));
+        let Some(first) = old.first().map(|filters| filters.signature_file()) else { return };
+        let are_in_one = old.iter().all(|filters| Arc::ptr_eq(filters.signature_file(), first));
         if are_in_one && first.shards() == old.len() {
             return;
         }
         let new = ShardFilter::combine(&old);
         self.change(|shards| {
             for ((id, old), new) in ids.iter().zip(&old).zip(new) {
-                let kept = shards.get_mut(id).and_then(|kept| kept.grams.as_mut());
-                if let Some(grams) = kept.filter(|grams| Arc::ptr_eq(grams, old)) {
-                    *grams = new;
+                let kept = shards.get_mut(id).and_then(|kept| kept.filters.as_mut());
+                if let Some(filters) = kept.filter(|filters| Arc::ptr_eq(filters, old)) {
+                    *filters = new;
                 }
             }
         });
@@ -185,30 +191,30 @@ impl Resident {
     ) -> Result<(), store::Error> {
         let kept = self.kept(shard);
         let old_files = kept.as_ref().filter(|kept| kept.changed == shard.changed);
-        let old_grams = kept.as_ref().filter(|kept| kept.summarised == shard.filtered);
-        if old_files.is_some() && old_grams.is_some() {
+        let old_filters = kept.as_ref().filter(|kept| kept.filtered == shard.filtered);
+        if old_files.is_some() && old_filters.is_some() {
             return Ok(());
         }
-        let grams = match old_grams {
-            Some(kept) => kept.grams.clone(),
+        let filters = match old_filters {
+            Some(kept) => kept.filters.clone(),
             None => {
                 let mut lease = store.lease().await?;
-                let grams = lease.filters(shard).await?.map(Arc::new);
+                let filters = lease.filters(shard).await?.map(Arc::new);
                 // Given back before another one is taken: there may be no more than one.
                 lease.done();
-                grams
+                filters
             }
         };
         let files = match old_files {
             Some(kept) => Arc::clone(&kept.files),
             None => read_files(store, catalog.epoch, shard).await?,
         };
-        let new = Kept {
+        let new = Entry {
             since: shard.since,
             changed: shard.changed,
             files,
-            summarised: shard.filtered,
-            grams,
+            filtered: shard.filtered,
+            filters,
             read: kept.map_or(0, |kept| kept.read),
         };
         self.change(|shards| shards.insert(shard.id, new));
@@ -260,10 +266,10 @@ impl Resident {
         let mut lease = store.lease().await?;
         let chunks = lease.chunk_range(shard.id, first..upto).await?;
         lease.done();
-        let (texts, place) = (Arc::clone(&self.texts), Place::of(shard, first));
+        let (texts, key) = (Arc::clone(&self.texts), SegmentKey::of(shard, first));
         let work = tokio::task::spawn_blocking(move || {
             match Segment::new(&chunks, upto) {
-                Ok(segment) => texts.keep(place, segment),
+                Ok(segment) => texts.keep(key, segment),
                 // They are read from Postgres then.
                 Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),
             }
@@ -278,7 +284,7 @@ impl Resident {
         for same in numbers.chunk_by(|n, next| n / SEGMENT_CHUNKS == next / SEGMENT_CHUNKS) {
             let number = same[0] / SEGMENT_CHUNKS;
             let last = same[same.len() - 1];
-            let has = self.texts.upto(Place::of(shard, last)).is_some_and(|upto| last < upto);
+            let has = self.texts.upto(SegmentKey::of(shard, last)).is_some_and(|upto| last < upto);
             let wanted = same.len() >= MISSES && !has && self.texts.fill().1 > 0;
             let Ok(turn) = Arc::clone(&self.loading).try_acquire_owned() else { return };
             if wanted {
@@ -293,7 +299,7 @@ impl Resident {
         }
     }
 
-    fn kept(&self, shard: &Shard) -> Option<Kept> {
+    fn kept(&self, shard: &Shard) -> Option<Entry> {
         let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
         shards.get(&shard.id).filter(|kept| kept.since == shard.since).cloned()
     }
@@ -303,13 +309,13 @@ impl Resident {
     }
 }
 
-/// The overviews that the summaries of some shards are in, and how many of these are in each.
-fn overviews(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
+/// The signature_files that the filters of some shards are in, and how many of these are in each.
+fn signature_files(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
-    for overview in shards.values().filter_map(|kept| Some(kept.grams.as_ref()?.signature_file())) {
-        match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, overview)) {
+    for file in shards.values().filter_map(|kept| Some(kept.filters.as_ref()?.signature_file())) {
+        match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, file)) {
             Some((_, shards)) => *shards += 1,
-            None => all.push((Arc::clone(overview), 1)),
+            None => all.push((Arc::clone(file), 1)),
         }
     }
     all

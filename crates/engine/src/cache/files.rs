@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
@@ -17,13 +17,10 @@ pub(crate) struct ShardFiles {
     paths: String,
     languages: Vec<Language>,
     /// Which n-grams the paths hold, in blocks of [`BLOCK_FILES`].
-    pub(crate) grams: BitSlices,
+    pub(crate) filters: BitSlices,
 }
 
-/// Bytes of a chunk, about.
-const CHUNK_BYTES: i32 = 4096;
-
-/// Files in a block of the summary of paths.
+/// Files in a block of the filters of paths.
 const BLOCK_FILES: usize = 64;
 
 /// A language of some files.
@@ -32,8 +29,6 @@ struct Language {
     name: String,
     /// In small letters.
     small: String,
-    /// How many chunks of each block of the shard are of files in it.
-    by_block: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +50,7 @@ impl ShardFiles {
             rows: Vec::with_capacity(files.len() + 1),
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
-            grams: BitSlices::new(FilterKind::PathGroup, &[]),
+            filters: BitSlices::new(FilterKind::PathGroup, &[]),
         };
         let mut sets: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
@@ -63,7 +58,7 @@ impl ShardFiles {
             let language = language.map_or(0, |name| {
                 *known.entry(name).or_insert_with_key(|name| {
                     let (name, small) = (name.clone(), name.to_lowercase());
-                    all.languages.push(Language { name, small, by_block: Vec::new() });
+                    all.languages.push(Language { name, small });
                     all.languages.len() as u16
                 })
             });
@@ -77,72 +72,17 @@ impl ShardFiles {
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.grams = BitSlices::new(FilterKind::PathGroup, &sets);
-        let mut by_language = vec![Vec::new(); all.languages.len()];
-        for (at, row) in all.rows.iter().enumerate() {
-            let same = at > 0 && all.rows[at - 1].blob == row.blob;
-            if let Some(language) = row.language.checked_sub(1).filter(|_| !same) {
-                all.add_chunks(at..at + 1, &mut by_language[usize::from(language)]);
-            }
-        }
-        for (language, by_block) in all.languages.iter_mut().zip(by_language) {
-            language.by_block = by_block;
-        }
+        all.filters = BitSlices::new(FilterKind::PathGroup, &sets);
         all
     }
 
-    /// Adds for each block of the shard how many of its chunks are of some files.
-    fn add_chunks(&self, rows: Range<usize>, by_block: &mut Vec<u32>) {
-        let (mut n, last) = (self.rows[rows.start].blob.0, &self.rows[rows.end - 1]);
-        let next = self.rows[rows.end..].iter().find(|row| row.blob > last.blob);
-        // Of the last blob of all it is told by its size.
-        let upto = next.map_or(last.blob.0 + last.bytes / CHUNK_BYTES + 1, |next| next.blob.0);
-        while n < upto {
-            let block = n / BLOCK_CHUNKS;
-            let end = upto.min((block + 1) * BLOCK_CHUNKS);
-            by_block.resize(by_block.len().max(block as usize + 1), 0);
-            by_block[block as usize] += (end - n) as u32;
-            n = end;
-        }
-    }
-
-    /// How many chunks of each block of the shard may be of files as a condition wants them, which is about files; none
-    /// if nothing is known of that. For comparison only.
-    pub(crate) fn share(&self, condition: &Expr, program: &CompiledQuery) -> Option<Vec<u32>> {
-        let mut share = Vec::new();
-        match condition {
-            Expr::Predicate(Predicate::Language(index)) => {
-                let names = &program.languages[*index];
-                for language in self.languages.iter().filter(|l| names.contains(&l.small)) {
-                    share.resize(share.len().max(language.by_block.len()), 0);
-                    share.iter_mut().zip(&language.by_block).for_each(|(all, one)| *all += one);
-                }
-            }
-            Expr::Predicate(Predicate::Path(term)) => {
-                for block in self.grams.columns(&program.terms[*term].ngrams).iter() {
-                    let rows = block * BLOCK_FILES..self.rows.len().min((block + 1) * BLOCK_FILES);
-                    self.add_chunks(rows, &mut share);
-                }
-            }
-            Expr::All(parts) => {
-                let shares = parts.iter().filter_map(|part| self.share(part, program));
-                let least = |all: Vec<u32>, one: Vec<u32>| {
-                    all.into_iter().zip(one).map(|(all, one)| all.min(one)).collect()
-                };
-                return shares.reduce(least);
-            }
-            Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => return None,
-        }
-        Some(share)
-    }
-
     /// The chunks of blobs that have a file of one of some repositories, if not of all, for which a condition may hold,
-    /// as far as its language, its repository and the summary of paths tell. What belongs to no file any longer counts
+    /// as far as its language, its repository and the filters of paths tell. What belongs to no file any longer counts
     /// as the blob's before it.
     pub(crate) fn wanted(
         &self,
         condition: &Expr,
-        program: &CompiledQuery,
+        query: &CompiledQuery,
         repos: Option<&[RepoId]>,
         repo_holds: impl Fn(RepoId, Predicate) -> Option<bool>,
     ) -> Vec<Range<i32>> {
@@ -150,12 +90,12 @@ impl ShardFiles {
         let mut paths: Vec<(usize, Columns)> = Vec::new();
         condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
-                let names = &program.languages[index];
+                let names = &query.languages[index];
                 let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
                 languages.push((index, is_one));
             }
             Predicate::Path(term) => {
-                paths.push((term, self.grams.columns(&program.terms[term].ngrams)));
+                paths.push((term, self.filters.columns(&query.terms[term].ngrams)));
             }
             Predicate::Content(_) | Predicate::Repo(_) => {}
         });
@@ -166,8 +106,8 @@ impl ShardFiles {
                     Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
                 }
                 Predicate::Path(term) => {
-                    let (_, parts) = paths.iter().find(|(of, _)| *of == term)?;
-                    (!parts.contains(at / BLOCK_FILES)).then_some(false)
+                    let (_, columns) = paths.iter().find(|(of, _)| *of == term)?;
+                    (!columns.contains(at / BLOCK_FILES)).then_some(false)
                 }
                 Predicate::Repo(_) => repo_holds(row.repo, atom),
                 Predicate::Content(_) => None,
@@ -236,7 +176,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.grams.columns(&any).iter() {
+        for block in self.filters.columns(&any).iter() {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {
@@ -283,15 +223,15 @@ impl ShardFiles {
         rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
     }
 
-    /// The chunks of some stretches, which are in order, each with its blob. What belongs to no file any longer counts
+    /// The chunks of some documents, which are in order, each with its blob. What belongs to no file any longer counts
     /// as the blob's before it: which it really is shows when it is read.
-    pub(crate) fn chunks(&self, stretches: &[Range<i32>]) -> Vec<(i32, BlobId)> {
-        let mut chunks = Vec::with_capacity(stretches.iter().map(ExactSizeIterator::len).sum());
+    pub(crate) fn chunks(&self, documents: &[Range<i32>]) -> Vec<(i32, BlobId)> {
+        let mut chunks = Vec::with_capacity(documents.iter().map(ExactSizeIterator::len).sum());
         let mut at = 0;
-        for stretch in stretches {
-            // The file with the last blob before the stretch, if there is one.
-            at = self.seek(at, BlobId(stretch.start)).saturating_sub(1);
-            for n in stretch.clone() {
+        for document in documents {
+            // The file with the last blob before the document, if there is one.
+            at = self.seek(at, BlobId(document.start)).saturating_sub(1);
+            for n in document.clone() {
                 while self.rows.get(at + 1).is_some_and(|next| next.blob.0 <= n) {
                     at += 1;
                 }
@@ -388,11 +328,11 @@ mod tests {
         }
     }
 
-    /// A program, and what it says of files.
+    /// A query, and what it says of files.
     fn of_files(query: &str) -> (CompiledQuery, Expr) {
-        let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-        let condition = program.expr.without_text();
-        (program, condition)
+        let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        let condition = query.expr.without_text();
+        (query, condition)
     }
 
     #[test]
@@ -411,28 +351,28 @@ mod tests {
         all.extend((10..200).map(|n| file(n, 3, &format!("test/t{n}.rs"), rust)));
         let files = ShardFiles::new(all.clone());
         let wanted = |query: &str| {
-            let (program, condition) = of_files(query);
+            let (query, condition) = of_files(query);
             let holds = |repo: RepoId, atom| match atom {
                 Predicate::Repo(term) => {
-                    Some(program.terms[term].matcher.is_match(&format!("r{}", repo.0)))
+                    Some(query.terms[term].matcher.is_match(&format!("r{}", repo.0)))
                 }
                 _ => None,
             };
-            let wanted = files.wanted(&condition, &program, None, holds);
+            let wanted = files.wanted(&condition, &query, None, holds);
             // None is left out for which it holds.
             for file in &all {
                 let known = |atom| match atom {
-                    Predicate::Language(at) => {
-                        Some(file.language.as_ref().is_some_and(|name| {
-                            program.languages[at].contains(&name.to_lowercase())
-                        }))
-                    }
-                    Predicate::Path(term) => Some(program.terms[term].matcher.is_match(&file.path)),
+                    Predicate::Language(at) => Some(
+                        file.language
+                            .as_ref()
+                            .is_some_and(|name| query.languages[at].contains(&name.to_lowercase())),
+                    ),
+                    Predicate::Path(term) => Some(query.terms[term].matcher.is_match(&file.path)),
                     atom => holds(file.repo, atom),
                 };
                 let holds = condition.eval(&known) != Some(false);
                 let is_in = wanted.iter().any(|range| range.contains(&file.blob.0));
-                assert!(is_in || !holds, "{query}: {}", file.path);
+                assert!(is_in || !holds, "{condition:?}: {}", file.path);
             }
             wanted.into_iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
         };
@@ -449,34 +389,14 @@ mod tests {
         assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
         assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
         // What all chosen repositories agree on is not in the condition.
-        let (program, condition) = of_files("foo lang:rust");
-        let of_repos = |repos| files.wanted(&condition, &program, Some(repos), |_, _| None);
+        let (query, condition) = of_files("foo lang:rust");
+        let of_repos = |repos| files.wanted(&condition, &query, Some(repos), |_, _| None);
         assert_eq!(of_repos(&[RepoId(2)]), []);
         assert_eq!(of_repos(&[RepoId(1), RepoId(2)]), of_repos(&[RepoId(1)]));
         assert_eq!(
             of_repos(&[RepoId(1)]).first().map(|range| (range.start, range.end)),
             Some((1, 6))
         );
-    }
-
-    #[test]
-    fn blocks_are_told_by_the_files_in_them() {
-        let (rust, go) = (Some("Rust"), Some("Go"));
-        let files = ShardFiles::new(vec![
-            file(0, 1, "a.rs", rust),
-            file(500, 1, "b.go", go),
-            file(500, 2, "b.rs", rust),
-            file(1100, 1, "c.rs", rust),
-        ]);
-        let share = |query: &str| {
-            let (program, condition) = of_files(query);
-            files.share(&condition, &program)
-        };
-        assert_eq!(share("foo"), None);
-        assert_eq!(share("foo lang:rust"), Some(vec![500, 0, 1]));
-        assert_eq!(share("foo lang:go f:b"), Some(vec![12, 512, 76]));
-        assert_eq!(share("foo f:nowhere"), Some(vec![]));
-        assert_eq!(share("foo -lang:go"), None);
     }
 
     #[test]
@@ -500,8 +420,8 @@ mod tests {
         let some = [BlobId(1), BlobId(4), BlobId(9)];
         assert_eq!(paths(Some(&some), &filter(None, None)), ["a.rs", "b\nb.rs", "README"]);
         assert_eq!(paths(Some(&some), &filter(Some(vec![RepoId(2)]), None)), ["b\nb.rs", "README"]);
-        let chunks = |stretches: &[Range<i32>]| -> Vec<(i32, i32)> {
-            files.chunks(stretches).into_iter().map(|(n, blob)| (n, blob.0)).collect()
+        let chunks = |documents: &[Range<i32>]| -> Vec<(i32, i32)> {
+            files.chunks(documents).into_iter().map(|(n, blob)| (n, blob.0)).collect()
         };
         let named = [(1, 1), (4, 1), (5, 5), (9, 9), (10, 9)];
         assert_eq!(chunks(&[0..2, 4..6, 9..11]), named);
@@ -510,14 +430,14 @@ mod tests {
         assert_eq!(paths(None, &filter(None, Some("go"))), ["c/a.go"]);
         assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
-            let program = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            files.matching(&program.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None)
+            let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            files.matching(&query.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None)
         };
         assert_eq!(matching("(^a|b$)"), [BlobId(1)]);
         assert_eq!(matching("read or a.go"), [BlobId(5), BlobId(9)]);
         assert_eq!(matching("write"), []);
-        let program = CompiledQuery::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
-        let terms: Vec<_> = program.terms.iter().collect();
+        let query = CompiledQuery::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
+        let terms: Vec<_> = query.terms.iter().collect();
         assert_eq!(files.matching(&terms, &(2..9), None), [BlobId(5)]);
         let left = |left: &[i32]| {
             let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();

@@ -1,39 +1,14 @@
 //! Batches: the candidates of a shard, cut into what is read at a time.
 
-use query::Predicate;
 use store::{BlobId, File};
 
 use super::candidates::{Candidates, List};
-use super::shard::ShardSearch;
-use super::verify::Unit;
-
-/// With a limit and texts in memory, what is read at a time is cut into so many batches for each thread, about. What
-/// they give is taken in order while the next ones are being read, and who has enough stops the rest.
-const BATCHES_PER_CORE: usize = 2;
-
-/// Chunks that are read at a time at least.
-pub(crate) const SMALL_BATCH: usize = 16;
-
-/// Bytes of text that are loaded and verified at once, about. What is found in them takes several
-/// times as much at worst.
-pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
-
-/// Chunks that are read at once when they are read before their files.
-pub(crate) const READ_FIRST: usize = 512;
-
-/// How many chunks a blob is taken to have that is read as a whole.
-const CHUNKS_PER_BLOB: usize = 4;
-
-/// Bytes that a chunk is taken to have, in a file that is not large; in a large one it may be a line
-/// of any length.
-const CHUNK_BYTES: usize = 4096;
-
-/// Files over this many bytes are taken to be read as a whole.
-const LARGE_FILE: usize = 64 * 1024;
-
-/// Texts up to this many bytes are matched where they are: another thread would cost more. What is shared out among
-/// threads is cut into parts of about as many.
-pub(crate) const SMALL_BYTES: usize = 256 * 1024;
+use super::cost::{
+    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, LARGE_FILE, MAX_BYTES, READ_FIRST, SMALL_BATCH,
+    SMALL_BYTES,
+};
+use super::evaluate::OpenFile;
+use super::verify::MatchInput;
 
 /// Some blobs, and the chunks in them that were named.
 #[derive(Default)]
@@ -45,38 +20,39 @@ pub(crate) struct Batch {
     pub(crate) files: Option<Vec<File>>,
 }
 
-/// A file that may match, and what is known of it.
-pub(crate) struct Open {
-    pub(crate) file: File,
-    /// Of the terms that are matched with paths, those that match this one.
-    pub(crate) path: Vec<usize>,
-}
-
 /// A batch, cut into parts of a bounded number of bytes.
 pub(crate) struct Groups {
     /// Some term is looked for in whole texts.
     pub(crate) whole: bool,
     pub(crate) batch: Batch,
-    pub(crate) open: std::iter::Peekable<std::vec::IntoIter<Open>>,
+    pub(crate) open: std::iter::Peekable<std::vec::IntoIter<OpenFile>>,
 }
 
 /// Some files of a batch, all of each blob, and the chunks that were named in them.
 pub(crate) struct Group {
-    pub(crate) open: Vec<Open>,
+    pub(crate) open: Vec<OpenFile>,
     pub(crate) chunks: Vec<(i32, BlobId, usize)>,
 }
 
 impl Batch {
+    /// How many chunks are read of it. Of a blob that is read as a whole no chunks are named.
+    pub(crate) fn reads(&self) -> usize {
+        self.chunks.len().max(self.blobs.len())
+    }
+
     /// Cuts it into one for each of these parts of its texts.
-    pub(crate) fn cut(mut self, parts: Vec<Vec<Unit>>) -> impl Iterator<Item = (Batch, Vec<Unit>)> {
+    pub(crate) fn cut(
+        mut self,
+        parts: Vec<Vec<MatchInput>>,
+    ) -> impl Iterator<Item = (Batch, Vec<MatchInput>)> {
         let mut left = parts.len();
-        parts.into_iter().map(move |units| {
+        parts.into_iter().map(move |inputs| {
             left -= 1;
-            let rest = match units.last().filter(|_| left > 0) {
-                Some(last) => self.split_off(last.blob),
+            let rest = match inputs.last().filter(|_| left > 0) {
+                Some(last) => self.split_off(last.chunk.blob),
                 None => Batch::default(),
             };
-            (std::mem::replace(&mut self, rest), units)
+            (std::mem::replace(&mut self, rest), inputs)
         })
     }
 
@@ -132,30 +108,24 @@ pub(crate) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
+    /// Of some candidates. `files` are all files of the shard, if no blobs are named. With `whole`, some term is looked for in
+    /// whole texts; chunks are read before their files with `read_first`, and on so many cores ahead of their turn, if any.
     pub(crate) fn of(
-        search: &ShardSearch,
         candidates: &'a Candidates,
         files: Option<Vec<File>>,
+        whole: bool,
+        read_first: bool,
+        ahead: Option<usize>,
     ) -> Self {
-        let mut whole = false;
-        search.request.program.expr.predicates(&mut |atom| {
-            let read = matches!(atom, Predicate::Content(term) if !candidates.lists_term(term));
-            whole |= read && !search.rules_out(atom);
-        });
         let mut blobs: Vec<BlobId> = match (&candidates.blobs, &files) {
             (Some(blobs), _) => blobs.clone(),
             (None, Some(files)) => files.iter().map(|file| file.blob).collect(),
             (None, None) => Vec::new(),
         };
         blobs.dedup();
-        let filter = &search.scope.files;
-        // Where it is known of what files the texts in memory are, those of others are not named.
-        let all = filter.repos.is_none() && filter.languages.is_none();
-        let wanted = all || search.target.known.texts && search.target.known.files.is_some();
-        let read_first =
-            search.resident.is_some() && wanted && files.is_none() && !candidates.lists.is_empty();
-        // Without a limit there are other shards beside it. Whole texts are read when it is their turn.
-        let ahead = read_first && !whole && search.target.known.texts && search.limit.is_some();
+        let read_first = read_first && files.is_none() && !candidates.lists.is_empty();
+        // Whole texts are read when it is their turn.
+        let ahead = ahead.filter(|_| read_first && !whole);
         Self {
             lists: &candidates.lists,
             blobs,
@@ -164,7 +134,7 @@ impl<'a> Batches<'a> {
             used: vec![0; candidates.lists.len()],
             whole,
             read_first,
-            parts: if ahead { BATCHES_PER_CORE * search.cores } else { 1 },
+            parts: ahead.map_or(1, |cores| BATCHES_PER_CORE * cores),
         }
     }
 
@@ -228,7 +198,7 @@ impl<'a> Batches<'a> {
 mod tests {
     use query::Expr;
 
-    use super::super::verify::{Sought, Text};
+    use super::super::verify::{MatchJob, Text, TextChunk};
     use super::*;
 
     fn batches(parts: usize) -> Batches<'static> {
@@ -265,24 +235,27 @@ mod tests {
 
     #[test]
     fn a_batch_is_cut_where_its_texts_are() {
-        let unit = |blob| Unit {
-            blob: BlobId(blob),
-            line: 1,
-            start: 0,
-            text: Text::Plain(String::new()),
-            sought: Sought { terms: [0].into(), condition: Expr::Const(true).into() },
+        let input = |blob| MatchInput {
+            chunk: TextChunk {
+                n: 0,
+                blob: BlobId(blob),
+                line: 1,
+                start: 0,
+                text: Text::Plain(String::new()),
+            },
+            job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };
         let blobs = [1, 3, 6, 7, 9].map(BlobId).to_vec();
         // What is named twice, or of which nothing is named, stays with its blob.
         let chunks = [(1, 1, 0), (2, 1, 0), (3, 3, 0), (3, 3, 1), (7, 7, 0)];
         let chunks = chunks.map(|(n, blob, list)| (n, BlobId(blob), list)).to_vec();
         let batch = Batch { blobs, chunks, files: None };
-        let parts = vec![vec![unit(1), unit(1)], vec![unit(3)], vec![unit(7)]];
+        let parts = vec![vec![input(1), input(1)], vec![input(3)], vec![input(7)]];
         let cut: Vec<(Vec<i32>, usize)> = batch
             .cut(parts)
-            .map(|(batch, units)| {
+            .map(|(batch, inputs)| {
                 let named = batch.chunks.iter().all(|(_, blob, _)| batch.blobs.contains(blob));
-                assert!(named && batch.blobs.contains(&units[0].blob));
+                assert!(named && batch.blobs.contains(&inputs[0].chunk.blob));
                 (batch.blobs.iter().map(|blob| blob.0).collect(), batch.chunks.len())
             })
             .collect();

@@ -1,26 +1,25 @@
-//! What the summaries let through of a shard: the chunks that are worth reading, as far as is known in
-//! memory. Worked out once for each lookup of a search, since several decisions hang on it.
+//! The chunks of a shard that survive the filters in memory: those worth reading. Worked out once for each lookup of a
+//! search, since several decisions hang on it.
 
-use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ngram::{BLOCK_CHUNKS, Columns, SurvivingBlocks};
-use query::{CompiledQuery, Lookup, Plan, Scope};
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
+use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
 use store::{BlobId, Shard};
 
-use super::files::ShardFiles;
-use super::select::{Selection, Target};
-use super::texts::{Segment, Texts};
+use super::shards::{Selection, ShardTask};
+use crate::cache::files::ShardFiles;
+use crate::cache::texts::{Segment, Texts};
 
-/// What is let through of a shard, for each of the lookups in its chunks.
+/// The chunks of a shard that survive, for each of the lookups in its chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Sifts(Vec<(Vec<usize>, Sifted)>);
+pub(crate) struct Survivors(Vec<(Vec<usize>, SurvivingChunks)>);
 
 /// The chunks of a shard that may hold what one lookup asks for.
 #[derive(Debug)]
-pub(crate) struct Sifted {
+pub(crate) struct SurvivingChunks {
     /// The blocks with such chunks, ascending.
     blocks: Vec<Block>,
     /// How many chunks they are, about; none only if there are none.
@@ -34,78 +33,91 @@ struct Block {
     segment: Option<(Arc<Segment>, Columns)>,
 }
 
-impl Sifts {
-    /// What the summaries tell of a shard; nothing, if there are none.
+impl Survivors {
+    /// What the filters say of a shard; nothing, if none are in memory.
     pub(crate) fn of(
-        target: &Target,
-        scope: &Selection,
-        program: &CompiledQuery,
+        task: &ShardTask,
+        selection: &Selection,
+        query: &CompiledQuery,
         texts: Option<&Texts>,
     ) -> Self {
-        let mut sifts = Self::default();
-        if let Some(texts) = texts {
-            // Most shards are ruled out before it matters.
-            let wanted = LazyCell::new(|| scope.wanted(target, program));
-            let wanted = || wanted.as_deref();
-            let passing = |lookup: &Lookup| target.passing(lookup, program);
-            let sift = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
-                let passing = passing(lookup)?;
-                Sifted::of(lookup, &passing, target, left, &wanted, program, texts)
-            };
-            match &target.work.plan {
-                Plan::All(parts) => {
-                    // What fewer blocks may hold is more likely to be in none, and then nothing else matters.
-                    let mut parts: Vec<&Plan> = parts.iter().collect();
-                    parts.sort_by_cached_key(|part| blocks(part, &passing));
-                    let mut left: Option<Vec<Range<i32>>> = None;
-                    for part in parts {
-                        sifts.add(part, &|lookup| sift(lookup, left.as_deref()));
-                        if sifts.rule_out(part) {
-                            break;
-                        }
-                        // Nor does what is in other blobs.
-                        if let (Plan::Lookup(lookup), Some(files)) = (part, &target.known.files) {
-                            left = sifts
-                                .get(lookup)
-                                .and_then(|last| last.blobs(&target.shard, files))
-                                .or(left);
-                        }
+        let mut survivors = Self::default();
+        let Some(texts) = texts else { return survivors };
+        // Most shards are ruled out before it matters.
+        let wanted = LazyCell::new(|| wanted_chunks(task, selection, query));
+        let wanted = || wanted.as_deref();
+        let surviving = |lookup: &Lookup| task.filters.surviving(lookup, &task.cached, query);
+        let chunks_of = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
+            let (blocks, ngrams) = (surviving(lookup)?, lookup.ngrams(query));
+            SurvivingChunks::of(&ngrams, &blocks, task, left, &wanted, texts)
+        };
+        match &task.query.plan {
+            Plan::All(parts) => {
+                // What fewer blocks may hold is more likely to be in none, and then nothing else matters.
+                let blocks = |lookup: &Lookup| surviving(lookup).map(|found| found.blocks.count());
+                let mut parts: Vec<&Plan> = parts.iter().collect();
+                parts.sort_by_cached_key(|part| count_blocks(part, &blocks));
+                let mut left: Option<Vec<Range<i32>>> = None;
+                for part in parts {
+                    survivors.add(part, &|lookup| chunks_of(lookup, left.as_deref()));
+                    if survivors.rule_out(part) {
+                        break;
+                    }
+                    // Nor does what is in other blobs.
+                    if let (Plan::Lookup(lookup), Some(files)) = (part, &task.cached.files) {
+                        let of_last = survivors.get(lookup);
+                        left = of_last.and_then(|last| last.blobs(&task.shard, files)).or(left);
                     }
                 }
-                plan => sifts.add(plan, &|lookup| sift(lookup, None)),
             }
+            plan => survivors.add(plan, &|lookup| chunks_of(lookup, None)),
         }
-        sifts
+        survivors
     }
 
-    fn add(&mut self, plan: &Plan, sift: &impl Fn(&Lookup) -> Option<Sifted>) {
+    fn add(&mut self, plan: &Plan, chunks_of: &impl Fn(&Lookup) -> Option<SurvivingChunks>) {
         match plan {
             Plan::Lookup(lookup) if lookup.scope == Scope::Chunk => {
-                self.0.extend(sift(lookup).map(|sifted| (lookup.terms.clone(), sifted)));
+                self.0.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
             }
             Plan::Lookup(_) | Plan::Scan => {}
             Plan::All(parts) | Plan::Any(parts) => {
                 for part in parts {
-                    self.add(part, sift);
+                    self.add(part, chunks_of);
                 }
             }
         }
     }
 
-    /// Which chunks are let through for a lookup.
-    pub(crate) fn get(&self, lookup: &Lookup) -> Option<&Sifted> {
-        let of = |(terms, _): &&(Vec<usize>, Sifted)| *terms == lookup.terms;
-        let found = self.0.iter().find(of).map(|(_, sifted)| sifted);
+    /// The chunks that survive for a lookup.
+    pub(crate) fn get(&self, lookup: &Lookup) -> Option<&SurvivingChunks> {
+        let of = |(terms, _): &&(Vec<usize>, SurvivingChunks)| *terms == lookup.terms;
+        let found = self.0.iter().find(of).map(|(_, chunks)| chunks);
         found.filter(|_| lookup.scope == Scope::Chunk)
     }
 
-    /// Whether nothing that a plan asks for is let through.
+    /// Whether nothing survives of what a plan asks for.
     pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
         match plan {
             Plan::Scan => false,
-            Plan::Lookup(lookup) => self.get(lookup).is_some_and(|sifted| sifted.chunks == 0),
+            Plan::Lookup(lookup) => self.get(lookup).is_some_and(|found| found.chunks == 0),
             Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
             Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+        }
+    }
+
+    /// By how many n-grams a plan tells a chunk that matches from others, at least.
+    pub(crate) fn ngrams(&self, plan: &Plan, query: &CompiledQuery) -> usize {
+        match plan {
+            Plan::Scan => 0,
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => 0,
+            Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
+            Plan::All(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).max().unwrap_or(0)
+            }
+            Plan::Any(parts) => {
+                parts.iter().map(|part| self.ngrams(part, query)).min().unwrap_or(0)
+            }
         }
     }
 
@@ -113,7 +125,7 @@ impl Sifts {
     pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
             Plan::Scan => shard.chunks as usize,
-            Plan::Lookup(lookup) => self.get(lookup).map_or(0, |sifted| sifted.chunks),
+            Plan::Lookup(lookup) => self.get(lookup).map_or(0, |found| found.chunks),
             // A path tells nothing of them.
             Plan::All(parts) => {
                 let parts = parts.iter().filter(|part| !part.is_of_paths());
@@ -123,12 +135,12 @@ impl Sifts {
         }
     }
 
-    /// How many chunks are let through for a plan, each lookup for itself; none if that is not known. Where several
+    /// How many chunks survive for a plan, each lookup for itself; none if that is not known. Where several
     /// must hold, those for the rarest: without that one, a blob is not read for the others.
     pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
         match plan {
             Plan::Lookup(lookup) if lookup.scope == Scope::Path => Some(0),
-            Plan::Lookup(lookup) => self.get(lookup).map(|sifted| sifted.chunks),
+            Plan::Lookup(lookup) => self.get(lookup).map(|found| found.chunks),
             Plan::Any(parts) => parts.iter().map(|part| self.count(part)).sum(),
             Plan::All(parts) => {
                 let parts = parts.iter().filter(|part| part.is_of_chunks());
@@ -141,66 +153,77 @@ impl Sifts {
 }
 
 /// How many blocks may hold what a plan asks for of chunks, or more; the most if that is not known.
-fn blocks<'p>(
-    plan: &Plan,
-    passing: &impl Fn(&Lookup) -> Option<Cow<'p, SurvivingBlocks>>,
-) -> usize {
+fn count_blocks(plan: &Plan, blocks: &impl Fn(&Lookup) -> Option<usize>) -> usize {
     match plan {
         Plan::Scan => usize::MAX,
         Plan::Lookup(lookup) if lookup.scope != Scope::Chunk => 0,
-        Plan::Lookup(lookup) => passing(lookup).map_or(usize::MAX, |found| found.blocks.count()),
-        Plan::All(parts) => parts.iter().map(|part| blocks(part, passing)).min().unwrap_or(0),
+        Plan::Lookup(lookup) => blocks(lookup).unwrap_or(usize::MAX),
+        Plan::All(parts) => parts.iter().map(|part| count_blocks(part, blocks)).min().unwrap_or(0),
         Plan::Any(parts) => {
-            let each = parts.iter().map(|part| blocks(part, passing));
+            let each = parts.iter().map(|part| count_blocks(part, blocks));
             each.fold(0, usize::saturating_add)
         }
     }
 }
 
-impl Sifted {
-    /// Only of the chunks that are `left`, if not all are, or else of those that are `wanted`.
-    fn of<'a>(
-        lookup: &Lookup,
-        passing: &SurvivingBlocks,
-        target: &Target,
+/// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
+/// is known of its files.
+fn wanted_chunks(
+    task: &ShardTask,
+    selection: &Selection,
+    query: &CompiledQuery,
+) -> Option<Vec<Range<i32>>> {
+    // What all repositories agree on that are chosen in the shard is not in the condition.
+    let (of_files, repos) = (&task.query.of_files, selection.files.repos.as_deref());
+    let all = *of_files == Expr::Const(true) && repos.is_none();
+    let files = task.cached.files.as_ref().filter(|_| !all)?;
+    Some(files.wanted(of_files, query, repos, |repo, of| selection.repo_holds(repo, of)))
+}
+
+impl SurvivingChunks {
+    /// Those of some blocks that may hold some n-grams: only of the chunks that are `left`, if not all are, or else of those
+    /// that are `wanted`. None if no filters of the shard are in memory.
+    pub(crate) fn of<'a>(
+        ngrams: &NgramQuery,
+        blocks: &SurvivingBlocks,
+        task: &ShardTask,
         left: Option<&[Range<i32>]>,
         wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
-        program: &CompiledQuery,
         texts: &Texts,
     ) -> Option<Self> {
-        let grams = target.known.grams.as_ref()?;
-        let ngrams = lookup.ngrams(program);
-        let mut reader = texts.reader(&target.shard);
-        let mut sifted = Self { blocks: Vec::with_capacity(passing.blocks.count()), chunks: 0 };
-        for number in passing.blocks.iter() {
+        let filter = task.cached.filters.as_ref()?;
+        let mut reader = texts.reader(&task.shard);
+        let mut survivors = Self { blocks: Vec::with_capacity(blocks.blocks.count()), chunks: 0 };
+        for number in blocks.blocks.iter() {
             let number = number as i32;
             let chunks = number * BLOCK_CHUNKS..(number + 1) * BLOCK_CHUNKS;
             if left.is_some_and(|left| overlapping(left, &chunks).next().is_none()) {
                 continue;
             }
             let segment = reader.segment(chunks.start).map(|segment| {
-                let mut parts = segment.may_hold(&ngrams);
-                let some = if left.is_some() || parts.is_empty() { left } else { wanted() };
+                let mut columns = segment.may_hold(ngrams);
+                let some = if left.is_some() || columns.is_empty() { left } else { wanted() };
                 if let Some(some) = some {
                     let here = overlapping(some, &chunks);
-                    parts.keep(here.map(|numbers| segment.places(numbers)));
+                    columns.keep(here.map(|numbers| segment.places(numbers)));
                 }
-                if !parts.is_empty() {
-                    let without = grams.ruled_out(passing, chunks.clone());
+                if !columns.is_empty() {
+                    let without = filter.ruled_out(blocks, chunks.clone());
                     for at in without.filter_map(|n| segment.find(n)) {
-                        parts.remove(at);
+                        columns.remove(at);
                     }
                 }
-                (Arc::clone(segment), parts)
+                (Arc::clone(segment), columns)
             });
-            let count = segment.as_ref().map_or(BLOCK_CHUNKS as usize, |(_, parts)| parts.count());
+            let whole = BLOCK_CHUNKS as usize;
+            let count = segment.as_ref().map_or(whole, |(_, columns)| columns.count());
             let block = Block { number, segment };
-            if count > 0 || !block.is_whole(&target.shard) {
-                sifted.blocks.push(block);
-                sifted.chunks += count.max(1);
+            if count > 0 || !block.is_whole(&task.shard) {
+                survivors.blocks.push(block);
+                survivors.chunks += count.max(1);
             }
         }
-        Some(sifted)
+        Some(survivors)
     }
 
     /// All chunks of the blobs that they are of; none if not all of them are known.
@@ -209,7 +232,7 @@ impl Sifted {
             return None;
         }
         let known = self.blocks.iter().filter_map(|block| block.segment.as_ref());
-        let chunks = known.flat_map(|(segment, parts)| segment.entries(parts, 0));
+        let chunks = known.flat_map(|(segment, columns)| segment.entries(columns, 0));
         let mut blobs: Vec<BlobId> = chunks.map(|(_, blob)| blob).collect();
         blobs.dedup();
         Some(files.extents(&blobs))
@@ -238,10 +261,11 @@ impl Sifted {
                 break;
             }
             let mut unknown = numbers.clone();
-            if let Some((segment, parts)) = &block.segment {
+            if let Some((segment, columns)) = &block.segment {
                 unknown.start = segment.upto().clamp(numbers.start, numbers.end);
                 let known = numbers.start..unknown.start;
-                let here = |from| segment.entries(parts, from).take_while(|(n, _)| *n < known.end);
+                let here =
+                    |from| segment.entries(columns, from).take_while(|(n, _)| *n < known.end);
                 match left {
                     None => chunks.extend(here(known.start)),
                     Some(left) => {
@@ -267,7 +291,7 @@ impl Sifted {
         chunks
     }
 
-    /// Drops those of some chunks, which are in order, that are not let through.
+    /// Drops those of some chunks, which are in order, that do not survive.
     pub(crate) fn retain(&self, chunks: &mut Vec<(i32, BlobId)>) {
         let mut blocks = self.blocks.iter().peekable();
         chunks.retain(|(n, _)| {
@@ -303,9 +327,9 @@ impl Block {
             return false;
         }
         match &self.segment {
-            Some((segment, parts)) if n < segment.upto() => {
+            Some((segment, columns)) if n < segment.upto() => {
                 // What is not there any longer is no file's.
-                segment.find(n).is_some_and(|at| parts.contains(at))
+                segment.find(n).is_some_and(|at| columns.contains(at))
             }
             _ => true,
         }
@@ -319,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    fn sifted() -> Sifted {
+    fn survivors() -> SurvivingChunks {
         let chunk = |n, text: &str| Chunk {
             n,
             blob: BlobId(n),
@@ -330,20 +354,20 @@ mod tests {
         let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
         let segment = Arc::new(Segment::new(&chunks, 8).unwrap());
         let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();
-        let parts = segment.may_hold(&ngram_query(&LiteralQuery::of(&pattern), &pattern));
+        let columns = segment.may_hold(&ngram_query(&LiteralQuery::of(&pattern), &pattern));
         let blocks = vec![
-            Block { number: 0, segment: Some((segment, parts)) },
+            Block { number: 0, segment: Some((segment, columns)) },
             Block { number: 2, segment: None },
         ];
-        Sifted { blocks, chunks: 0 }
+        SurvivingChunks { blocks, chunks: 0 }
     }
 
     #[test]
-    fn what_cannot_match_is_sifted_out() {
-        let sifted = sifted();
+    fn chunks_that_cannot_match_do_not_survive() {
+        let survivors = survivors();
         let numbers = [0, 3, 4, 5, 7, 8, 9, 511, 512, 600, 1023, 1024, 1030, 1535, 1536];
         let mut chunks: Vec<_> = numbers.iter().map(|n| (*n, BlobId(*n))).collect();
-        sifted.retain(&mut chunks);
+        survivors.retain(&mut chunks);
         let left: Vec<i32> = chunks.into_iter().map(|(n, _)| n).collect();
         // Of those from 8 on nothing is known, nor of those of the third block.
         assert_eq!(left, [3, 8, 9, 511, 1024, 1030, 1535]);
@@ -360,7 +384,7 @@ mod tests {
         };
         let files = ShardFiles::new([3, 5, 9, 1025].map(file).into());
         let named = |numbers, upto, left: Option<&[BlobId]>| {
-            let chunks = sifted().named(&numbers, upto, left, &files).into_iter();
+            let chunks = survivors().named(&numbers, upto, left, &files).into_iter();
             chunks.map(|(n, blob)| (n, blob.0)).collect::<Vec<_>>()
         };
         let all = |numbers, upto| named(numbers, upto, None);

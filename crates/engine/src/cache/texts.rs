@@ -30,13 +30,13 @@ pub(crate) const TEXT: &str = "it was a text";
 /// Segments by their place, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    cache: Cache<Place, Arc<Segment>, Weight>,
+    cache: Cache<SegmentKey, Arc<Segment>, Weight>,
 }
 
 /// Where a segment stands. Under these three its texts never change, since numbers of chunks are not
 /// used again until the shard is emptied and filled anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct SegmentKey {
     pub(crate) shard: ShardId,
     /// The epoch with which the shard went live.
     since: Epoch,
@@ -77,7 +77,7 @@ struct Entry {
 
 /// A chunk in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed {
+pub(crate) struct CompressedChunk {
     segment: Arc<Segment>,
     at: usize,
 }
@@ -85,13 +85,13 @@ pub(crate) struct Packed {
 #[derive(Clone, Debug)]
 struct Weight;
 
-impl Weighter<Place, Arc<Segment>> for Weight {
-    fn weight(&self, _: &Place, segment: &Arc<Segment>) -> u64 {
+impl Weighter<SegmentKey, Arc<Segment>> for Weight {
+    fn weight(&self, _: &SegmentKey, segment: &Arc<Segment>) -> u64 {
         segment.memory()
     }
 }
 
-impl Place {
+impl SegmentKey {
     /// The segment that a chunk of a shard is in.
     pub(crate) fn of(shard: &Shard, n: i32) -> Self {
         Self { shard: shard.id, since: shard.since, number: n / SEGMENT_CHUNKS }
@@ -107,12 +107,12 @@ impl Texts {
     }
 
     /// Keeps a segment, perhaps in place of others.
-    pub(crate) fn keep(&self, place: Place, segment: Segment) {
+    pub(crate) fn keep(&self, place: SegmentKey, segment: Segment) {
         self.cache.insert(place, Arc::new(segment));
     }
 
     /// Up to which chunk a segment was read, if it is here.
-    pub(crate) fn upto(&self, place: Place) -> Option<i32> {
+    pub(crate) fn upto(&self, place: SegmentKey) -> Option<i32> {
         self.cache.peek(&place).map(|segment| segment.upto)
     }
 
@@ -145,36 +145,20 @@ impl Reader<'_> {
     pub(crate) fn segment(&mut self, n: i32) -> Option<&Arc<Segment>> {
         let number = n / SEGMENT_CHUNKS;
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
-            self.last = Some((number, self.texts.cache.get(&Place::of(self.shard, n))));
+            self.last = Some((number, self.texts.cache.get(&SegmentKey::of(self.shard, n))));
         }
         self.last.as_ref().and_then(|(_, segment)| segment.as_ref())
     }
 
-    /// Drops those of some chunks, which are in order, that cannot hold what is asked for, as far as they are here.
-    pub(crate) fn retain(&mut self, ngrams: &NgramQuery, chunks: &mut Vec<(i32, BlobId)>) {
-        let mut last: Option<(i32, Columns)> = None;
-        chunks.retain(|(n, _)| {
-            let Some(segment) = self.segment(*n).filter(|segment| *n < segment.upto()) else {
-                return true;
-            };
-            let number = n / SEGMENT_CHUNKS;
-            let (_, parts) = match last.take().filter(|(last, _)| *last == number) {
-                Some(known) => last.insert(known),
-                None => last.insert((number, segment.may_hold(ngrams))),
-            };
-            segment.find(*n).is_some_and(|at| parts.contains(at))
-        });
-    }
-
     /// A chunk, if it is here.
-    pub(crate) fn chunk(&mut self, n: i32) -> Option<Packed> {
+    pub(crate) fn chunk(&mut self, n: i32) -> Option<CompressedChunk> {
         let segment = self.segment(n)?;
         let at = segment.find(n)?;
-        Some(Packed { segment: Arc::clone(segment), at })
+        Some(CompressedChunk { segment: Arc::clone(segment), at })
     }
 
     /// All chunks of a blob of so many bytes, if they are here.
-    pub(crate) fn blob(&mut self, blob: BlobId, bytes: usize) -> Option<Vec<Packed>> {
+    pub(crate) fn blob(&mut self, blob: BlobId, bytes: usize) -> Option<Vec<CompressedChunk>> {
         let mut chunks = Vec::new();
         for n in blob.0.. {
             let chunk = self.chunk(n)?;
@@ -274,9 +258,14 @@ impl Segment {
     }
 }
 
-impl Packed {
+impl CompressedChunk {
     fn entry(&self) -> &Entry {
         &self.segment.chunks[self.at]
+    }
+
+    /// Its number in the shard.
+    pub(crate) fn number(&self) -> i32 {
+        self.entry().n
     }
 
     /// The blob it is part of.
@@ -299,9 +288,9 @@ impl Packed {
         self.entry().bytes as usize
     }
 
-    /// Its text, in `space`. The one that was there is gone. It is UTF-8, which nobody looks at again.
-    pub(crate) fn unpack<'s>(&self, space: &'s mut Space) -> &'s [u8] {
-        let (dictionary, text) = space.after_dictionary(&self.segment, self.bytes());
+    /// Its text, in `buffer`. The one that was there is gone. It is UTF-8, which nobody looks at again.
+    pub(crate) fn unpack<'s>(&self, buffer: &'s mut DecompressBuffer) -> &'s [u8] {
+        let (dictionary, text) = buffer.after_dictionary(&self.segment, self.bytes());
         let begin = match self.at {
             0 => self.segment.dictionary,
             at => self.segment.chunks[at - 1].end as usize,
@@ -316,26 +305,26 @@ impl Packed {
 }
 
 thread_local! {
-    static SPACE: RefCell<Space> = RefCell::default();
+    static BUFFER: RefCell<DecompressBuffer> = RefCell::default();
 }
 
-/// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
+/// DecompressBuffer to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
 /// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, so that
 /// not every search has to get and clear the pages for it.
 #[derive(Debug, Default)]
-pub(crate) struct Space {
+pub(crate) struct DecompressBuffer {
     bytes: Vec<u8>,
     /// The segment whose dictionary is there.
     of: Option<Arc<Segment>>,
 }
 
-impl Space {
+impl DecompressBuffer {
     /// Does something with that of this thread.
     ///
     /// # Panics
     /// It is in use.
-    pub(crate) fn with<T>(work: impl FnOnce(&mut Space) -> T) -> T {
-        SPACE.with_borrow_mut(work)
+    pub(crate) fn with<T>(work: impl FnOnce(&mut DecompressBuffer) -> T) -> T {
+        BUFFER.with_borrow_mut(work)
     }
 
     /// The dictionary of a segment, and room for a text of so many bytes.
@@ -386,14 +375,20 @@ fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use query::{LiteralQuery, ngrams_of_literals};
-
     use super::*;
 
     fn shard(since: i32) -> Shard {
         let epoch = Epoch(since);
         let id = ShardId(3);
-        Shard { id, bytes: 0, since: epoch, chunks: 1000, changed: epoch, filtered: 0 }
+        Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks: 1000,
+            changed: epoch,
+            filtered: 0,
+            languages: [].into(),
+        }
     }
 
     fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {
@@ -405,11 +400,11 @@ mod tests {
         let texts = Texts::new(1 << 20);
         let text = "é line\n".repeat(100);
         let chunks = [chunk(10, 10, 0, &text), chunk(11, 10, 800, &text), chunk(14, 14, 0, "")];
-        texts.keep(Place::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
+        texts.keep(SegmentKey::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
         let (here, other) = (shard(7), shard(8));
         let mut reader = texts.reader(&here);
-        let mut space = Space::default();
-        assert_eq!(reader.chunk(11).unwrap().unpack(&mut space), text.as_bytes());
+        let mut buffer = DecompressBuffer::default();
+        assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text.as_bytes());
         assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
         assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
         // A blob is whole or not there.
@@ -417,14 +412,10 @@ mod tests {
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
         assert!(texts.reader(&other).chunk(10).is_none());
-        // Of what is here it is known which can hold something.
-        let mut named = [9, 10, 11, 14, 20, 600].map(|n| (n, BlobId(10))).to_vec();
-        reader.retain(&ngrams_of_literals(&LiteralQuery::Literal("line".to_owned())), &mut named);
-        assert_eq!(named.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [10, 11, 20, 600]);
     }
 
     #[test]
-    fn chunks_of_several_segments_come_back_in_one_space() {
+    fn chunks_of_several_segments_come_back_in_one_buffer() {
         let texts = Texts::new(64 << 20);
         let text = |n: i32| {
             let lines = (0..100).map(|i| format!("let line_{} = {n} + {};\n", i * 7919, i % 7));
@@ -434,13 +425,16 @@ mod tests {
             // The last one is too small for a dictionary.
             let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
             let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
-            texts.keep(Place::of(&shard(7), first), Segment::new(&chunks, first + count).unwrap());
+            texts.keep(
+                SegmentKey::of(&shard(7), first),
+                Segment::new(&chunks, first + count).unwrap(),
+            );
         }
         let here = shard(7);
         let mut reader = texts.reader(&here);
-        let mut space = Space::default();
+        let mut buffer = DecompressBuffer::default();
         for n in [5, 6, 600, 7, 1026, 1025, 601, 511, 512, 0, 1032] {
-            assert_eq!(reader.chunk(n).unwrap().unpack(&mut space), text(n).as_bytes(), "{n}");
+            assert_eq!(reader.chunk(n).unwrap().unpack(&mut buffer), text(n).as_bytes(), "{n}");
         }
         let dictionaries = [0, 600, 1025].map(|n| reader.segment(n).unwrap().dictionary);
         assert_eq!(dictionaries.map(|bytes| bytes > 0), [true, true, false]);
@@ -453,7 +447,7 @@ mod tests {
         let text = numbers.join(" ");
         for n in 0..1000 {
             let one = chunk(n * SEGMENT_CHUNKS, 0, 0, &text);
-            texts.keep(Place::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
+            texts.keep(SegmentKey::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
         }
         let (used, room) = texts.fill();
         assert!(used <= room && used > room / 2, "{used} of {room}");

@@ -1,0 +1,255 @@
+//! Evaluating the query on files: what is known of a file early, what must still be looked for, and whether it is a result.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use query::{Expr, Predicate, Select};
+use store::{BlobId, File};
+
+use super::candidates::Candidates;
+use super::shards::ShardTask;
+use super::state::Search;
+use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge};
+use crate::types::{FileMatch, Line};
+
+/// A file that may match, and what is known of it.
+pub(crate) struct OpenFile {
+    pub(crate) file: File,
+    /// Of the terms that are matched with paths, those that match this one.
+    path: Vec<usize>,
+}
+
+/// What was found in some texts.
+#[derive(Default)]
+pub(crate) struct Hits {
+    hits: HashMap<(BlobId, usize), Vec<Line>>,
+    /// The chunks that were named have been read: what was not found in them is nowhere.
+    pub(crate) chunks_read: bool,
+    /// The blobs that were read as a whole, and the terms that were looked for in them.
+    whole: HashMap<BlobId, Terms>,
+}
+
+impl Hits {
+    pub(crate) fn add(&mut self, hits: Vec<Hit>) {
+        for hit in hits {
+            self.hits.insert((hit.blob, hit.term), hit.lines);
+        }
+    }
+
+    /// Notes that blobs were read as a whole.
+    pub(crate) fn add_whole(&mut self, blobs: HashMap<BlobId, Terms>) {
+        self.whole.extend(blobs);
+    }
+}
+
+/// Evaluates the query on the files of one shard, with some candidates.
+#[derive(Clone, Copy)]
+pub(crate) struct Evaluator<'a> {
+    pub(crate) search: &'a Search,
+    pub(crate) task: &'a ShardTask,
+    pub(crate) candidates: &'a Candidates,
+}
+
+impl<'a> Evaluator<'a> {
+    fn expr(&self) -> &'a Expr {
+        &self.search.query().expr
+    }
+
+    /// Whether a predicate is known to hold for no file of the shard.
+    fn rules_out(&self, predicate: Predicate) -> bool {
+        self.task.query.ruled_out.contains(&predicate)
+    }
+
+    /// Whether some term is looked for in whole texts.
+    pub(crate) fn reads_whole(&self) -> bool {
+        let mut whole = false;
+        self.expr().predicates(&mut |of| {
+            let read = matches!(of, Predicate::Content(term) if !self.candidates.lists_term(term));
+            whole |= read && !self.rules_out(of);
+        });
+        whole
+    }
+
+    /// A file that may match as far as is known without its text; none for others.
+    pub(crate) fn open(&self, file: File) -> Option<OpenFile> {
+        if self.search.state.knows(file.repo) {
+            return None;
+        }
+        let terms = &self.search.query().terms;
+        let matches = |term: &usize| terms[*term].matcher.is_match(&file.path);
+        let path = self.task.query.path_terms.iter().copied().filter(matches).collect();
+        let open = OpenFile { path, file };
+        (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
+    }
+
+    /// Whether a blob can be that of a result after its chunks were read, whatever its files are.
+    pub(crate) fn may_match(&self, blob: BlobId, hits: &Hits) -> bool {
+        let known = |of: Predicate| match of {
+            _ if self.rules_out(of) || self.candidates.rules_out(blob, of) => Some(false),
+            Predicate::Content(term) if self.candidates.lists_term(term) => {
+                Some(hits.hits.contains_key(&(blob, term)))
+            }
+            _ => None,
+        };
+        self.expr().eval(&known) != Some(false)
+    }
+
+    /// What is known of a file without its text.
+    fn known(&self, open: &OpenFile, predicate: Predicate) -> Option<bool> {
+        match predicate {
+            Predicate::Content(_) => self.rules_out(predicate).then_some(false),
+            Predicate::Path(term) => Some(open.path.contains(&term)),
+            Predicate::Repo(_) => self.search.selection.repo_holds(open.file.repo, predicate),
+            Predicate::Language(index) => {
+                let names = &self.search.query().languages[index];
+                let language = open.file.language.as_ref();
+                Some(language.is_some_and(|language| names.contains(&language.to_lowercase())))
+            }
+        }
+    }
+
+    /// What is known of a file after some texts were read.
+    fn known_with(&self, open: &OpenFile, hits: &Hits, predicate: Predicate) -> Option<bool> {
+        let Predicate::Content(term) = predicate else { return self.known(open, predicate) };
+        if self.rules_out(predicate) {
+            return Some(false);
+        }
+        let blob = open.file.blob;
+        if hits.hits.contains_key(&(blob, term)) {
+            return Some(true);
+        }
+        let looked = hits.chunks_read
+            && (self.candidates.lists_term(term)
+                || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term)));
+        looked.then_some(false)
+    }
+
+    /// For each blob, the terms still to be looked for in it: those that decide about a file, and
+    /// those whose lines are to be shown.
+    pub(crate) fn wanted(&self, open: &[OpenFile], hits: &Hits) -> HashMap<BlobId, Vec<usize>> {
+        let mut wanted: HashMap<BlobId, Vec<usize>> = HashMap::new();
+        for open in open {
+            let known = |of| self.known_with(open, hits, of);
+            let mut want = |of| {
+                if let Predicate::Content(term) = of
+                    && known(of).is_none()
+                {
+                    let terms = wanted.entry(open.file.blob).or_default();
+                    if !terms.contains(&term) {
+                        terms.push(term);
+                    }
+                }
+            };
+            if self.search.query().select == Select::Lines {
+                self.expr().involved(&known, &mut want);
+            } else {
+                self.expr().resolve(&known).predicates(&mut want);
+            }
+        }
+        wanted
+    }
+
+    /// The file as a result, if the query holds for it. `last` is whether no other file with its
+    /// contents comes after it.
+    pub(crate) fn decide(&self, open: OpenFile, last: bool, hits: &mut Hits) -> Option<FileMatch> {
+        let query = self.search.query();
+        let known = |of| self.known_with(&open, hits, of);
+        if query.expr.eval(&known) != Some(true) {
+            return None;
+        }
+        let mut shown = Vec::new();
+        if query.select != Select::Repos {
+            query.expr.shown(&known, &mut |of| {
+                if !shown.contains(&of) {
+                    shown.push(of);
+                }
+            });
+        }
+        let (mut parts, mut path_ranges) = (Vec::new(), Vec::new());
+        for predicate in shown {
+            match predicate {
+                Predicate::Content(term) if query.select == Select::Lines => {
+                    let hit = (open.file.blob, term);
+                    let lines = &mut hits.hits;
+                    parts.extend(if last { lines.remove(&hit) } else { lines.get(&hit).cloned() });
+                }
+                Predicate::Path(term) => {
+                    path_ranges.extend(query.terms[term].matcher.ranges(&open.file.path));
+                }
+                _ => {}
+            }
+        }
+        let repo = self.search.catalog.repos.get(&open.file.repo);
+        Some(FileMatch {
+            repo_id: open.file.repo,
+            place: (self.task.shard.id, open.file.blob),
+            repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
+            rank: repo.map_or(0, |repo| repo.rank),
+            path: open.file.path,
+            path_ranges: apart(path_ranges),
+            language: open.file.language,
+            bytes: open.file.bytes as usize,
+            lines: merge(parts),
+        })
+    }
+}
+
+/// Says what to look for in texts. Nearly all texts of a search have the same terms and conditions, which they share.
+pub(crate) struct Jobs<'a> {
+    evaluator: Evaluator<'a>,
+    terms: Option<Terms>,
+    /// The conditions of blobs, by what is ruled out of them.
+    conditions: Vec<(Vec<Predicate>, Arc<Expr>)>,
+    last: Option<(BlobId, Arc<Expr>)>,
+}
+
+impl<'a> Jobs<'a> {
+    pub(crate) fn new(evaluator: Evaluator<'a>) -> Self {
+        Self { evaluator, terms: None, conditions: Vec::new(), last: None }
+    }
+
+    /// To look for some terms in a text of a blob.
+    pub(crate) fn of(&mut self, blob: BlobId, terms: Vec<usize>) -> MatchJob {
+        MatchJob { terms: self.share(terms), condition: self.condition(blob) }
+    }
+
+    /// The same for a text.
+    pub(crate) fn input(&mut self, chunk: TextChunk, terms: Vec<usize>) -> MatchInput {
+        MatchInput { job: self.of(chunk.blob, terms), chunk }
+    }
+
+    /// Some terms, shared with the texts before.
+    pub(crate) fn share(&mut self, terms: Vec<usize>) -> Terms {
+        match &self.terms {
+            Some(last) if **last == *terms => Arc::clone(last),
+            _ => Arc::clone(self.terms.insert(terms.into())),
+        }
+    }
+
+    /// What must hold for files with a blob, as far as its text can tell.
+    fn condition(&mut self, blob: BlobId) -> Arc<Expr> {
+        if let Some((_, condition)) = self.last.as_ref().filter(|(of, _)| *of == blob) {
+            return Arc::clone(condition);
+        }
+        let Evaluator { search, candidates, .. } = self.evaluator;
+        let query = search.query();
+        let mut ruled_out = Vec::new();
+        // It is for what need not be looked for after something else.
+        if query.terms.len() > 1 {
+            query.expr.predicates(&mut |of| {
+                if self.evaluator.rules_out(of) || candidates.rules_out(blob, of) {
+                    ruled_out.push(of);
+                }
+            });
+        }
+        let known = self.conditions.iter().find(|(known, _)| *known == ruled_out);
+        let condition = known.map(|(_, condition)| Arc::clone(condition)).unwrap_or_else(|| {
+            let known = |of| ruled_out.contains(&of).then_some(false);
+            let condition = Arc::new(query.expr.resolve(&known));
+            self.conditions.push((ruled_out, Arc::clone(&condition)));
+            condition
+        });
+        self.last = Some((blob, Arc::clone(&condition)));
+        condition
+    }
+}

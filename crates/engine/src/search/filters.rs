@@ -1,0 +1,67 @@
+//! What the filters of one shard, as far as they are in memory, say of the predicates of a query.
+
+use std::borrow::Cow;
+
+use ngram::SurvivingBlocks;
+use query::{CompiledQuery, Lookup, Predicate};
+
+use super::plans::Hits;
+use crate::cache::CachedShard;
+
+/// What of a shard may hold each term that is matched line by line, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct ShardFilters(Vec<(usize, SurvivingBlocks)>);
+
+impl ShardFilters {
+    /// False if a predicate is known to hold for no file of the shard. Keeps what may hold a term.
+    pub(crate) fn value(
+        &mut self,
+        predicate: Predicate,
+        cached: &CachedShard,
+        query: &CompiledQuery,
+        hits: &mut Hits,
+    ) -> Option<bool> {
+        let may_hold = match predicate {
+            Predicate::Content(number) => {
+                let (filter, term) = (cached.filters.as_ref()?, &query.terms[number]);
+                if term.matcher.spans_lines() {
+                    filter.may_hold(&term.ngrams)
+                } else {
+                    let found = filter.surviving(&term.ngrams, hits.of(number, query, filter));
+                    let any = !found.blocks.is_empty();
+                    self.0.push((number, found));
+                    any
+                }
+            }
+            Predicate::Path(term) => {
+                let files = cached.files.as_ref()?;
+                !files.filters.columns(&query.terms[term].ngrams).is_empty()
+            }
+            Predicate::Repo(_) | Predicate::Language(_) => return None,
+        };
+        (!may_hold).then_some(false)
+    }
+
+    /// What of the shard may hold what a lookup in its chunks asks for, if that is known.
+    pub(crate) fn surviving(
+        &self,
+        lookup: &Lookup,
+        cached: &CachedShard,
+        query: &CompiledQuery,
+    ) -> Option<Cow<'_, SurvivingBlocks>> {
+        let of = |term: &usize| {
+            let kept = self.0.iter().find(|(kept, _)| kept == term);
+            kept.map(|(_, blocks)| Cow::Borrowed(blocks)).or_else(|| {
+                let filter = cached.filters.as_ref()?;
+                let ngrams = &query.terms[*term].ngrams;
+                Some(Cow::Owned(filter.surviving(ngrams, &filter.hits(ngrams))))
+            })
+        };
+        let (first, rest) = lookup.terms.split_first()?;
+        let mut all = of(first)?;
+        for term in rest {
+            all.to_mut().or(of(term)?.as_ref());
+        }
+        Some(all)
+    }
+}

@@ -1,0 +1,312 @@
+//! Searching the shards of one search, some at a time, and merging what they find: in the order of the shards, up to the
+//! limit, and for as long as somebody listens.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use query::Select;
+use store::{BlobId, ShardId, Store};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE};
+use super::plans::PlanCache;
+use super::sender::ShardEvent;
+use super::shards::{ShardCandidate, ShardTask};
+use super::source::{ShardRun, is_in_memory};
+use super::state::Search;
+use super::stats::{Stats, Stopped};
+use super::survivors::Survivors;
+use crate::cache::ShardCache;
+use crate::types::{Error, FileMatch, Progress, Resume};
+
+/// One search in all its shards.
+pub(crate) struct Merge<'a> {
+    search: &'a Arc<Search>,
+    store: &'a Store,
+    cache: Option<&'a Arc<ShardCache>>,
+    /// How many shards are worth a core each.
+    parallel: usize,
+    /// Where it goes on, and what was given before.
+    resume: Option<Resume>,
+    /// Results, with those that are left out since they were given before.
+    results: usize,
+    /// What was given, with what was given before.
+    progress: Progress,
+    /// Shards that are being searched, in order.
+    running: VecDeque<Running>,
+}
+
+/// A shard that is being searched.
+struct Running {
+    events: mpsc::Receiver<ShardEvent>,
+    /// How many chunks may have to be read in it.
+    chunks: usize,
+}
+
+/// Why a search ended before its shards did.
+enum Ended {
+    /// The limit was reached, or nobody listens any longer.
+    Enough,
+    /// The time is up.
+    Late,
+}
+
+impl<'a> Merge<'a> {
+    pub(crate) fn new(
+        search: &'a Arc<Search>,
+        store: &'a Store,
+        cache: Option<&'a Arc<ShardCache>>,
+        parallel: usize,
+    ) -> Self {
+        let resume = search.request.resume;
+        Self {
+            search,
+            store,
+            cache,
+            parallel,
+            resume,
+            results: 0,
+            progress: Progress::of(&search.request),
+            running: VecDeque::new(),
+        }
+    }
+
+    /// Whether repositories are the results: one may be in several shards, so a search that goes on gives all of them again
+    /// and leaves out those that were given before.
+    fn is_of_repos(&self) -> bool {
+        self.search.query().select == Select::Repos
+    }
+
+    /// How many results are left out since they were given before.
+    fn left_out(&self) -> usize {
+        self.resume.filter(|_| self.is_of_repos()).map_or(0, |from| from.results)
+    }
+
+    /// Most results, with those that are left out.
+    fn limit(&self) -> Option<usize> {
+        self.search.request.limit.map(|limit| limit.saturating_add(self.left_out()))
+    }
+
+    /// Searches until the end, the limit or the deadline.
+    pub(crate) async fn run(
+        mut self,
+        plans: &mut PlanCache,
+        threads: Option<&Handle>,
+        stats: &mut Stats,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<(), Error> {
+        // Dropped before its time, this cancels what still runs.
+        let mut tasks = JoinSet::new();
+        let search = self.search;
+        let skipped = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
+        let mut waiting = search
+            .selection
+            .shards
+            .iter()
+            .filter(|next| skipped.is_none_or(|searched| !searched.contains(next.shard.id)));
+        let ended = loop {
+            if self.start(&mut waiting, plans, threads, &mut tasks, stats).await.is_err() {
+                break Ended::Late;
+            }
+            let Some(first) = self.running.front_mut() else { break Ended::Enough };
+            let event = tokio::select! {
+                biased;
+                event = search.state.clock.wait(first.events.recv()) => event,
+                // Who has left need not be waited for until the next file is found.
+                () = found.closed() => break Ended::Enough,
+            };
+            let Some(event) = event else { break Ended::Late };
+            if let Err(ended) = self.hear(event, stats, &found).await? {
+                break ended;
+            }
+        };
+        if matches!(ended, Ended::Late) {
+            let timeout = search.request.timeout.unwrap_or_default();
+            stats.stopped.get_or_insert(Stopped::Timeout(timeout));
+        } else {
+            // What still runs has nobody to tell, and ends by itself after the statement it is at: that is
+            // cheaper than connections thrown away.
+            tasks.detach_all();
+        }
+        stats.progress = self.progress;
+        Ok(())
+    }
+
+    /// Starts to search the next shards: no more than are likely to be needed, or than tell how many that are.
+    async fn start(
+        &mut self,
+        waiting: &mut impl Iterator<Item = &'a ShardCandidate>,
+        plans: &mut PlanCache,
+        threads: Option<&Handle>,
+        tasks: &mut JoinSet<Result<(), Box<dyn std::any::Any + Send>>>,
+        stats: &mut Stats,
+    ) -> Result<(), Ended> {
+        let (search, limit) = (self.search, self.limit());
+        let mut paused = Instant::now();
+        // While some shards wait for Postgres, or for who takes what they find, others match: with a limit that may be in
+        // vain, so there must be little to read in them.
+        while self.running.len() < 2 * self.parallel && !self.has_enough() {
+            let Some(candidate) = waiting.next() else { break };
+            let Some((task, survivors)) = self.task(candidate, plans) else {
+                stats.shards_pruned += 1;
+                // There may be many in a row, and looking at one may take long.
+                if paused.elapsed() > WITHOUT_PAUSE {
+                    let pause = search.state.clock.wait(tokio::task::yield_now());
+                    pause.await.ok_or(Ended::Late)?;
+                    paused = Instant::now();
+                }
+                continue;
+            };
+            // What is not in memory is not told from what survives, and Postgres names less of it.
+            let chunks =
+                if task.cached.texts { survivors.most(&task.query.plan, &task.shard) } else { 0 };
+            let wanted = limit.map(|limit| limit.saturating_sub(self.results));
+            let in_memory = is_in_memory(search, &task, &survivors, wanted);
+            let (send, events) = mpsc::channel(AHEAD_BATCHES);
+            let run = ShardRun {
+                search: Arc::clone(search),
+                store: self.store.clone(),
+                cache: self.cache.cloned(),
+                from: self.first_blob(task.shard.id),
+                cores: self.parallel,
+                beside: 2 * self.parallel,
+                in_memory,
+                task,
+                survivors,
+            };
+            stats.shards_searched += 1;
+            stats.shards_from_memory += usize::from(in_memory);
+            stats.shards_from_postgres += usize::from(!in_memory);
+            // The merge hears if it panics.
+            let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
+            let here = chunks <= FEW_CHUNKS || self.running.is_empty() && limit.is_some();
+            let done = here && run.as_mut().now_or_never().is_some();
+            self.running.push_back(Running { events, chunks });
+            if !done {
+                match threads.filter(|_| limit.is_none()) {
+                    Some(threads) => tasks.spawn_on(run, threads),
+                    None => tasks.spawn(run),
+                };
+            } else if self.running.len() == 1 {
+                // What it has found comes next.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the shards that are being searched are likely to give what is wanted still.
+    fn has_enough(&self) -> bool {
+        let Some(limit) = self.limit() else { return false };
+        let chunks = self.running.iter().map(|running| running.chunks).sum();
+        let wanted = limit.saturating_sub(self.results);
+        let rate = &self.search.state.hit_rate;
+        rate.is_enough(chunks, self.running.len(), self.parallel, wanted)
+    }
+
+    /// What there is to search in a shard, and which chunks survive its filters; none if it is ruled out.
+    fn task(
+        &self,
+        candidate: &ShardCandidate,
+        plans: &mut PlanCache,
+    ) -> Option<(ShardTask, Survivors)> {
+        let Search { selection, .. } = &**self.search;
+        let query = self.search.query();
+        let task = selection.task(candidate, query, plans)?;
+        let texts = self.cache.map(|cache| &*cache.texts);
+        let survivors = Survivors::of(&task, selection, query, texts);
+        (!survivors.rule_out(&task.query.plan)).then_some((task, survivors))
+    }
+
+    /// The blob with which the search of a shard begins.
+    fn first_blob(&self, shard: ShardId) -> BlobId {
+        let last = self.resume.filter(|_| !self.is_of_repos()).and_then(|from| from.last);
+        last.filter(|last| last.shard == shard).map_or(BlobId(0), |last| last.blob)
+    }
+
+    /// Takes what the first of the running shards tells.
+    async fn hear(
+        &mut self,
+        event: Option<ShardEvent>,
+        stats: &mut Stats,
+        found: &mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Result<(), Ended>, Error> {
+        let clock = &self.search.state.clock;
+        match event {
+            Some(ShardEvent::Done) if clock.is_over() => return Ok(Err(Ended::Late)),
+            Some(ShardEvent::Done) => self.end_first(),
+            Some(ShardEvent::Read) => {}
+            Some(ShardEvent::Files(files, _unread)) => {
+                let (files, over) = self.take(files);
+                stats.files += files.len();
+                stats.matches += files.iter().map(FileMatch::matches).sum::<usize>();
+                if over {
+                    stats.stopped.get_or_insert(Stopped::Limit);
+                }
+                let heard = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
+                if over || !heard {
+                    return Ok(Err(Ended::Enough));
+                }
+            }
+            // One shard that fails degrades the answer; a database that is gone ends it.
+            Some(ShardEvent::Failed(
+                error @ (store::Error::Unreachable(_) | store::Error::Empty),
+            )) => return Err(error.into()),
+            Some(ShardEvent::Failed(error)) => {
+                tracing::error!("a shard could not be searched: {error}");
+                stats.stopped.get_or_insert(Stopped::Shards(error.to_string()));
+                self.running.pop_front();
+            }
+            None => {
+                tracing::error!("the search of a shard broke off");
+                let why = "the search of a shard broke off".to_owned();
+                stats.stopped.get_or_insert(Stopped::Shards(why));
+                self.running.pop_front();
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Notes that the first of the running shards was searched to its end.
+    fn end_first(&mut self) {
+        self.running.pop_front();
+        self.search.state.given.store(self.results, Ordering::Relaxed);
+    }
+
+    /// Those of some files that are wanted, and whether there are more than the limit.
+    fn take(&mut self, files: Vec<FileMatch>) -> (Vec<FileMatch>, bool) {
+        let (limit, left_out, state) = (self.limit(), self.left_out(), &self.search.state);
+        let mut taken = Vec::with_capacity(files.len());
+        for file in files {
+            if state.knows(file.repo_id) || self.was_given(&file) {
+                continue;
+            }
+            if limit == Some(self.results) {
+                return (taken, true);
+            }
+            state.notes(file.repo_id);
+            self.results += 1;
+            if self.results > left_out {
+                self.progress.note(&file);
+                taken.push(file);
+            }
+        }
+        (taken, false)
+    }
+
+    /// Whether a file is one of those with the contents of the last one that were given before.
+    fn was_given(&mut self, file: &FileMatch) -> bool {
+        let from = self.resume.as_mut().and_then(|from| from.last.as_mut());
+        let from = from.filter(|last| (last.shard, last.blob) == file.place && last.files > 0);
+        from.is_some_and(|last| {
+            last.files -= 1;
+            true
+        })
+    }
+}

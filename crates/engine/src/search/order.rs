@@ -1,0 +1,177 @@
+//! In which order the shards of a search are searched: a function of the query and of what is stored, whatever is in
+//! memory and whatever the limit is.
+//!
+//! The shards come first of which the most blocks may hold what there is to search, by the filters of blocks, and most of
+//! whose chunks are in a language that is wanted: with a limit, the others are then hardly looked at. Of shards that
+//! promise as much, those with smaller numbers come first. The filters are in a server's memory; of those that are not,
+//! Postgres is asked for the few rows of bits that matter.
+
+use std::collections::HashMap;
+use std::hash::Hasher;
+
+use ngram::{BLOCK_CHUNKS, Columns, FilterKind, NgramQuery, columns_of_rows};
+use query::{CompiledQuery, Expr, Plan, Predicate, Scope};
+use store::{Shard, ShardId, Store};
+
+use super::plans::{Hits, PlanCache, ShardQuery};
+use super::shards::{Selection, ShardCandidate};
+
+/// A hash of what is searched for.
+pub(crate) fn hash(query: &CompiledQuery) -> u64 {
+    let mut hasher = siphasher::sip::SipHasher13::new();
+    hasher.write(format!("{:?} {:?}", query.expr, query.select).as_bytes());
+    for term in &query.terms {
+        hasher.write(term.name.as_bytes());
+    }
+    hasher.finish()
+}
+
+/// Puts the shards of a search in their order.
+///
+/// # Errors
+/// The filters of a shard are not in memory, and the database cannot be asked for them.
+pub(crate) async fn sort(
+    selection: &mut Selection,
+    query: &CompiledQuery,
+    plans: &mut PlanCache,
+    store: &Store,
+) -> Result<(), store::Error> {
+    if selection.brute || selection.shards.len() < 2 {
+        return Ok(());
+    }
+    let rows = StoredRows::read(selection, query, store).await?;
+    let candidates = std::mem::take(&mut selection.shards);
+    let mut ranked: Vec<(u64, ShardCandidate)> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let of_shard = plans.shard_query(selection, query, &candidate.agreed);
+        let promise = of_shard.map_or(0, |of_shard| {
+            let mut blocks =
+                Blocks { candidate: &candidate, query, rows: &rows, hits: &mut plans.hits };
+            blocks.promise(&of_shard)
+        });
+        ranked.push((promise, candidate));
+    }
+    ranked.sort_by_key(|(promise, candidate)| (std::cmp::Reverse(*promise), candidate.shard.id));
+    selection.shards = ranked.into_iter().map(|(_, candidate)| candidate).collect();
+    Ok(())
+}
+
+/// Rows of the filters of blocks that are not in memory.
+#[derive(Default)]
+struct StoredRows {
+    /// The bits that the query asks for, ascending.
+    bits: Vec<usize>,
+    /// The row of each of them.
+    rows: HashMap<ShardId, Vec<Vec<u8>>>,
+}
+
+impl StoredRows {
+    async fn read(
+        selection: &Selection,
+        query: &CompiledQuery,
+        store: &Store,
+    ) -> Result<Self, store::Error> {
+        let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
+        let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
+        let content = |of: &Predicate| matches!(of, Predicate::Content(_));
+        if missing.is_empty() || !selection.predicates.iter().any(content) {
+            return Ok(Self::default());
+        }
+        let terms = query.terms.iter().map(|term| term.ngrams.clone()).collect();
+        let bits = NgramQuery::any(terms).bits(FilterKind::Block);
+        let mut lease = store.lease().await?;
+        let rows = lease.block_rows(&missing, &bits).await?;
+        lease.done();
+        Ok(Self { bits, rows })
+    }
+
+    /// The blocks of a shard that may hold some n-grams, if its rows were read.
+    fn blocks(&self, shard: &Shard, ngrams: &NgramQuery) -> Option<Columns> {
+        let rows = self.rows.get(&shard.id)?;
+        let row = |bit: usize| {
+            let at = self.bits.binary_search(&bit).expect("all bits of the query were read");
+            rows[at].as_slice()
+        };
+        Some(columns_of_rows(ngrams, FilterKind::Block, &row, Columns::first(count_blocks(shard))))
+    }
+}
+
+/// How many blocks of a shard have filters.
+fn count_blocks(shard: &Shard) -> usize {
+    (shard.filtered.max(0) as usize).div_ceil(BLOCK_CHUNKS as usize)
+}
+
+/// The blocks of one shard.
+struct Blocks<'a> {
+    candidate: &'a ShardCandidate,
+    query: &'a CompiledQuery,
+    rows: &'a StoredRows,
+    hits: &'a mut Hits,
+}
+
+impl Blocks<'_> {
+    /// How much a shard promises; for comparison only.
+    fn promise(&mut self, of_shard: &ShardQuery) -> u64 {
+        let shard = &self.candidate.shard;
+        let blocks = self.of_plan(&of_shard.plan);
+        let blocks = blocks.map_or(count_blocks(shard), |blocks| blocks.count()) as u64;
+        // In thousandths of a block.
+        blocks * in_languages(&of_shard.of_files, shard, self.query).unwrap_or(1000)
+    }
+
+    /// Those that may hold what a plan asks for of texts; none for all.
+    fn of_plan(&mut self, plan: &Plan) -> Option<Columns> {
+        match plan {
+            Plan::Scan => None,
+            Plan::Lookup(lookup) if lookup.scope == Scope::Path => None,
+            Plan::Lookup(lookup) => {
+                let each: Option<Vec<Columns>> =
+                    lookup.terms.iter().map(|term| self.of_term(*term)).collect();
+                reduce(each?, Columns::or)
+            }
+            Plan::All(parts) => {
+                let parts = parts.iter().filter_map(|part| self.of_plan(part)).collect();
+                reduce(parts, Columns::and)
+            }
+            Plan::Any(parts) => {
+                let parts: Option<Vec<Columns>> =
+                    parts.iter().map(|part| self.of_plan(part)).collect();
+                reduce(parts?, Columns::or)
+            }
+        }
+    }
+
+    /// Those that may hold a term; none if that is not known.
+    fn of_term(&mut self, term: usize) -> Option<Columns> {
+        let shard = &self.candidate.shard;
+        let Some(filter) = self.candidate.cached.filters.as_deref() else {
+            return self.rows.blocks(shard, &self.query.terms[term].ngrams);
+        };
+        let mut blocks = filter.blocks(self.hits.of(term, self.query, filter));
+        // They may be of a later state of the index, with more blocks.
+        blocks.keep(std::iter::once(0..count_blocks(shard)));
+        Some(blocks)
+    }
+}
+
+fn reduce(parts: Vec<Columns>, with: fn(&mut Columns, &Columns)) -> Option<Columns> {
+    parts.into_iter().reduce(|mut all, one| {
+        with(&mut all, &one);
+        all
+    })
+}
+
+/// How many of 1000 chunks of a shard are of files in the languages that a condition on files wants; none if it wants all.
+fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
+    match of_files {
+        Expr::Predicate(Predicate::Language(index)) => {
+            let names = &query.languages[*index];
+            let wanted = shard.languages.iter().filter(|(name, _)| names.contains(name));
+            let chunks: u64 = wanted.map(|(_, chunks)| u64::from(*chunks)).sum();
+            // A few of many chunks are more than none.
+            Some((chunks * 1000).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
+        }
+        Expr::All(parts) => parts.iter().filter_map(|part| in_languages(part, shard, query)).min(),
+        Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => None,
+    }
+}

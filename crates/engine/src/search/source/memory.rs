@@ -1,0 +1,154 @@
+//! A shard whose files, filters and texts are in memory: Postgres is asked only for texts that had to make room for
+//! others.
+
+use std::ops::Range;
+
+use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
+use store::{BlobId, File};
+
+use super::super::candidates::{Answer, Answers, Candidates, LookUp, both};
+use super::super::cost::{FEW_BLOBS_FOR_STRINGS, MEMORY, SourceCosts};
+use super::super::shards::ShardTask;
+use super::super::state::Search;
+use super::super::stats::Phase;
+use super::super::survivors::{SurvivingChunks, Survivors};
+use super::super::verify::TextChunk;
+use super::{ShardReader, Source};
+use crate::cache::ShardCache;
+use crate::cache::files::ShardFiles;
+
+/// The source of a shard that is in memory.
+pub(crate) struct MemorySource<'s> {
+    pub(crate) reader: ShardReader,
+    pub(crate) search: &'s Search,
+    pub(crate) task: &'s ShardTask,
+    pub(crate) files: &'s ShardFiles,
+    pub(crate) cache: &'s ShardCache,
+    /// The chunks that the filters let through.
+    pub(crate) survivors: &'s Survivors,
+}
+
+impl Source for MemorySource<'_> {
+    fn costs(&self) -> &'static SourceCosts {
+        &MEMORY
+    }
+
+    fn reads_ahead(&self) -> bool {
+        // Without a limit there are other shards beside it.
+        self.search.request.limit.is_some()
+    }
+
+    fn reads_chunks_first(&self) -> bool {
+        true
+    }
+
+    fn survivors(&self) -> Option<usize> {
+        let plan = &self.task.query.plan;
+        if plan.is_of_chunks() { self.survivors.count(plan) } else { None }
+    }
+
+    fn end_of_range(&self, end: i32) -> i32 {
+        self.files.blobs(end).next().map_or(i32::MAX, |blob| blob.0)
+    }
+
+    async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
+        let mut lookups = InRange { source: self, blobs };
+        let finding = Candidates::of(&self.task.query.plan, &mut lookups);
+        self.search.state.counters.time(Phase::Lookup, finding).await
+    }
+
+    async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
+        self.reader.files(blobs).await
+    }
+
+    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
+        self.reader.chunks_at_hand(numbers)
+    }
+
+    async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
+        self.reader.chunks(numbers).await
+    }
+
+    async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
+        self.reader.blobs(blobs).await
+    }
+}
+
+/// Lookups among the blobs in a range of numbers.
+struct InRange<'s> {
+    source: &'s MemorySource<'s>,
+    blobs: Range<i32>,
+}
+
+impl LookUp for InRange<'_> {
+    fn costs(&self) -> &'static SourceCosts {
+        &MEMORY
+    }
+
+    async fn look_up(
+        &mut self,
+        lookups: &[&Lookup],
+        left: Option<&[BlobId]>,
+    ) -> Result<Answers, store::Error> {
+        Ok(lookups.iter().map(|lookup| self.answer(lookup, left)).collect())
+    }
+}
+
+impl InRange<'_> {
+    fn answer(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
+        let MemorySource { search, task, files, .. } = self.source;
+        match lookup.scope {
+            Scope::Path => {
+                let terms = &search.query().terms;
+                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+                Some(Answer::Blobs(files.matching(&terms, &self.blobs, left)))
+            }
+            Scope::Chunk => {
+                let chunks = self.source.survivors.get(lookup)?;
+                Some(Answer::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
+            }
+            Scope::Blob => self.blobs_with(&lookup.literals).map(Answer::Blobs),
+        }
+    }
+
+    /// The blobs of which each of some strings may lie in some chunk, ascending; none for all.
+    fn blobs_with(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
+        match literals {
+            LiteralQuery::Anything => None,
+            LiteralQuery::All(parts) => {
+                let mut parts: Vec<&LiteralQuery> = parts.iter().collect();
+                parts.sort_by_key(|part| part.frequency());
+                let mut left: Option<Vec<BlobId>> = None;
+                for part in parts {
+                    if left.as_ref().is_some_and(|left| left.len() <= FEW_BLOBS_FOR_STRINGS) {
+                        break;
+                    }
+                    left = both(left, self.blobs_with(part));
+                }
+                left
+            }
+            LiteralQuery::Any(parts)
+                if parts.iter().any(|part| matches!(part, LiteralQuery::All(_))) =>
+            {
+                let each: Option<Vec<_>> = parts.iter().map(|part| self.blobs_with(part)).collect();
+                let mut union = each?.concat();
+                union.sort_unstable();
+                union.dedup();
+                Some(union)
+            }
+            // All of it lies in one chunk.
+            LiteralQuery::Any(_) | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {
+                let MemorySource { task, files, cache, .. } = self.source;
+                let filter = task.cached.filters.as_ref()?;
+                let ngrams = ngrams_of_literals(literals);
+                let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
+                let texts = &cache.texts;
+                let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|| None, texts)?;
+                let chunks = chunks.named(&self.blobs, task.shard.chunks, None, files);
+                let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
+                blobs.dedup();
+                Some(blobs)
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Reading files and texts of a shard: what is in memory from there, and the rest from Postgres.
+
+use std::sync::Arc;
+
+use store::{BlobId, Epoch, File, FileFilter, Shard, Store};
+
+use super::super::state::State;
+use super::super::stats::Phase;
+use super::super::verify::TextChunk;
+use crate::cache::ShardCache;
+use crate::cache::files::ShardFiles;
+
+/// Reads files and texts of one shard for one search.
+#[derive(Debug)]
+pub(crate) struct ShardReader {
+    pub(crate) store: Store,
+    pub(crate) shard: Shard,
+    /// Which files are wanted.
+    pub(crate) filter: FileFilter,
+    /// Its files, if they are in memory.
+    pub(crate) files: Option<Arc<ShardFiles>>,
+    pub(crate) cache: Option<Arc<ShardCache>>,
+    pub(crate) state: Arc<State>,
+}
+
+impl ShardReader {
+    /// The state of the index that is read.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.filter.epoch
+    }
+
+    pub(crate) async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
+        if let Some(files) = &self.files {
+            return Ok(files.of(blobs, &self.filter));
+        }
+        let load = async {
+            let mut lease = self.store.lease().await?;
+            let files = lease.files(self.shard.id, blobs, &self.filter).await?;
+            lease.done();
+            Ok(files)
+        };
+        self.state.counters.time(Phase::Files, load).await
+    }
+
+    pub(crate) fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
+        let mut texts = self.cache.as_ref()?.texts.reader(&self.shard);
+        numbers.iter().map(|n| texts.chunk(*n).map(TextChunk::from)).collect()
+    }
+
+    pub(crate) async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
+        let (mut found, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
+        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
+        for n in numbers {
+            match texts.as_mut().and_then(|texts| texts.chunk(*n)) {
+                Some(chunk) => found.push(TextChunk::from(chunk)),
+                None => missing.push(*n),
+            }
+        }
+        drop(texts);
+        if !missing.is_empty() {
+            let load = async {
+                let mut lease = self.store.lease().await?;
+                let chunks = lease.chunks(self.shard.id, &missing).await?;
+                lease.done();
+                Ok::<_, store::Error>(chunks)
+            };
+            let chunks = self.state.counters.time(Phase::Load, load).await?;
+            self.missed(&missing);
+            found.extend(chunks.into_iter().map(TextChunk::from));
+            found.sort_by_key(|chunk| chunk.n);
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn blobs(
+        &self,
+        blobs: &[(BlobId, usize)],
+    ) -> Result<Vec<TextChunk>, store::Error> {
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
+        for (blob, bytes) in blobs {
+            match texts.as_mut().and_then(|texts| texts.blob(*blob, *bytes)) {
+                Some(chunks) => found.extend(chunks.into_iter().map(TextChunk::from)),
+                None => missing.push(*blob),
+            }
+        }
+        drop(texts);
+        if !missing.is_empty() {
+            let load = async {
+                let mut lease = self.store.lease().await?;
+                let chunks = lease.blobs(self.shard.id, &missing).await?;
+                lease.done();
+                Ok::<_, store::Error>(chunks)
+            };
+            let chunks = self.state.counters.time(Phase::Load, load).await?;
+            self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
+            found.extend(chunks.into_iter().map(TextChunk::from));
+            found.sort_by_key(|chunk| chunk.n);
+        }
+        Ok(found)
+    }
+
+    /// Has segments read into memory that many of these chunks are in.
+    fn missed(&self, numbers: &[i32]) {
+        if let Some(cache) = &self.cache {
+            cache.missed(&self.store, &self.shard, numbers);
+        }
+    }
+}

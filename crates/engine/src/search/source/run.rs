@@ -1,0 +1,77 @@
+//! Searching one shard: chooses its source, once, and runs the search on it.
+
+use std::sync::Arc;
+
+use store::{BlobId, Store};
+use tokio::sync::mpsc;
+
+use super::super::cost::ask_postgres;
+use super::super::sender::ShardEvent;
+use super::super::shard::ShardSearch;
+use super::super::shards::ShardTask;
+use super::super::state::Search;
+use super::super::survivors::Survivors;
+use super::{MemorySource, PostgresSource, ShardReader};
+use crate::cache::ShardCache;
+
+/// One search in one shard, before it has begun. It runs as a task of its own.
+pub(crate) struct ShardRun {
+    pub(crate) search: Arc<Search>,
+    pub(crate) store: Store,
+    pub(crate) cache: Option<Arc<ShardCache>>,
+    pub(crate) task: ShardTask,
+    /// The chunks that the filters in memory let through.
+    pub(crate) survivors: Survivors,
+    /// The first blob to look at.
+    pub(crate) from: BlobId,
+    /// How many threads may work on it at once.
+    pub(crate) cores: usize,
+    /// How many shards are searched at once.
+    pub(crate) beside: usize,
+    /// Whether it is searched in memory.
+    pub(crate) in_memory: bool,
+}
+
+/// Whether a shard is searched in memory: its files, filters and texts are there, and the filters tell enough. So many
+/// results are wanted still, if not all.
+pub(crate) fn is_in_memory(
+    search: &Search,
+    task: &ShardTask,
+    survivors: &Survivors,
+    wanted: Option<usize>,
+) -> bool {
+    let (cached, plan) = (&task.cached, &task.query.plan);
+    if !(cached.texts && cached.files.is_some() && cached.filters.is_some()) {
+        return false;
+    }
+    let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
+    let ngrams = survivors.ngrams(plan, search.query());
+    let (chunks, rate) = (task.shard.chunks, &search.state.hit_rate);
+    !ask_postgres(ngrams, count, chunks, plan.frequency(), wanted, rate)
+}
+
+impl ShardRun {
+    /// Searches, and sends what is found.
+    pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
+        let (search, task, survivors) = (&*self.search, &self.task, &self.survivors);
+        let reader = ShardReader {
+            store: self.store.clone(),
+            shard: task.shard.clone(),
+            filter: search.selection.files.clone(),
+            files: task.cached.files.clone(),
+            cache: self.cache.clone(),
+            state: Arc::clone(&search.state),
+        };
+        let (from, cores, beside) = (self.from, self.cores, self.beside);
+        match (&task.cached.files, &self.cache) {
+            (Some(files), Some(cache)) if self.in_memory => {
+                let source = MemorySource { reader, search, task, files, cache, survivors };
+                ShardSearch { search, task, source, from, cores, beside }.run(events).await;
+            }
+            _ => {
+                let source = PostgresSource { reader, search, task, survivors };
+                ShardSearch { search, task, source, from, cores, beside }.run(events).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the shards of one search share while it runs.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use query::{CompiledQuery, Select};
+use store::{Catalog, RepoId};
+
+use super::clock::Clock;
+use super::cost::HitRate;
+use super::jobs::MatchQueue;
+use super::shards::Selection;
+use super::stats::Counters;
+use crate::types::Request;
+
+/// One search: what is asked, of which state of the index, and in which shards.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub(crate) request: Arc<Request>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) selection: Selection,
+    pub(crate) state: Arc<State>,
+}
+
+impl Search {
+    /// The query that is searched for.
+    pub(crate) fn query(&self) -> &CompiledQuery {
+        self.request.program()
+    }
+}
+
+/// What changes while a search runs.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) clock: Arc<Clock>,
+    /// What reading chunks gave in all shards.
+    pub(crate) hit_rate: HitRate,
+    /// Results of the shards that are done.
+    pub(crate) given: AtomicUsize,
+    /// The repositories that are in the answer, if each is wanted once only.
+    repos: Option<Mutex<HashSet<RepoId>>>,
+    pub(crate) matching: Arc<MatchQueue>,
+}
+
+impl State {
+    pub(crate) fn new(request: &Arc<Request>, clock: Clock) -> Self {
+        let (counters, clock) = (Arc::<Counters>::default(), Arc::new(clock));
+        let repos = request.program().select == Select::Repos;
+        Self {
+            hit_rate: HitRate::default(),
+            given: AtomicUsize::new(0),
+            repos: repos.then(Mutex::default),
+            matching: Arc::new(MatchQueue::new(request, &clock, &counters)),
+            counters,
+            clock,
+        }
+    }
+
+    /// Whether a repository is in the answer already and need not be looked at.
+    pub(crate) fn knows(&self, repo: RepoId) -> bool {
+        let Some(repos) = &self.repos else { return false };
+        repos.lock().unwrap_or_else(PoisonError::into_inner).contains(&repo)
+    }
+
+    /// Notes that a repository is in the answer; false if it was already.
+    pub(crate) fn notes(&self, repo: RepoId) -> bool {
+        let Some(repos) = &self.repos else { return true };
+        repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
+    }
+}
+
+/// Ends a search when it is dropped, so that its shards stop, however it ends.
+pub(crate) struct EndOnDrop(pub(crate) Arc<State>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.clock.end();
+    }
+}

@@ -1,0 +1,304 @@
+//! The entry to searching: one [`Searcher`] for each database.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use store::{BlobId, Catalog, Epoch, Shard, ShardId, Store};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use crate::browse::Tree;
+use crate::cache::texts::{DecompressBuffer, TEXT};
+use crate::cache::{ShardCache, read_files};
+use crate::search::clock::Clock;
+use crate::search::merge::Merge;
+use crate::search::plans::PlanCache;
+use crate::search::shards::Selection;
+use crate::search::state::{EndOnDrop, Search, State};
+use crate::search::{Stats, Stopped, context, left_out, order};
+use crate::snapshot::Snapshots;
+use crate::types::{Error, FileMatch, Request, Resume};
+
+/// Searches one database. Shared by all requests of a server.
+#[derive(Debug)]
+pub struct Searcher {
+    store: Store,
+    /// How many shards one search asks at a time.
+    parallel: usize,
+    /// Where the shards of a search without a limit are searched, if not where the search is.
+    threads: Option<Handle>,
+    snapshots: Snapshots,
+    cache: Option<Arc<ShardCache>>,
+    tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+}
+
+impl Searcher {
+    /// Asks `parallel` shards at a time.
+    pub fn new(store: Store, parallel: usize) -> Self {
+        let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
+        Self { store, parallel, threads: None, snapshots, cache: None, tree }
+    }
+
+    /// Keeps what it knows of the shards in memory, and up to `bytes` of texts, compressed. What is
+    /// kept is read by [`read_ahead`](Self::read_ahead), and texts whenever a search reads them.
+    #[must_use]
+    pub fn keeping(mut self, bytes: u64) -> Self {
+        self.cache = Some(Arc::new(ShardCache::new(bytes)));
+        self
+    }
+
+    /// Shares out the shards of a search without a limit among the threads of a runtime. With a limit, the task that
+    /// takes what a shard finds has more to do than the shard, and need not be woken on another thread.
+    #[must_use]
+    pub fn sharing_out(mut self, threads: Handle) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
+    /// listens any longer, or when the search is dropped, it ends, and so do its statements in the
+    /// database.
+    ///
+    /// # Errors
+    /// The database cannot be asked; or the search is to go on where another one ended, of another query or in a state
+    /// of the index that is gone.
+    pub async fn search(
+        &self,
+        request: &Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        let begun = Instant::now();
+        let state = Arc::new(State::new(request, Clock::new(begun, request.timeout)));
+        let end = EndOnDrop(Arc::clone(&state));
+        let mut stats = Stats { query: order::hash(request.program()), ..Stats::default() };
+        if request.resume.is_some_and(|from| from.query != stats.query) {
+            return Err(Error::OtherQuery);
+        }
+        let searched = self.search_shards(request, &state, &mut stats, found).await?;
+        drop(end);
+        if let Some(search) = searched.filter(|_| request.skipped) {
+            stats.skipped = left_out::count(search).await?;
+        }
+        state.counters.read(&mut stats);
+        stats.duration = begun.elapsed();
+        Ok(stats)
+    }
+
+    /// Searches until the end, the limit or the deadline. Gives the search, unless the time was up before its shards were
+    /// known.
+    async fn search_shards(
+        &self,
+        request: &Arc<Request>,
+        state: &Arc<State>,
+        stats: &mut Stats,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Option<Arc<Search>>, Error> {
+        let mut plans = PlanCache::default();
+        let choosing = async {
+            let catalog = self.snapshot(request.resume.as_ref()).await?;
+            let (query, cache) = (request.program(), self.cache.as_deref());
+            let mut selection = Selection::of(&catalog, query, cache, request.brute);
+            order::sort(&mut selection, query, &mut plans, &self.store).await?;
+            Ok::<_, Error>((catalog, selection))
+        };
+        let Some(chosen) = state.clock.wait(choosing).await else {
+            stats.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
+            return Ok(None);
+        };
+        let (catalog, selection) = chosen?;
+        stats.epoch = catalog.epoch;
+        stats.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
+        stats.shards = catalog.shards.len();
+        stats.shards_pruned = stats.shards - selection.shards.len();
+        let (request, state) = (Arc::clone(request), Arc::clone(state));
+        let search = Arc::new(Search { request, catalog, selection, state });
+        let merge = Merge::new(&search, &self.store, self.cache.as_ref(), self.parallel);
+        merge.run(&mut plans, self.threads.as_ref(), stats, found).await?;
+        Ok(Some(search))
+    }
+
+    /// The state of the index that a search reads.
+    async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
+        let newest = self.catalog().await?;
+        match resume {
+            Some(from) if from.epoch != newest.epoch => {
+                self.snapshots.earlier(from.epoch).ok_or(Error::Gone)
+            }
+            _ => Ok(newest),
+        }
+    }
+
+    /// The newest state of the index.
+    ///
+    /// The state is kept between searches. Keeping one keeps its rows from being deleted, so a
+    /// server [looks](Self::look) now and then even when nobody searches.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or holds no index.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        let replaces = |fresh: &Catalog| {
+            if let Some(cache) = &self.cache {
+                cache.meet(fresh);
+            }
+        };
+        self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
+    }
+
+    /// A state of the index that was searched a moment ago, or else the newest.
+    pub(crate) async fn state(&self, epoch: Epoch) -> Result<Arc<Catalog>, store::Error> {
+        let catalog = self.catalog().await?;
+        Ok(if catalog.epoch == epoch {
+            catalog
+        } else {
+            self.snapshots.earlier(epoch).unwrap_or(catalog)
+        })
+    }
+
+    /// Listens for changes of the index until the connection breaks, and calls `changed` for each.
+    /// While it runs, a search need not ask whether what it knows is still the newest state.
+    ///
+    /// # Errors
+    /// The connection could not be made, or broke.
+    pub async fn listen(&self, changed: impl Fn()) -> Result<(), store::Error> {
+        self.snapshots.listen(&self.store, changed).await
+    }
+
+    /// Asks whether the kept state of the index is the newest. A server does so now and then, in case
+    /// it was not told of a change.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn look(&self) -> Result<(), store::Error> {
+        self.store.trim();
+        self.snapshots.look_again();
+        self.catalog().await.map(|_| ())
+    }
+
+    /// Reads into memory what is not there yet, until there is no room for more.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn read_ahead(&self) -> Result<(), store::Error> {
+        let Some(cache) = &self.cache else { return Ok(()) };
+        let catalog = self.catalog().await?;
+        // An old state is not held on to longer than it takes to read one more piece.
+        let is_old = || self.snapshots.is_old(&catalog);
+        cache.read_ahead(&self.store, &catalog, &is_old).await
+    }
+
+    /// The database that is searched.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How many shards a search asks at a time.
+    pub(crate) fn parallel(&self) -> usize {
+        self.parallel
+    }
+
+    /// Bytes of compressed text in memory, and how many there may be.
+    pub fn memory(&self) -> (u64, u64) {
+        self.cache.as_ref().map_or((0, 0), |cache| cache.texts.fill())
+    }
+
+    /// All files of the newest state of the index. Made when it is first asked for, and kept.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
+        let catalog = self.catalog().await?;
+        let mut kept = self.tree.lock().await;
+        if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
+            return Ok(Arc::clone(tree));
+        }
+        *kept = None;
+        let epoch = catalog.epoch;
+        let read = catalog.shards.clone().into_iter().map(|shard| {
+            let known = self.cache.as_ref().and_then(|cache| cache.view().of(&shard).files);
+            let store = self.store.clone();
+            async move {
+                let files = match known {
+                    Some(files) => files,
+                    None => read_files(&store, epoch, &shard).await?,
+                };
+                Ok::<_, store::Error>((shard, files))
+            }
+        });
+        let read: Vec<_> = read.collect();
+        let shards: Vec<_> = stream::iter(read).buffered(self.parallel).try_collect().await?;
+        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+        let tree = work.await.expect("putting files in order does not panic");
+        *kept = Some(Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// The text of a blob, if it is in memory.
+    pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
+        let chunks = self.cache.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
+        let mut texts = Vec::with_capacity(bytes);
+        DecompressBuffer::with(|buffer| {
+            for chunk in &chunks {
+                texts.extend_from_slice(chunk.unpack(buffer));
+            }
+        });
+        Some(String::from_utf8(texts).expect(TEXT))
+    }
+
+    /// Adds to the matching lines of some files those before and after them, as
+    /// [`Request::context`](Request) does for all files of a search. The files are of a search in
+    /// this state of the index; what is gone since then stays as it is.
+    pub async fn add_context(
+        &self,
+        files: &mut [FileMatch],
+        epoch: Epoch,
+        (before, after): (usize, usize),
+    ) -> Result<(), store::Error> {
+        let catalog = self.state(epoch).await?;
+        let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
+        for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
+            by_shard.entry(file.place.0).or_default().push(file);
+        }
+        for (id, files) in by_shard {
+            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+            let blobs: Vec<(BlobId, usize)> =
+                files.iter().map(|file| (file.place.1, file.bytes)).collect();
+            let texts = self.texts(shard, &blobs).await?;
+            for file in files {
+                // A shard may have been emptied and filled anew.
+                let of =
+                    |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
+                if let Some(text) = texts.get(&file.place.1).filter(of) {
+                    file.lines =
+                        context::around(std::mem::take(&mut file.lines), text, before, after);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts of some blobs of a shard, with their sizes in bytes: from memory, and what is not there
+    /// from the database in one statement.
+    pub(crate) async fn texts(
+        &self,
+        shard: &Shard,
+        blobs: &[(BlobId, usize)],
+    ) -> Result<HashMap<BlobId, String>, store::Error> {
+        let (mut texts, mut missing) = (HashMap::new(), Vec::new());
+        for (blob, bytes) in blobs {
+            match self.kept_text(shard, *blob, *bytes) {
+                Some(text) => drop(texts.insert(*blob, text)),
+                None => missing.push(*blob),
+            }
+        }
+        if !missing.is_empty() {
+            let mut lease = self.store().lease().await?;
+            for chunk in lease.blobs(shard.id, &missing).await? {
+                texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
+            }
+            lease.done();
+        }
+        Ok(texts)
+    }
+}
