@@ -42,7 +42,7 @@ pub(crate) async fn build(home: &Path) -> sqlx::Result<String> {
          select (select string_agg(contents, '' order by n) from chunks c
                  where c.shard = f.shard and c.n >= b.id and c.n < b.id + b.chunks), f.path
          from files f join blobs b on b.shard = f.shard and b.id = f.blob
-         where f.died = 2147483647;
+         where f.valid_to = 2147483647;
          alter table naive.files alter column contents set statistics 0;
          analyze naive.files",
     )

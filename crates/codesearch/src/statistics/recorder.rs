@@ -78,12 +78,12 @@ impl Recorder {
         self.stored
     }
 
-    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count(&self, note: impl Fn(&mut Tally)) {
-        let mut recorded = self.recorded();
+        let mut recorded = self.lock();
         note(&mut recorded.since_start);
         if self.stored {
             let hour = now() / HOUR * HOUR;
@@ -113,8 +113,8 @@ impl Recorder {
         if !self.stored {
             return;
         }
-        if self.recorded().slow.len() >= MAX_SLOW {
-            self.recorded().left_out += 1;
+        if self.lock().slow.len() >= MAX_SLOW {
+            self.lock().left_out += 1;
             return;
         }
         let (query, plan) = describe();
@@ -126,12 +126,12 @@ impl Recorder {
             query: cut(query, MAX_QUERY),
             plan: cut(plan, MAX_PLAN),
         };
-        self.recorded().slow.push(slow);
+        self.lock().slow.push(slow);
     }
 
     /// The counts since the server started.
     pub(crate) fn since_start(&self) -> Summary {
-        let recorded = self.recorded();
+        let recorded = self.lock();
         let searches = recorded.since_start.searches.iter();
         let refused = recorded.since_start.refused.iter();
         Summary::of(
@@ -149,7 +149,7 @@ impl Recorder {
     pub(crate) async fn flush(&self, store: &Store) -> Result<(), store::Error> {
         let _writing = self.writing.lock().await;
         let (pending, slow, left_out) = {
-            let mut recorded = self.recorded();
+            let mut recorded = self.lock();
             let recorded = &mut *recorded;
             (
                 std::mem::take(&mut recorded.pending),
@@ -212,7 +212,7 @@ impl InFlight<'_> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let mut recorded = self.recorder.recorded();
+        let mut recorded = self.recorder.lock();
         for (hour, tally) in std::mem::take(&mut self.pending) {
             recorded.pending.entry(hour).or_default().merge(tally);
         }
@@ -257,40 +257,40 @@ mod tests {
         recorder.search(Kind::Indexed, Outcome::Complete, ms(5));
         recorder
             .slow(Kind::Indexed, Outcome::Complete, ms(5), || ("q".repeat(9000), String::new()));
-        let pending = std::mem::take(&mut recorder.recorded().pending);
-        let slow = std::mem::take(&mut recorder.recorded().slow);
+        let pending = std::mem::take(&mut recorder.lock().pending);
+        let slow = std::mem::take(&mut recorder.lock().slow);
         assert!(slow[0].query.ends_with(" [cut]") && slow[0].query.len() < 3000);
         let in_flight = InFlight { recorder: &recorder, pending, slow };
         assert_eq!(in_flight.noted().searches.len(), 1);
         recorder.search(Kind::Indexed, Outcome::Complete, ms(7));
         drop(in_flight);
-        let recorded = recorder.recorded();
-        let counted: u64 = recorded
+        let inner = recorder.lock();
+        let counted: u64 = inner
             .pending
             .values()
             .flat_map(|tally| tally.searches.values())
             .map(Histogram::total)
             .sum();
-        assert_eq!((counted, recorded.slow.len()), (2, 1));
+        assert_eq!((counted, inner.slow.len()), (2, 1));
     }
 
     #[test]
     fn a_database_that_is_long_away_takes_no_more_memory() {
-        let mut recorded = Recorded::default();
+        let mut inner = Recorded::default();
         for hour in 0..100 {
             let mut tally = Tally::default();
             tally.searches.entry((Kind::Scan, Outcome::Limit)).or_default().add(Duration::ZERO);
-            recorded.pending.insert(hour * HOUR, tally);
-            recorded.bound();
+            inner.pending.insert(hour * HOUR, tally);
+            inner.bound();
         }
-        assert_eq!(recorded.pending.len(), MAX_HOURS);
-        let all = recorded.pending.values().flat_map(|tally| tally.searches.values());
+        assert_eq!(inner.pending.len(), MAX_HOURS);
+        let all = inner.pending.values().flat_map(|tally| tally.searches.values());
         assert_eq!(all.map(Histogram::total).sum::<u64>(), 100, "and loses nothing");
         let recorder = Recorder::new(true);
         for _ in 0..1000 {
             recorder.slow(Kind::Scan, Outcome::Limit, Duration::ZERO, Default::default);
         }
-        let recorded = recorder.recorded();
-        assert_eq!((recorded.slow.len(), recorded.left_out), (MAX_SLOW, 1000 - MAX_SLOW as u64));
+        let inner = recorder.lock();
+        assert_eq!((inner.slow.len(), inner.left_out), (MAX_SLOW, 1000 - MAX_SLOW as u64));
     }
 }

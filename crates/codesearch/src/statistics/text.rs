@@ -19,22 +19,10 @@ pub(crate) fn text(
     trim: Trim,
 ) -> String {
     let mut text = String::new();
-    // Writing to a text does not fail.
-    let _ = writeln!(
-        text,
-        "{}: {} searches{}",
-        name,
-        grouped(one.all().total() as usize),
-        refusals(one)
-    );
-    if let Some((name, other)) = other {
-        let _ = writeln!(
-            text,
-            "{}: {} searches{}",
-            name,
-            grouped(other.all().total() as usize),
-            refusals(other)
-        );
+    for (name, summary) in std::iter::once((name, one)).chain(other) {
+        let searches = grouped(summary.all().total() as usize);
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{name}: {searches} searches{}", refusals(summary));
     }
     chart(&mut text, one, other.map(|(_, other)| other));
     times(&mut text, one, other.map(|(_, other)| other), trim);

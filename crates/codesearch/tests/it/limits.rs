@@ -144,7 +144,7 @@ fn searches_at_once() {
 #[test]
 fn a_broken_query_does_not_wait_for_a_turn() {
     let fixture = indexed();
-    let held = fixture.hold("lock table chunks, stretches, files in access exclusive mode");
+    let held = fixture.hold("lock table chunks, documents, files in access exclusive mode");
     let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
     let long = "x".repeat(300);
     std::thread::scope(|scope| {

@@ -82,9 +82,10 @@ async fn search(
     let query = read(&parameters).map_err(bad_query)?;
     let begun = Instant::now();
     let pattern = query.pattern().map_err(wrong)?;
-    let of_lines = match query.paths_only {
-        true => None,
-        false => Some(query.request(Field::Content, &pattern, CONTEXT).await?),
+    let of_lines = if query.paths_only {
+        None
+    } else {
+        Some(query.request(Field::Content, &pattern, CONTEXT).await?)
     };
     let of_paths = query.request(Field::Path, &pattern, 0).await?;
     let _turn = server.turn().await?;
