@@ -174,6 +174,7 @@ impl<'a> Merge<'a> {
                 store: self.store.clone(),
                 cache: self.cache.cloned(),
                 from: self.first_blob(task.shard.id),
+                again: self.found_again(task.shard.id),
                 cores: self.parallel,
                 beside: 2 * self.parallel,
                 in_memory,
@@ -228,6 +229,18 @@ impl<'a> Merge<'a> {
     fn first_blob(&self, shard: ShardId) -> BlobId {
         let last = self.resume.filter(|_| !self.is_of_repos()).and_then(|from| from.last);
         last.filter(|last| last.shard == shard).map_or(BlobId(0), |last| last.blob)
+    }
+
+    /// How many results a shard gives at most that were given before.
+    fn found_again(&self, shard: ShardId) -> usize {
+        match self.resume {
+            Some(from) if self.is_of_repos() => from.results,
+            Some(from) => {
+                let last = from.last.filter(|last| last.shard == shard);
+                last.map_or(0, |last| last.files as usize)
+            }
+            None => 0,
+        }
     }
 
     /// Takes what the first of the running shards tells.

@@ -27,6 +27,8 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) source: S,
     /// The first blob to look at.
     pub(crate) from: BlobId,
+    /// Results that were given before and are found again, at most.
+    pub(crate) again: usize,
     /// How many threads may work on it at once.
     pub(crate) cores: usize,
     /// How many shards are searched at once.
@@ -51,7 +53,8 @@ impl<S: Source> ShardSearch<'_, S> {
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let Search { request, state, .. } = self.search;
         let select = self.search.query().select;
-        let mut results = ResultSender::new(events, select, request.limit, self.beside, state);
+        let limit = request.limit.map(|limit| limit.saturating_add(self.again));
+        let mut results = ResultSender::new(events, select, limit, self.beside, state);
         let ended = if self.is_over() { Ok(()) } else { self.search(&mut results).await };
         results.end(ended).await;
     }

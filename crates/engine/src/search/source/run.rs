@@ -24,6 +24,8 @@ pub(crate) struct ShardRun {
     pub(crate) survivors: Survivors,
     /// The first blob to look at.
     pub(crate) from: BlobId,
+    /// Results that were given before, at most.
+    pub(crate) again: usize,
     /// How many threads may work on it at once.
     pub(crate) cores: usize,
     /// How many shards are searched at once.
@@ -62,15 +64,16 @@ impl ShardRun {
             cache: self.cache.clone(),
             state: Arc::clone(&search.state),
         };
-        let (from, cores, beside) = (self.from, self.cores, self.beside);
+        let (from, again) = (self.from, self.again);
+        let (cores, beside) = (self.cores, self.beside);
         match (&task.cached.files, &self.cache) {
             (Some(files), Some(cache)) if self.in_memory => {
                 let source = MemorySource { reader, search, task, files, cache, survivors };
-                ShardSearch { search, task, source, from, cores, beside }.run(events).await;
+                ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
             }
             _ => {
                 let source = PostgresSource { reader, search, task, survivors };
-                ShardSearch { search, task, source, from, cores, beside }.run(events).await;
+                ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
             }
         }
     }
