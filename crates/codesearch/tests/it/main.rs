@@ -6,6 +6,7 @@ mod agents;
 mod api;
 mod bad_input;
 mod browser;
+mod cursor;
 mod editors;
 mod equality;
 mod experiments;
