@@ -7,9 +7,9 @@ use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::connect::Store;
 use crate::error::{Error, Result};
 use crate::ingest::EPOCHS;
+use crate::store::Store;
 use crate::{Epoch, RepoId, ShardId};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::filters;
 use crate::ingest::MAX_DERIVERS;
-use crate::lease::Leases;
+use crate::pool::Leases;
+use crate::store::Store;
 
 /// The oldest server that is supported (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;
@@ -42,22 +42,6 @@ pub enum Target {
         /// The database.
         database: String,
     },
-}
-
-/// A connected database with the current schema.
-#[derive(Clone, Debug)]
-pub struct Store {
-    pub(crate) leases: Leases,
-    /// A few connections for what is asked now and then: to be told of changes, and to cancel the
-    /// statements of others.
-    control: PgPool,
-    /// How many statements were made for searches and pages.
-    statements: Arc<AtomicU64>,
-    pub(crate) options: Arc<PgConnectOptions>,
-    /// Whether the operator that never rechecks exists: see [`ensure_operator`].
-    pub(crate) no_recheck: bool,
-    /// How many shards the index has, once that is fixed and known.
-    shards: Arc<OnceLock<i16>>,
 }
 
 impl Store {
@@ -92,21 +76,7 @@ impl Store {
         let leases = Leases::new(Arc::new(searching), connections);
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
-        let options = Arc::new(options);
-        Ok(Self {
-            leases,
-            control,
-            statements: Arc::default(),
-            options,
-            no_recheck,
-            shards: Arc::default(),
-        })
-    }
-
-    /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
-    /// not be taught to, it looks up whole literals and rechecks what it found.
-    pub fn no_recheck(&self) -> bool {
-        self.no_recheck
+        Ok(Self::new(leases, control, options, no_recheck))
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.
@@ -141,39 +111,6 @@ impl Store {
         }
         tx.commit().await?;
         Ok(shards)
-    }
-
-    /// How many shards the index has, where that was asked for before.
-    pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
-        &self.shards
-    }
-
-    /// A connection of its own, beside the pool, with the server's own planner settings.
-    pub(crate) async fn connection(&self) -> Result<PgConnection> {
-        Ok(PgConnection::connect_with(&self.options).await?)
-    }
-
-    /// The few connections for what is asked now and then. Each use counts as a statement.
-    pub(crate) fn control(&self) -> &PgPool {
-        self.count();
-        &self.control
-    }
-
-    /// Counts a statement.
-    pub(crate) fn count(&self) {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many statements were made so far to answer searches and to show pages: of ingest and of what is
-    /// read ahead, only the few that are made now and then.
-    pub fn statements(&self) -> u64 {
-        self.statements.load(Ordering::Relaxed)
-    }
-
-    /// Closes all connections.
-    pub async fn close(&self) {
-        self.leases.close().await;
-        self.control.close().await;
     }
 }
 

@@ -1,55 +1,19 @@
-//! Connections for searching: kept ready, and cancelled when nobody waits for them.
+//! A connection for a few statements of a search, which are cancelled when nobody waits for them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
-use sqlx::{
-    Arguments, AssertSqlSafe, Connection, Encode, Executor, FromRow, PgConnection, Postgres, Type,
-};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Type};
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::connect::Store;
 use crate::error::{Error, Result};
+use crate::pool::{Backend, MAX_IDLE};
+use crate::store::Store;
 
 /// How long a search waits for a free connection before it is told that there is none.
 const ACQUIRE: Duration = Duration::from_secs(30);
-
-/// How long a connection is kept that nobody uses.
-const MAX_IDLE: Duration = Duration::from_mins(5);
-
-/// What the first search on a connection would wait for: the library of the trigram operators, the
-/// dictionary of words, and what the server must know of tables before it can plan.
-const WARMING: &str =
-    "select show_trgm('warm'), to_tsvector('english', 'warm'), to_tsvector('simple', 'warm');
-     select from state, shards, repos limit 0";
-
-/// The connections for searching.
-///
-/// Beside what a pool does, they know the server's process that each of them talks to, so that what
-/// it does can be cancelled; and they are not asked whether they live each time they are used. That
-/// would cost as much as most statements; a statement that finds its connection dead is repeated on
-/// a new one instead.
-#[derive(Clone, Debug)]
-pub(crate) struct Leases {
-    options: Arc<PgConnectOptions>,
-    most: usize,
-    /// How many are kept although nobody uses them.
-    kept: Arc<AtomicUsize>,
-    free: Arc<Semaphore>,
-    /// Those in nobody's hands, the one that was used last on top.
-    idle: Arc<Mutex<Vec<Backend>>>,
-}
-
-/// A connection, and the server's process that it talks to.
-#[derive(Debug)]
-struct Backend {
-    conn: PgConnection,
-    pid: i32,
-    /// When it was given back last.
-    used: Instant,
-}
 
 /// A connection for a few statements of a search.
 ///
@@ -86,35 +50,6 @@ impl Ask {
 
     async fn rows(self, conn: &mut PgConnection) -> Result<Vec<PgRow>> {
         Ok(sqlx::query_with(AssertSqlSafe(self.sql), self.parameters).fetch_all(conn).await?)
-    }
-}
-
-impl Leases {
-    /// At most `connections` at once.
-    pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
-        let most = connections as usize;
-        let free = Arc::new(Semaphore::new(most));
-        Self { options, most, kept: Arc::default(), free, idle: Arc::default() }
-    }
-
-    async fn connect(&self) -> Result<Backend> {
-        let mut conn = PgConnection::connect_with(&self.options).await?;
-        let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
-        conn.execute(WARMING).await?;
-        Ok(Backend { conn, pid, used: Instant::now() })
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes those in nobody's hands, and gives out no more.
-    pub(crate) async fn close(&self) {
-        self.free.close();
-        let idle = std::mem::take(&mut *self.idle());
-        for backend in idle {
-            let _ = backend.conn.close().await;
-        }
     }
 }
 

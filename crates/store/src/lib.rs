@@ -13,15 +13,17 @@ mod error;
 mod filters;
 mod ingest;
 mod lease;
+mod pool;
 mod repos;
 mod statistics;
 mod status;
+mod store;
 #[cfg(test)]
 mod testing;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
-pub use connect::{Store, Target};
+pub use connect::Target;
 pub use contents::{Chunk, File, FileFilter};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
@@ -33,6 +35,7 @@ pub use lease::Lease;
 pub use repos::Repo;
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
+pub use store::Store;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connect::Store;
 use crate::error::Result;
+use crate::store::Store;
 use crate::{BlobId, RepoId, ShardId};
 
 /// A repository that is indexed.

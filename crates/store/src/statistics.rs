@@ -1,7 +1,7 @@
 //! Statistics of searches: added to hour by hour, read by spans of hours, thinned when they are old.
 
-use crate::connect::Store;
 use crate::error::Result;
+use crate::store::Store;
 
 /// Slow searches that are kept.
 const MAX_SLOW: i64 = 1000;

@@ -1,9 +1,9 @@
 //! How the index stands: what is in its shards, how large it is, and how far an ingest is.
 
 use crate::ShardId;
-use crate::connect::Store;
 use crate::error::Result;
 use crate::ingest::session::WRITE_LOCK;
+use crate::store::Store;
 
 /// How far the build of one shard's index is.
 #[derive(Clone, Copy, Debug)]

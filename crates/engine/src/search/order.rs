@@ -43,7 +43,7 @@ pub(crate) async fn sort(
     let candidates = std::mem::take(&mut selection.shards);
     let mut ranked: Vec<(u64, ShardCandidate)> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let of_shard = plans.shard_query(selection, query, &candidate.agreed);
+        let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
         let promise = of_shard.map_or(0, |of_shard| {
             let mut blocks =
                 Blocks { candidate: &candidate, query, rows: &rows, hits: &mut plans.hits };

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use ngram::{HitBitmap, ShardFilter};
 use query::{CompiledQuery, Expr, Plan, Predicate};
 
-use super::shards::Selection;
-
 /// What there is to do in a shard. Many shards share one.
 #[derive(Debug)]
 pub(crate) struct ShardQuery {
@@ -78,31 +76,36 @@ impl PlanCache {
         self.order.clone()
     }
 
-    /// What there is to do where the predicates have these values; none if that leaves nothing.
+    /// What there is to do where the predicates have these values; none if that leaves nothing. With `brute`, every plan is a
+    /// scan.
     pub(crate) fn shard_query(
         &mut self,
-        selection: &Selection,
+        (predicates, brute): (&[Predicate], bool),
         query: &CompiledQuery,
         values: &[Option<bool>],
     ) -> Option<Arc<ShardQuery>> {
         if let Some(known) = self.queries.get(values) {
             return known.clone();
         }
-        let new = ShardQuery::of(query, selection, values).map(Arc::new);
+        let new = ShardQuery::of(query, predicates, brute, values).map(Arc::new);
         self.queries.insert(values.to_vec(), new.clone());
         new
     }
 }
 
 impl ShardQuery {
-    fn of(query: &CompiledQuery, selection: &Selection, values: &[Option<bool>]) -> Option<Self> {
-        let predicates = &selection.predicates;
+    fn of(
+        query: &CompiledQuery,
+        predicates: &[Predicate],
+        brute: bool,
+        values: &[Option<bool>],
+    ) -> Option<Self> {
         let value = |of| values[predicates.iter().position(|p| *p == of)?];
         let left = query.expr.resolve(&value);
         if left == Expr::Const(false) {
             return None;
         }
-        let plan = if selection.brute { Plan::Scan } else { Plan::of(&left, query) };
+        let plan = if brute { Plan::Scan } else { Plan::of(&left, query) };
         let of_files = left.without_text();
         let not_at_all = |of: &Predicate| value(*of) == Some(false);
         let ruled_out: Vec<Predicate> = predicates.iter().copied().filter(not_at_all).collect();

@@ -104,7 +104,7 @@ impl Selection {
                 return None;
             }
         }
-        let of_shard = plans.shard_query(self, query, &values)?;
+        let of_shard = plans.shard_query((&self.predicates, self.brute), query, &values)?;
         let (shard, cached) = (candidate.shard.clone(), candidate.cached.clone());
         Some(ShardTask { shard, cached, query: of_shard, filters })
     }

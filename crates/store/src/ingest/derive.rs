@@ -8,9 +8,9 @@ use sqlx::{AssertSqlSafe, Connection};
 use super::copy::{self, Rows, SEND_BYTES};
 use super::session::Session;
 use crate::ShardId;
-use crate::connect::Store;
 use crate::error::Result;
 use crate::filters::{self, NewFilters, StoredFilters};
+use crate::store::Store;
 
 /// A document ends with the chunk with which it has so many bytes of text. Larger ones make a smaller index that is
 /// built faster (a quarter of the time of one over single chunks, and a third of the size), and name more chunks in

@@ -6,8 +6,8 @@ use sqlx::{Connection, Executor, PgConnection};
 use super::copy::{self, Rows, SEND_BYTES};
 use super::index;
 use super::session::Session;
-use crate::connect::Store;
 use crate::error::Result;
+use crate::store::Store;
 use crate::{BlobId, DocRow, Oid, ShardId, docs};
 
 /// A text to be stored: a blob with its chunks.

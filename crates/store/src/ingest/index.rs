@@ -2,8 +2,8 @@
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::connect::Store;
 use crate::error::Result;
+use crate::store::Store;
 use crate::{ShardId, docs};
 
 impl Store {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::ShardId;
-use crate::connect::Store;
 use crate::error::Result;
+use crate::store::Store;
 
 /// The advisory lock on writing.
 pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
