@@ -78,28 +78,29 @@ impl Searcher {
         }
         let searched = self.search_shards(request, &state, &mut stats, found).await?;
         drop(end);
-        if let Some(search) = searched.filter(|_| request.skipped) {
-            stats.skipped = left_out::count(search).await?;
+        if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
+            stats.skipped = left_out::count(search, catalog).await?;
         }
         state.counters.read(&mut stats);
         stats.duration = begun.elapsed();
         Ok(stats)
     }
 
-    /// Searches until the end, the limit or the deadline. Gives the search, unless the time was up before its shards were
-    /// known.
+    /// Searches until the end, the limit or the deadline. Gives the search and the state of the index, unless the time was up
+    /// before its shards were known.
     async fn search_shards(
         &self,
         request: &Arc<Request>,
         state: &Arc<State>,
         stats: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
-    ) -> Result<Option<Arc<Search>>, Error> {
+    ) -> Result<Option<(Arc<Search>, Arc<Catalog>)>, Error> {
         let mut plans = PlanCache::default();
         let choosing = async {
             let catalog = self.snapshot(request.resume.as_ref()).await?;
             let (query, cache) = (request.program(), self.cache.as_deref());
-            let mut selection = Selection::of(&catalog, query, cache, request.brute);
+            let (state, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
+            let mut selection = Selection::of(state, repos, query, cache, request.brute);
             order::sort(&mut selection, query, &mut plans, &self.store).await?;
             Ok::<_, Error>((catalog, selection))
         };
@@ -113,10 +114,11 @@ impl Searcher {
         stats.shards = catalog.shards.len();
         stats.shards_pruned = stats.shards - selection.shards.len();
         let (request, state) = (Arc::clone(request), Arc::clone(state));
-        let search = Arc::new(Search { request, catalog, selection, state });
+        let repos = Arc::clone(&catalog.repos);
+        let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, &self.store, self.cache.as_ref(), self.parallel);
         merge.run(&mut plans, self.threads.as_ref(), stats, found).await?;
-        Ok(Some(search))
+        Ok(Some((search, catalog)))
     }
 
     /// The state of the index that a search reads.

@@ -28,7 +28,7 @@ pub struct Catalog {
     /// The shards that hold files, in order.
     pub shards: Vec<Shard>,
     /// The repositories.
-    pub repos: HashMap<RepoId, CatalogRepo>,
+    pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
     pin: Mutex<PgConnection>,
     skipped: OnceCell<Vec<SkippedFile>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
@@ -145,7 +145,8 @@ impl Store {
                     let shards = shards.into_iter().map(ShardId).collect();
                     (RepoId(id), CatalogRepo { name, rank: rank as u16, shards })
                 })
-                .collect(),
+                .collect::<HashMap<_, _>>()
+                .into(),
             pin: Mutex::new(pin),
             skipped: OnceCell::new(),
             by_reason: OnceLock::new(),

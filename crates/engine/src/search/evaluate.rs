@@ -179,7 +179,7 @@ impl<'a> Evaluator<'a> {
                 _ => {}
             }
         }
-        let repo = self.search.catalog.repos.get(&open.file.repo);
+        let repo = self.search.repos.get(&open.file.repo);
         Some(FileMatch {
             repo_id: open.file.repo,
             place: (self.task.shard.id, open.file.blob),

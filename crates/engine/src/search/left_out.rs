@@ -4,23 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use query::Predicate;
+use store::Catalog;
 
 use super::state::Search;
 
 /// How many files that are not in the index might match, by the reason why they are not.
-pub(crate) async fn count(search: Arc<Search>) -> Result<BTreeMap<String, usize>, store::Error> {
-    search.catalog.skipped().await?;
+pub(crate) async fn count(
+    search: Arc<Search>,
+    catalog: Arc<Catalog>,
+) -> Result<BTreeMap<String, usize>, store::Error> {
+    catalog.skipped().await?;
     // A pattern may be anywhere in what nobody has read.
     let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &search.query().expr;
     if expr.is_monotone() && expr.eval(&unread) != Some(false) {
-        return Ok(search.catalog.skipped_by_reason().clone());
+        return Ok(catalog.skipped_by_reason().clone());
     }
     // There may be very many of them.
     let counting = tokio::task::spawn_blocking(move || {
         let query = search.query();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-        for file in search.catalog.skipped_now() {
+        for file in catalog.skipped_now() {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
                 Predicate::Path(term) => Some(query.terms[term].matcher.is_match(&file.path)),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hasher;
 
 use ngram::{BLOCK_CHUNKS, Columns, FilterKind, NgramQuery, columns_of_rows};
-use query::{CompiledQuery, Expr, Plan, Predicate, Scope};
+use query::{CompiledQuery, Expr, Plan, Predicate};
 use store::{Shard, ShardId, Store};
 
 use super::plans::{Hits, PlanCache, ShardQuery};
@@ -123,7 +123,7 @@ impl Blocks<'_> {
     fn of_plan(&mut self, plan: &Plan) -> Option<Columns> {
         match plan {
             Plan::Scan => None,
-            Plan::Lookup(lookup) if lookup.scope == Scope::Path => None,
+            plan if plan.is_of_paths() => None,
             Plan::Lookup(lookup) => {
                 let each: Option<Vec<Columns>> =
                     lookup.terms.iter().map(|term| self.of_term(*term)).collect();
@@ -133,9 +133,10 @@ impl Blocks<'_> {
                 let parts = parts.iter().filter_map(|part| self.of_plan(part)).collect();
                 reduce(parts, Columns::and)
             }
+            // What paths add is little.
             Plan::Any(parts) => {
-                let parts: Option<Vec<Columns>> =
-                    parts.iter().map(|part| self.of_plan(part)).collect();
+                let parts = parts.iter().filter(|part| !part.is_of_paths());
+                let parts: Option<Vec<Columns>> = parts.map(|part| self.of_plan(part)).collect();
                 reduce(parts?, Columns::or)
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::{CompiledQuery, Expr, Predicate};
-use store::{Catalog, FileFilter, RepoId, Shard, ShardId};
+use store::{CatalogRepo, Epoch, FileFilter, RepoId, Shard, ShardId};
 
 use super::filters::ShardFilters;
 use super::plans::{PlanCache, ShardQuery};
@@ -48,7 +48,8 @@ impl Selection {
     /// Finds the repositories that the query does not rule out by their names, and the shards that
     /// hold them. With `brute`, every plan is a scan.
     pub(crate) fn of(
-        catalog: &Catalog,
+        (epoch, shards): (Epoch, &[Shard]),
+        repos: &HashMap<RepoId, CatalogRepo>,
         query: &CompiledQuery,
         cache: Option<&ShardCache>,
         brute: bool,
@@ -61,15 +62,15 @@ impl Selection {
         });
         let mut selection = Self {
             shards: Vec::new(),
-            files: FileFilter { epoch: catalog.epoch, repos: None, languages: languages(query) },
+            files: FileFilter { epoch, repos: None, languages: languages(query) },
             repos: HashMap::new(),
             predicates,
             brute,
         };
         // Of each shard with files that are wanted, what its repositories agree on.
-        let chosen = selection.choose_repos(catalog, query);
+        let chosen = selection.choose_repos(repos, query);
         let view = cache.filter(|_| !brute).map(ShardCache::view);
-        for shard in &catalog.shards {
+        for shard in shards {
             let agreed = match &chosen {
                 None => vec![None; selection.predicates.len()],
                 Some(chosen) => match chosen.get(&shard.id) {
@@ -112,7 +113,7 @@ impl Selection {
     /// Whether a predicate holds for a repository, if it is about its name.
     pub(crate) fn repo_holds(&self, repo: RepoId, predicate: Predicate) -> Option<bool> {
         let Predicate::Repo(term) = predicate else { return None };
-        // A repository that is not in the catalog is not part of its epoch.
+        // A repository that is not there is not part of its epoch.
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
     }
 
@@ -120,7 +121,7 @@ impl Selection {
     /// Gives the shards that hold those, each with the predicates on which they agree; none for all shards.
     fn choose_repos(
         &mut self,
-        catalog: &Catalog,
+        repos: &HashMap<RepoId, CatalogRepo>,
         query: &CompiledQuery,
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
         let predicates = &self.predicates;
@@ -129,7 +130,7 @@ impl Selection {
         }
         let mut chosen = Vec::new();
         let mut shards: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
-        for (id, repo) in &catalog.repos {
+        for (id, repo) in repos {
             let holds = |predicate: Predicate| match predicate {
                 Predicate::Repo(term) => Some(query.terms[term].matcher.is_match(&repo.name)),
                 _ => None,
@@ -152,7 +153,7 @@ impl Selection {
             self.repos.insert(*id, matching.collect());
         }
         chosen.sort_unstable();
-        self.files.repos = (chosen.len() < catalog.repos.len()).then_some(chosen);
+        self.files.repos = (chosen.len() < repos.len()).then_some(chosen);
         Some(shards)
     }
 }
@@ -166,5 +167,69 @@ fn languages(query: &CompiledQuery) -> Option<Vec<String>> {
     match &query.expr {
         Expr::All(parts) => parts.iter().find_map(of),
         other => of(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::{Case, Query};
+
+    use super::*;
+
+    fn shard(id: i16) -> Shard {
+        let (id, epoch) = (ShardId(id), Epoch(1));
+        let languages = [("rust".to_owned(), 10)].into();
+        Shard { id, bytes: 0, since: epoch, chunks: 10, changed: epoch, filtered: 10, languages }
+    }
+
+    /// Three repositories in three shards: one in the first two, one in the second, one in the third.
+    fn selection(text: &str) -> (CompiledQuery, Selection) {
+        let repo = |name: &str, shards: &[i16]| CatalogRepo {
+            name: name.to_owned(),
+            rank: 0,
+            shards: shards.iter().copied().map(ShardId).collect(),
+        };
+        let repos = [repo("host/one", &[0, 1]), repo("host/two", &[1]), repo("other", &[2])];
+        let repos = (1..).map(RepoId).zip(repos).collect();
+        let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
+        let shards = [shard(0), shard(1), shard(2)];
+        let selection = Selection::of((Epoch(1), &shards), &repos, &query, None, false);
+        (query, selection)
+    }
+
+    /// The shards that are chosen, each with its plan; none where it is ruled out.
+    fn plans(text: &str) -> Vec<(i16, Option<String>)> {
+        let (query, selection) = selection(text);
+        let mut cache = PlanCache::default();
+        let plan = |candidate: &ShardCandidate, cache: &mut PlanCache| {
+            let task = selection.task(candidate, &query, cache);
+            (candidate.shard.id.0, task.map(|task| task.query.plan.to_string()))
+        };
+        selection.shards.iter().map(|candidate| plan(candidate, &mut cache)).collect()
+    }
+
+    #[test]
+    fn names_of_repositories_choose_shards_and_change_their_plans() {
+        let foo = || Some("chunk(\"foo\")".to_owned());
+        assert_eq!(plans("c:foo"), [(0, foo()), (1, foo()), (2, foo())]);
+        assert_eq!(plans("c:foo r:two"), [(1, foo())]);
+        assert_eq!(plans("c:foo r:nowhere"), []);
+        // Where all repositories agree, the plan is that of what is left.
+        let scan = || Some("scan".to_owned());
+        assert_eq!(plans("c:foo or r:one"), [(0, scan()), (1, scan()), (2, foo())]);
+        assert_eq!(plans("c:foo -r:host"), [(2, foo())]);
+    }
+
+    #[test]
+    fn files_of_some_repositories_and_languages_are_wanted() {
+        let (_, of_all) = selection("c:foo");
+        assert_eq!((&of_all.files.repos, &of_all.files.languages), (&None, &None));
+        let (_, of_some) = selection("c:foo r:host lang:rust");
+        assert_eq!(of_some.files.repos, Some(vec![RepoId(1), RepoId(2)]));
+        assert_eq!(of_some.files.languages, Some(vec!["rust".to_owned()]));
+        let host = of_some.predicates.iter().find(|of| matches!(of, Predicate::Repo(_))).unwrap();
+        assert_eq!(of_some.repo_holds(RepoId(1), *host), Some(true));
+        assert_eq!(of_some.repo_holds(RepoId(3), *host), Some(false));
+        assert_eq!(of_some.repo_holds(RepoId(9), *host), Some(false));
     }
 }

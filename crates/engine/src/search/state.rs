@@ -1,11 +1,11 @@
 //! What the shards of one search share while it runs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use query::{CompiledQuery, Select};
-use store::{Catalog, RepoId};
+use store::{CatalogRepo, RepoId};
 
 use super::clock::Clock;
 use super::cost::HitRate;
@@ -14,11 +14,12 @@ use super::shards::Selection;
 use super::stats::Counters;
 use crate::types::Request;
 
-/// One search: what is asked, of which state of the index, and in which shards.
+/// One search: what is asked, and in which shards.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) request: Arc<Request>,
-    pub(crate) catalog: Arc<Catalog>,
+    /// The repositories of the state of the index that is searched.
+    pub(crate) repos: Arc<HashMap<RepoId, CatalogRepo>>,
     pub(crate) selection: Selection,
     pub(crate) state: Arc<State>,
 }
