@@ -72,18 +72,18 @@ impl Searcher {
         let begun = Instant::now();
         let state = Arc::new(State::new(request, Clock::new(begun, request.timeout)));
         let end = EndOnDrop(Arc::clone(&state));
-        let mut stats = Stats { query: order::hash(request.program()), ..Stats::default() };
-        if request.resume.is_some_and(|from| from.query != stats.query) {
+        let mut done = Stats { query: order::hash(request.program()), ..Stats::default() };
+        if request.resume.is_some_and(|from| from.query != done.query) {
             return Err(Error::OtherQuery);
         }
-        let searched = self.search_shards(request, &state, &mut stats, found).await?;
+        let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
         if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
-            stats.skipped = left_out::count(search, catalog).await?;
+            done.skipped = left_out::count(search, catalog).await?;
         }
-        state.counters.read(&mut stats);
-        stats.duration = begun.elapsed();
-        Ok(stats)
+        state.counters.read(&mut done);
+        done.duration = begun.elapsed();
+        Ok(done)
     }
 
     /// Searches until the end, the limit or the deadline. Gives the search and the state of the index, unless the time was up
@@ -92,32 +92,32 @@ impl Searcher {
         &self,
         request: &Arc<Request>,
         state: &Arc<State>,
-        stats: &mut Stats,
+        done: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Option<(Arc<Search>, Arc<Catalog>)>, Error> {
         let mut plans = PlanCache::default();
         let choosing = async {
             let catalog = self.snapshot(request.resume.as_ref()).await?;
             let (query, cache) = (request.program(), self.cache.as_deref());
-            let (state, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
-            let mut selection = Selection::of(state, repos, query, cache, request.brute);
+            let (of, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
+            let mut selection = Selection::of(of, repos, query, cache, request.brute);
             order::sort(&mut selection, query, &mut plans, &self.store).await?;
             Ok::<_, Error>((catalog, selection))
         };
         let Some(chosen) = state.clock.wait(choosing).await else {
-            stats.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
+            done.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
             return Ok(None);
         };
         let (catalog, selection) = chosen?;
-        stats.epoch = catalog.epoch;
-        stats.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
-        stats.shards = catalog.shards.len();
-        stats.shards_pruned = stats.shards - selection.shards.len();
+        done.epoch = catalog.epoch;
+        done.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
+        done.shards = catalog.shards.len();
+        done.shards_pruned = done.shards - selection.shards.len();
         let (request, state) = (Arc::clone(request), Arc::clone(state));
         let repos = Arc::clone(&catalog.repos);
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, &self.store, self.cache.as_ref(), self.parallel);
-        merge.run(&mut plans, self.threads.as_ref(), stats, found).await?;
+        merge.run(&mut plans, self.threads.as_ref(), done, found).await?;
         Ok(Some((search, catalog)))
     }
 
@@ -249,8 +249,11 @@ impl Searcher {
     }
 
     /// Adds to the matching lines of some files those before and after them, as
-    /// [`Request::context`](Request) does for all files of a search. The files are of a search in
+    /// [`Request::context`] does for all files of a search. The files are of a search in
     /// this state of the index; what is gone since then stays as it is.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
     pub async fn add_context(
         &self,
         files: &mut [FileMatch],

@@ -78,15 +78,11 @@ impl Snapshots {
         newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(kept, catalog)))
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `changed` for each.
+    /// Listens for changes of the index until the connection breaks, and calls `heard` for each.
     ///
     /// # Errors
     /// The connection could not be made, or broke.
-    pub(crate) async fn listen(
-        &self,
-        store: &Store,
-        changed: impl Fn(),
-    ) -> Result<(), store::Error> {
+    pub(crate) async fn listen(&self, store: &Store, heard: impl Fn()) -> Result<(), store::Error> {
         let mut changes = store.changes().await?;
         // Ended by an error, or dropped.
         let _deaf = Deaf(&self.changes);
@@ -94,7 +90,7 @@ impl Snapshots {
         loop {
             changes.next().await?;
             self.changes.add(true);
-            changed();
+            heard();
         }
     }
 

@@ -229,7 +229,7 @@ impl Statement {
                 self.join(parts, " and ", |this, part| this.condition(column, part));
             }
             LiteralQuery::Any(parts) => {
-                self.join(parts, " or ", |this, part| this.condition(column, part))
+                self.join(parts, " or ", |this, part| this.condition(column, part));
             }
         }
     }

@@ -64,6 +64,9 @@ pub struct Shard {
     pub languages: Arc<[(String, u32)]>,
 }
 
+/// A row of `shards`: the columns that the catalog reads.
+type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
+
 /// A repository, as a search needs it.
 #[derive(Clone, Debug)]
 pub struct CatalogRepo {
@@ -104,7 +107,7 @@ impl Store {
         // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<(i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>)> = sqlx::query_as(
+        let shards: Vec<ShardRow> = sqlx::query_as(
             "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
              from shards where live_from <= $1 order by shard",
         )

@@ -197,7 +197,7 @@ fn groups(asked: &[i16], count: i16) -> Vec<std::ops::Range<i16>> {
             [] => {}
             [one] => groups.push(*one..one + 1),
             some if named <= some.len() * MAX_NAMED => {
-                groups.push(range.start..range.end.min(count))
+                groups.push(range.start..range.end.min(count));
             }
             _ => {
                 let middle = range.start + (range.end - range.start) / 2;

@@ -93,7 +93,8 @@ mod tests {
         let timeout = request.timeout.map_or("no".to_owned(), |timeout| format!("{timeout:?}"));
         let mut told = format!("{understood} {limit} results, {timeout} timeout");
         if request.context != (0, 0) {
-            told += &format!(", context {:?}", request.context);
+            told.push_str(", context ");
+            told.push_str(&format!("{:?}", request.context));
         }
         for (is, name) in [(request.skipped, "skipped"), (request.brute, "brute")] {
             told += if is { ", " } else { "" };

@@ -28,8 +28,14 @@ fn fixture() -> Fixture {
             let ending = if file % 3 == 0 { "go" } else { "txt" };
             // Shards differ in how much they hold of what is looked for.
             let lines = 10 + 5 * ((repo + file) % 4);
-            let mut text: String =
-                (0..lines).map(|line| format!("value_{line} of {repo} and {file}\n")).collect();
+            let mut text = String::new();
+            for line in 0..lines {
+                text.push_str("value_");
+                text.push_str(&line.to_string());
+                text.push_str(
+                    &[" of ", &repo.to_string(), " and ", &file.to_string(), "\n"].concat(),
+                );
+            }
             if file != 5 {
                 text.push_str(&"needle\n".repeat(1 + repo % 3));
             }

@@ -138,7 +138,7 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Puts the filters of shards into signature_files with others: those that are in one of their own, or in one that others
+    /// Puts the filters of shards into signature files with others: those that are in one of their own, or in one that others
     /// have left, or that has room for many more.
     fn combine_filters(&self) {
         let shards = self.view().0.clone();
@@ -309,7 +309,7 @@ impl ShardCache {
     }
 }
 
-/// The signature_files that the filters of some shards are in, and how many of these are in each.
+/// The signature files that the filters of some shards are in, and how many of these are in each.
 fn signature_files(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
     for file in shards.values().filter_map(|kept| Some(kept.filters.as_ref()?.signature_file())) {

@@ -308,7 +308,7 @@ thread_local! {
     static BUFFER: RefCell<DecompressBuffer> = RefCell::default();
 }
 
-/// DecompressBuffer to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
+/// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
 /// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, so that
 /// not every search has to get and clear the pages for it.
 #[derive(Debug, Default)]

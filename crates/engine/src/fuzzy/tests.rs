@@ -254,7 +254,7 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
     paths.sort_unstable();
     let sample = Sample::new(paths);
     for (text, first) in [("onwers", "OWNERS"), ("onwer", "open_new_window_every_round.rs")] {
-        let near = sample.nearest(&text, 1, 5);
+        let near = sample.nearest(text, 1, 5);
         assert!(sample.paths[near.best[0].0 as usize].ends_with(first), "{text}: {near:?}");
     }
 }

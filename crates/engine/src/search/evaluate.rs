@@ -78,7 +78,7 @@ impl<'a> Evaluator<'a> {
         let terms = &self.search.query().terms;
         let matches = |term: &usize| terms[*term].matcher.is_match(&file.path);
         let path = self.task.query.path_terms.iter().copied().filter(matches).collect();
-        let open = OpenFile { path, file };
+        let open = OpenFile { file, path };
         (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
     }
 
@@ -243,12 +243,14 @@ impl<'a> Jobs<'a> {
             });
         }
         let known = self.conditions.iter().find(|(known, _)| *known == ruled_out);
-        let condition = known.map(|(_, condition)| Arc::clone(condition)).unwrap_or_else(|| {
+        let condition = if let Some((_, condition)) = known {
+            Arc::clone(condition)
+        } else {
             let known = |of| ruled_out.contains(&of).then_some(false);
             let condition = Arc::new(query.expr.resolve(&known));
             self.conditions.push((ruled_out, Arc::clone(&condition)));
             condition
-        });
+        };
         self.last = Some((blob, Arc::clone(&condition)));
         condition
     }

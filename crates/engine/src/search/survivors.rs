@@ -106,21 +106,6 @@ impl Survivors {
         }
     }
 
-    /// By how many n-grams a plan tells a chunk that matches from others, at least.
-    pub(crate) fn ngrams(&self, plan: &Plan, query: &CompiledQuery) -> usize {
-        match plan {
-            Plan::Scan => 0,
-            Plan::Lookup(lookup) if lookup.scope == Scope::Path => 0,
-            Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
-            Plan::All(parts) => {
-                parts.iter().map(|part| self.ngrams(part, query)).max().unwrap_or(0)
-            }
-            Plan::Any(parts) => {
-                parts.iter().map(|part| self.ngrams(part, query)).min().unwrap_or(0)
-            }
-        }
-    }
-
     /// How many chunks may have to be read for a plan, as far as is known.
     pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
@@ -149,6 +134,20 @@ impl Survivors {
             }
             Plan::Scan => None,
         }
+    }
+}
+
+/// By how many n-grams a plan tells a chunk that matches from others, at least. Paths tell nothing of chunks.
+pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery) -> usize {
+    let each = |parts: &[Plan]| -> Vec<usize> {
+        let parts = parts.iter().filter(|part| !part.is_of_paths());
+        parts.map(|part| count_ngrams(part, query)).collect()
+    };
+    match plan {
+        Plan::Scan => 0,
+        Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
+        Plan::All(parts) => each(parts).into_iter().max().unwrap_or(0),
+        Plan::Any(parts) => each(parts).into_iter().min().unwrap_or(0),
     }
 }
 

@@ -62,14 +62,13 @@ impl Session {
             );
             let ended: Vec<i32> =
                 sqlx::query_scalar(AssertSqlSafe(sql)).bind(oldest).fetch_all(&mut *tx).await?;
-            let blobs = match sweep {
-                true => {
-                    sqlx::query_scalar("select id from blobs where shard = $1")
-                        .bind(shard.0)
-                        .fetch_all(&mut *tx)
-                        .await?
-                }
-                false => ended,
+            let blobs = if sweep {
+                sqlx::query_scalar("select id from blobs where shard = $1")
+                    .bind(shard.0)
+                    .fetch_all(&mut *tx)
+                    .await?
+            } else {
+                ended
             };
             if !blobs.is_empty() {
                 orphans.insert(shard, blobs);

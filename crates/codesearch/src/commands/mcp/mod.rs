@@ -59,7 +59,7 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
 
 /// Answers until standard input ends.
 async fn answer(tools: Tools) -> Result<()> {
-    match tools.serve(rmcp::transport::stdio()).await {
+    match Box::pin(tools.serve(rmcp::transport::stdio())).await {
         Ok(running) => running.waiting().await.map(drop).context("answering broke off"),
         // It ended before anything was asked.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -92,7 +92,7 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     let fill = async {
         // Its own: when the page is full nobody listens to the search any longer, and it ends.
         let mut files = files;
-        let mut page = Page { select, told, progress, ..Page::default() };
+        let mut page = Page { select, progress, told, ..Page::default() };
         'all: while let Some(found) = files.recv().await {
             for file in &found {
                 if !page.add(file) {
