@@ -236,10 +236,10 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A search cannot go on where an earlier one ended: that state of the index is gone.
-    #[error("these results cannot be gone on with: the index has changed since then; search again")]
+    #[error("the index has changed since this cursor was given; search again")]
     Gone,
     /// A search cannot go on where another one ended.
-    #[error("these results cannot be gone on with: they are of another query; search again")]
+    #[error("this cursor belongs to another query; give the query with which it came, unchanged")]
     OtherQuery,
 }
 

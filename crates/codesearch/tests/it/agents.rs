@@ -139,7 +139,7 @@ fn pages_that_cannot_go_on() {
     fixture.ingest();
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": cursor })),
-        "these results cannot be gone on with: the index has changed, or it was another query; search again, without a cursor"
+        "the index has changed since this cursor was given; search again, without a cursor"
     );
     let again = agent.told("search", &json!({ "query": "func repo:two" }));
     assert!(again.starts_with("2 matching lines in 2 files. "), "{again}");

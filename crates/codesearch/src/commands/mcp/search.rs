@@ -104,7 +104,7 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     };
     let (stats, page) = tokio::join!(searcher.search(&request, found), fill);
     let stats = match stats {
-        Err(error @ (Error::Gone | Error::OtherQuery)) => bail!("{error}, without a cursor"),
+        Err(error @ Error::Gone) => bail!("{error}, without a cursor"),
         stats => stats?,
     };
     let cursor = Cursor { resume: stats.from(&request, page.progress), line: page.told };
