@@ -16,6 +16,9 @@ use store::{Shard, ShardId, Store};
 use super::plans::{Hits, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
+/// What a block promises all of whose chunks are wanted.
+const WHOLE: u64 = 1000;
+
 /// A hash of what is searched for.
 pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     let mut hasher = siphasher::sip::SipHasher13::new();
@@ -40,17 +43,24 @@ pub(crate) async fn sort(
         return Ok(());
     }
     let rows = StoredRows::read(selection, query, store).await?;
-    let candidates = std::mem::take(&mut selection.shards);
-    let mut ranked: Vec<(u64, ShardCandidate)> = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
+    let mut promises: Vec<Option<u64>> = Vec::with_capacity(selection.shards.len());
+    for candidate in &selection.shards {
         let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
-        let promise = of_shard.map_or(0, |of_shard| {
-            let mut blocks =
-                Blocks { candidate: &candidate, query, rows: &rows, hits: &mut plans.hits };
-            blocks.promise(&of_shard)
-        });
-        ranked.push((promise, candidate));
+        promises.push(of_shard.map_or(Some(0), |of_shard| {
+            Blocks { candidate, query, rows: &rows, hits: &mut plans.hits }.promise(&of_shard)
+        }));
     }
+    // Where nothing tells them apart, size does not either.
+    if promises.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let candidates = std::mem::take(&mut selection.shards);
+    let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
+    let mut ranked: Vec<(u64, ShardCandidate)> = promises
+        .into_iter()
+        .zip(candidates)
+        .map(|(promise, candidate)| (promise.unwrap_or_else(|| everything(&candidate)), candidate))
+        .collect();
     ranked.sort_by_key(|(promise, candidate)| (std::cmp::Reverse(*promise), candidate.shard.id));
     selection.shards = ranked.into_iter().map(|(_, candidate)| candidate).collect();
     Ok(())
@@ -110,13 +120,15 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// How much a shard promises; for comparison only.
-    fn promise(&mut self, of_shard: &ShardQuery) -> u64 {
+    /// How much a shard promises, in thousandths of a block; none if nothing is known of that.
+    fn promise(&mut self, of_shard: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
-        let blocks = self.of_plan(&of_shard.plan);
-        let blocks = blocks.map_or(count_blocks(shard), |blocks| blocks.count()) as u64;
-        // In thousandths of a block.
-        blocks * in_languages(&of_shard.of_files, shard, self.query).unwrap_or(1000)
+        let blocks = self.of_plan(&of_shard.plan).map(|blocks| blocks.count() as u64);
+        let share = in_languages(&of_shard.of_files, shard, self.query);
+        if blocks.is_none() && share.is_none() {
+            return None;
+        }
+        Some(blocks.unwrap_or(count_blocks(shard) as u64) * share.unwrap_or(WHOLE))
     }
 
     /// Those that may hold what a plan asks for of texts; none for all.
@@ -170,7 +182,7 @@ fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option
             let wanted = shard.languages.iter().filter(|(name, _)| names.contains(name));
             let chunks: u64 = wanted.map(|(_, chunks)| u64::from(*chunks)).sum();
             // A few of many chunks are more than none.
-            Some((chunks * 1000).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
+            Some((chunks * WHOLE).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
         }
         Expr::All(parts) => parts.iter().filter_map(|part| in_languages(part, shard, query)).min(),
         Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => None,
