@@ -124,11 +124,11 @@ impl Blocks<'_> {
     fn promise(&mut self, of_shard: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
         let blocks = self.of_plan(&of_shard.plan).map(|blocks| blocks.count() as u64);
-        let share = in_languages(&of_shard.of_files, shard, self.query);
-        if blocks.is_none() && share.is_none() {
+        let wanted = in_languages(&of_shard.of_files, shard, self.query);
+        if blocks.is_none() && wanted.is_none() {
             return None;
         }
-        Some(blocks.unwrap_or(count_blocks(shard) as u64) * share.unwrap_or(WHOLE))
+        Some(blocks.unwrap_or(count_blocks(shard) as u64) * wanted.unwrap_or(WHOLE))
     }
 
     /// Those that may hold what a plan asks for of texts; none for all.
