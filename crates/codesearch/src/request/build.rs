@@ -93,8 +93,8 @@ mod tests {
         let timeout = request.timeout.map_or("no".to_owned(), |timeout| format!("{timeout:?}"));
         let mut told = format!("{understood} {limit} results, {timeout} timeout");
         if request.context != (0, 0) {
-            told.push_str(", context ");
-            told.push_str(&format!("{:?}", request.context));
+            let (before, after) = request.context;
+            told = format!("{told}, context ({before}, {after})");
         }
         for (is, name) in [(request.skipped, "skipped"), (request.brute, "brute")] {
             told += if is { ", " } else { "" };

@@ -1,0 +1,178 @@
+//! One shard, searched on a source made of vectors.
+
+use std::collections::HashMap as Map;
+use std::time::Instant;
+
+use query::{Case, Lookup, Query};
+use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId};
+
+use super::super::candidates::{Answer, Answers, Candidates, LookUp};
+use super::super::clock::Clock;
+use super::super::cost::{MEMORY, SourceCosts};
+use super::super::plans::PlanCache;
+use super::super::shards::Selection;
+use super::super::state::State;
+use super::super::verify::TextChunk;
+use super::*;
+use crate::types::Request;
+
+/// A source made of vectors: of each chunk its blob, where it begins there, and its text. Every blob has a file.
+struct Vectors {
+    chunks: Vec<(BlobId, u64, &'static str)>,
+    plan: query::Plan,
+}
+
+impl Vectors {
+    fn chunk(&self, n: i32) -> TextChunk {
+        let (blob, start, text) = self.chunks[n as usize];
+        let before = self.chunks[blob.0 as usize..n as usize].iter();
+        let lines: usize = before.map(|(_, _, text)| text.matches('\n').count()).sum();
+        let text = Text::Plain(text.to_owned());
+        TextChunk { n, blob, line: lines as u64 + 1, start, text }
+    }
+}
+
+/// Names all chunks of a range, whatever they hold.
+struct Everything<'v>(&'v Vectors, Range<i32>);
+
+impl LookUp for Everything<'_> {
+    fn costs(&self) -> &'static SourceCosts {
+        &MEMORY
+    }
+
+    async fn look_up(
+        &mut self,
+        lookups: &[&Lookup],
+        _: Option<&[BlobId]>,
+    ) -> Result<Answers, store::Error> {
+        let all = (0..).zip(&self.0.chunks).map(|(n, (blob, ..))| (n, *blob));
+        let all: Vec<_> = all.filter(|(_, blob)| self.1.contains(&blob.0)).collect();
+        Ok(lookups.iter().map(|_| Some(Answer::Chunks(all.clone()))).collect())
+    }
+}
+
+impl Source for Vectors {
+    fn costs(&self) -> &'static SourceCosts {
+        &MEMORY
+    }
+
+    fn reads_ahead(&self) -> bool {
+        false
+    }
+
+    fn reads_chunks_first(&self) -> bool {
+        false
+    }
+
+    fn survivors(&self) -> Option<usize> {
+        None
+    }
+
+    fn end_of_range(&self, _: i32) -> i32 {
+        i32::MAX
+    }
+
+    async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
+        Candidates::of(&self.plan, &mut Everything(self, blobs)).await
+    }
+
+    async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
+        let mut all: Vec<BlobId> = self.chunks.iter().map(|(blob, ..)| *blob).collect();
+        all.dedup();
+        let wanted = all.into_iter().filter(|blob| blobs.is_none_or(|some| some.contains(blob)));
+        let file = |blob: BlobId| File {
+            blob,
+            bytes: 100,
+            repo: RepoId(1),
+            path: format!("{}.txt", blob.0),
+            language: None,
+        };
+        Ok(wanted.map(file).collect())
+    }
+
+    fn chunks_at_hand(&self, _: &[i32]) -> Option<Vec<TextChunk>> {
+        None
+    }
+
+    async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
+        Ok(numbers.iter().map(|n| self.chunk(*n)).collect())
+    }
+
+    async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
+        let of_blobs = |n: &i32| {
+            let (of, ..) = self.chunks[*n as usize];
+            blobs.iter().any(|(blob, _)| *blob == of)
+        };
+        let numbers = (0..self.chunks.len() as i32).filter(of_blobs);
+        Ok(numbers.map(|n| self.chunk(n)).collect())
+    }
+}
+
+/// The files that are found from a blob on, each with the numbers of its lines.
+async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<u64>)> {
+    let epoch = Epoch(1);
+    let (id, languages) = (ShardId(0), [].into());
+    let shard =
+        Shard { id, bytes: 0, since: epoch, chunks: 5, changed: epoch, filtered: 5, languages };
+    let repo = CatalogRepo { name: "one".to_owned(), rank: 0, shards: vec![ShardId(0)] };
+    let repos = Arc::new(Map::from([(RepoId(1), repo)]));
+    let mut request = Request::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
+    request.limit = limit;
+    let request = Arc::new(request);
+    let query = request.program();
+    let selection = Selection::of((epoch, &[shard]), &repos, query, None, false);
+    let mut plans = PlanCache::default();
+    let task = selection.task(&selection.shards[0], query, &mut plans).unwrap();
+    let state = Arc::new(State::new(&request, Clock::new(Instant::now(), None)));
+    let search = Search { request: Arc::clone(&request), repos, selection, state };
+    let source = Vectors {
+        chunks: vec![
+            (BlobId(0), 0, "a needle\nhay\n"),
+            (BlobId(1), 0, "hay\n"),
+            (BlobId(1), 4, "more hay\nneedle\nthread\n"),
+            (BlobId(3), 0, "needles and threads\n"),
+            (BlobId(4), 0, "only thread\n"),
+        ],
+        plan: task.query.plan.clone(),
+    };
+    let (send, mut events) = mpsc::channel(64);
+    let (search, task, from) = (&search, &task, BlobId(from));
+    ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1 }.run(send).await;
+    let mut files = Vec::new();
+    while let Some(event) = events.recv().await {
+        if let ShardEvent::Files(some, _) = event {
+            files.extend(
+                some.into_iter()
+                    .map(|file| (file.path, file.lines.iter().map(|line| line.number).collect())),
+            );
+        }
+    }
+    files
+}
+
+fn named(files: &[(&str, &[u64])]) -> Vec<(String, Vec<u64>)> {
+    files.iter().map(|(path, lines)| ((*path).to_owned(), lines.to_vec())).collect()
+}
+
+#[tokio::test]
+async fn a_shard_gives_what_matches_in_the_order_of_its_blobs() {
+    let needles = named(&[("0.txt", &[1]), ("1.txt", &[3]), ("3.txt", &[1])]);
+    assert_eq!(found("c:needle", None, 0).await, needles);
+    assert_eq!(
+        found("c:needle c:thread", None, 0).await,
+        named(&[("1.txt", &[3, 4]), ("3.txt", &[1])])
+    );
+    assert_eq!(found("c:needle -c:thread", None, 0).await, named(&[("0.txt", &[1])]));
+    assert_eq!(found("c:nowhere", None, 0).await, []);
+    // Of whole texts.
+    assert_eq!(found("-c:needle", None, 0).await, named(&[("4.txt", &[])]));
+    assert_eq!(found(r"c:hay\nneedle", None, 0).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_shard_goes_on_from_a_blob_and_ends_after_its_limit() {
+    assert_eq!(found("c:needle", None, 1).await, named(&[("1.txt", &[3]), ("3.txt", &[1])]));
+    assert_eq!(found("c:needle", None, 4).await, []);
+    // One more than the limit tells that there is more.
+    assert!(found("c:needle", Some(1), 0).await.len() >= 2);
+}
