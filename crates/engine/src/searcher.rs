@@ -58,8 +58,8 @@ impl Searcher {
     }
 
     /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
-    /// listens any longer, or when the search is dropped, it ends, and so do its statements in the
-    /// database.
+    /// listens any longer, it ends; its statements that run then end by themselves. When the search is dropped, the
+    /// server is told to cancel them.
     ///
     /// # Errors
     /// The database cannot be asked; or the search is to go on where another one ended, of another query or in a state

@@ -1,5 +1,5 @@
 //! The declaration of an endpoint: from it come its route, the check of its parameters, its limits and its entry in the
-//! `OpenAPI` document. To add one, write such a constant beside its handler, and put it into the list in `routes`.
+//! `OpenAPI` document. To add one, write such a constant beside its handler, and put it into the list in `endpoints`.
 
 use axum::routing::MethodRouter;
 
