@@ -63,7 +63,9 @@ fn json_for_programs() {
         one["stats"]["duration_ms"] = json!(0);
         one["stats"]["phases_ms"] = json!(0);
         // What is read depends on the limit and on what is in memory by then.
-        for cost in ["candidates", "rechecks", "bytes"] {
+        for cost in
+            ["candidates", "rechecks", "bytes", "shards_from_memory", "shards_from_postgres"]
+        {
             one["stats"][cost] = json!(0);
         }
         one["files"].as_array_mut().unwrap().sort_by_key(|file| file["path"].to_string());
