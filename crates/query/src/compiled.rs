@@ -43,6 +43,8 @@ pub struct CompiledTerm {
     pub literals: LiteralQuery,
     /// The n-grams that filters are asked for.
     pub ngrams: NgramQuery,
+    /// The languages, in small letters, of most files whose paths it matches, if its end tells that.
+    pub languages_of_paths: Option<Vec<String>>,
 }
 
 impl CompiledQuery {
@@ -96,6 +98,7 @@ impl CompiledQuery {
                             pattern: term.pattern.clone(),
                             matcher,
                             ngrams: ngram_query(&literals, &term.pattern),
+                            languages_of_paths: language::of_paths(&term.pattern),
                             literals,
                         });
                         self.terms.len() - 1

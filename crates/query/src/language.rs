@@ -1,6 +1,10 @@
 //! The names by which people call languages.
 
 use gengo_language::Language;
+use regex_syntax::hir::Look;
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
+
+use crate::pattern::Pattern;
 
 /// Short names that are neither a language's name nor the extension of its files.
 const SHORT: &[(&str, &str)] = &[
@@ -198,9 +202,32 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     names
 }
 
+/// The names, in small letters, of the languages of files whose paths a pattern matches, if it says how these end: `go`
+/// for `\.go$`. A file of another kind may end so, too.
+pub(crate) fn of_paths(pattern: &Pattern) -> Option<Vec<String>> {
+    let hir = pattern.hir();
+    let ends = hir.properties().look_set_suffix();
+    if !(ends.contains(Look::End) || ends.contains(Look::EndLF)) {
+        return None;
+    }
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Suffix);
+    let endings = extractor.extract(hir);
+    let mut all = Vec::new();
+    for ending in endings.literals()? {
+        let (_, extension) = str::from_utf8(ending.as_bytes()).ok()?.rsplit_once('.')?;
+        let found = Language::from_extension(&extension.to_lowercase());
+        all.extend(found.into_iter().map(|language| language.name().to_lowercase()));
+    }
+    all.sort();
+    all.dedup();
+    (!all.is_empty()).then_some(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Case;
 
     #[test]
     fn an_unknown_language_is_an_error_that_names_the_nearest() {
@@ -225,6 +252,18 @@ mod tests {
                     language.name()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_paths_tell_languages() {
+        let of = |source| of_paths(&Pattern::parse(source, Case::Smart, false).unwrap());
+        let some = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(of(r"\.go$"), some(&["go"]));
+        assert_eq!(of(r"^src/.*\.(py|rb)$"), some(&["python", "ruby"]));
+        assert_eq!(of(r"\.TSX?$").map(|names| names.contains(&"tsx".to_owned())), Some(true));
+        for source in [r"\.go", "go$", r"^\.go", r"\.go$|x", r"\.nosuchending$", "$", r"(\.go)?$"] {
+            assert_eq!(of(source), None, "{source}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! memory and whatever the limit is.
 //!
 //! The shards come first of which the most blocks may hold what there is to search, by the filters of blocks, and most of
-//! whose chunks are in a language that is wanted: with a limit, the others are then hardly looked at. Of shards that
+//! whose chunks are in a language that is wanted, or that the ending of a path stands for: with a limit, the others are then hardly looked at. Of shards that
 //! promise as much, those with smaller numbers come first. The filters are in a server's memory; of those that are not,
 //! Postgres is asked for the few rows of bits that matter.
 
@@ -174,17 +174,19 @@ fn reduce(parts: Vec<Columns>, with: fn(&mut Columns, &Columns)) -> Option<Colum
     })
 }
 
-/// How many of 1000 chunks of a shard are of files in the languages that a condition on files wants; none if it wants all.
+/// How many of 1000 chunks of a shard are of files in the languages that a condition on files wants, or that its paths
+/// end like; none if it wants all.
 fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
-    match of_files {
-        Expr::Predicate(Predicate::Language(index)) => {
-            let names = &query.languages[*index];
-            let wanted = shard.languages.iter().filter(|(name, _)| names.contains(name));
-            let chunks: u64 = wanted.map(|(_, chunks)| u64::from(*chunks)).sum();
-            // A few of many chunks are more than none.
-            Some((chunks * WHOLE).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
+    let names = match of_files {
+        Expr::Predicate(Predicate::Language(index)) => &query.languages[*index],
+        Expr::Predicate(Predicate::Path(term)) => query.terms[*term].languages_of_paths.as_ref()?,
+        Expr::All(parts) => {
+            return parts.iter().filter_map(|part| in_languages(part, shard, query)).min();
         }
-        Expr::All(parts) => parts.iter().filter_map(|part| in_languages(part, shard, query)).min(),
-        Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => None,
-    }
+        Expr::Const(_) | Expr::Predicate(_) | Expr::Not(_) | Expr::Any(_) => return None,
+    };
+    let wanted = shard.languages.iter().filter(|(name, _)| names.contains(name));
+    let chunks: u64 = wanted.map(|(_, chunks)| u64::from(*chunks)).sum();
+    // A few of many chunks are more than none.
+    Some((chunks * WHOLE).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
 }
