@@ -16,6 +16,16 @@ impl Columns {
         Self(bytes)
     }
 
+    /// The row: bit n % 8, from the lowest, of byte n / 8 is column n.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Makes room for so many columns.
+    pub fn grow(&mut self, count: usize) {
+        self.0.resize(self.0.len().max(count.div_ceil(8)), 0);
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|byte| *byte == 0)
@@ -127,6 +137,13 @@ impl Columns {
     }
 }
 
+impl From<Vec<u8>> for Columns {
+    /// Those of a row.
+    fn from(row: Vec<u8>) -> Self {
+        Self(row)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +187,8 @@ mod tests {
         columns.retain(|column| column != 15);
         assert_eq!(columns.iter().collect::<Vec<_>>(), [2, 9]);
         assert_eq!(columns.within(&(1..2)).iter().collect::<Vec<_>>(), [1]);
+        columns.grow(30);
+        assert_eq!(Columns::from(columns.bytes().to_vec()), columns);
         columns.remove(2);
         assert!(columns.contains(9) && !columns.contains(2) && !columns.contains(99));
     }

@@ -31,17 +31,10 @@ impl BloomFilter {
 
     /// The filter of a chunk.
     pub fn of_chunk(text: &str) -> Self {
-        let mut hashes = Vec::new();
-        hashes_of(FilterKind::Chunk, text, &mut hashes);
-        Self { kind: FilterKind::Chunk, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
-    }
-
-    /// The filter of a chunk whose text is in memory.
-    pub fn of_cached_chunk(text: &str) -> Self {
-        let kind = FilterKind::CachedChunk;
+        let kind = FilterKind::Chunk;
         let mut hashes = Vec::new();
         hashes_of(kind, text, &mut hashes);
-        Self { kind, bits: bits_of::<{ FilterKind::CachedChunk.bits() }>(&hashes) }
+        Self { kind, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
     }
 
     /// A filter from its [bytes](Self::to_bytes): of a dense chunk, a block or a text, not of another chunk.
@@ -186,7 +179,6 @@ mod tests {
             filter
         };
         assert_eq!(BloomFilter::of_chunk(text), filter(FilterKind::Chunk));
-        assert_eq!(BloomFilter::of_cached_chunk(text), filter(FilterKind::CachedChunk));
         let mut block = BloomFilter::new(FilterKind::Block);
         assert_eq!(block.add_chunk(text, &mut Vec::new()), None);
         assert_eq!(block, filter(FilterKind::Block));
@@ -230,7 +222,7 @@ mod tests {
 
     #[test]
     fn characters_that_fold_to_ascii_letters_are_in_every_kind() {
-        for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::CachedChunk] {
+        for kind in [FilterKind::Block, FilterKind::Chunk] {
             let mut filter = BloomFilter::new(kind);
             filter.add("ernel");
             assert!(!filter.may_hold(&NgramQuery::non_ascii_fold()), "{kind:?}");

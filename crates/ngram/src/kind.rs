@@ -5,11 +5,9 @@
 pub enum FilterKind {
     /// A block of chunks. Code sets nearly half of the bits of a block of 512 chunks.
     Block,
-    /// A chunk. Code sets a third of the bits of one of 4 KB.
+    /// A chunk. Folded n-grams set two bits each, and longer n-grams with several punctuation characters are in it, too.
+    /// Code sets a third of the bits of one of 4 KB.
     Chunk,
-    /// A chunk whose text is in memory. There is room for a larger filter: folded n-grams set two bits each, and longer
-    /// n-grams with several punctuation characters are in it, too.
-    CachedChunk,
     /// A chunk of a few kilobytes with so many different n-grams that they would fill the filter of its block: tables of
     /// numbers, encoded data.
     Dense,
@@ -19,11 +17,10 @@ pub enum FilterKind {
 
 impl FilterKind {
     /// Bits in the filter.
-    pub(crate) const fn bits(self) -> usize {
+    pub const fn bits(self) -> usize {
         match self {
             FilterKind::Block => 1 << 18,
-            FilterKind::Chunk => 2048,
-            FilterKind::CachedChunk => 4096,
+            FilterKind::Chunk => 1 << 12,
             FilterKind::Dense | FilterKind::PathGroup => 1 << 13,
         }
     }
@@ -33,7 +30,7 @@ impl FilterKind {
     /// many bits.
     pub(crate) const fn long(self) -> usize {
         match self {
-            FilterKind::Chunk | FilterKind::CachedChunk => 3,
+            FilterKind::Chunk => 3,
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => 5,
         }
     }
@@ -41,7 +38,7 @@ impl FilterKind {
     /// Bytes in a short n-gram, for literals with no or few longer ones.
     pub(crate) const fn short(self) -> Option<usize> {
         match self {
-            FilterKind::Chunk | FilterKind::CachedChunk => None,
+            FilterKind::Chunk => None,
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => Some(3),
         }
     }

@@ -27,16 +27,17 @@ pub enum NgramQuery {
 pub struct Hashes {
     /// For blocks, dense chunks and groups of paths.
     block: Vec<u64>,
-    chunk: Vec<u64>,
     /// Those that rule out the most first.
-    cached_chunk: Vec<u64>,
+    chunk: Vec<u64>,
+    /// How many n-grams those for chunks are of, with no more than one hash for each.
+    chunk_ngrams: usize,
 }
 
 impl NgramQuery {
     /// Texts with one of the characters that fold to ASCII letters without being one.
     pub fn non_ascii_fold() -> Self {
         let hashes = || NON_ASCII_FOLD.to_vec();
-        Hashes { block: hashes(), chunk: hashes(), cached_chunk: hashes() }.into()
+        Hashes { block: hashes(), chunk: hashes(), chunk_ngrams: NON_ASCII_FOLD.len() }.into()
     }
 
     /// All of some queries.
@@ -72,6 +73,21 @@ impl NgramQuery {
         bits
     }
 
+    /// The same with so many hashes for each literal at most: it lets a little more through and is answered sooner.
+    #[must_use]
+    pub fn sample(&self, most: usize) -> Self {
+        match self {
+            NgramQuery::Anything => NgramQuery::Anything,
+            NgramQuery::Hashes(hashes) => NgramQuery::Hashes(hashes.sample(most)),
+            NgramQuery::All(parts) => {
+                NgramQuery::All(parts.iter().map(|part| part.sample(most)).collect())
+            }
+            NgramQuery::Any(parts) => {
+                NgramQuery::Any(parts.iter().map(|part| part.sample(most)).collect())
+            }
+        }
+    }
+
     /// How many literals the n-grams are of; those with capitals count twice.
     pub fn literals(&self) -> usize {
         match self {
@@ -87,7 +103,7 @@ impl NgramQuery {
     pub fn chunk_ngrams(&self) -> usize {
         match self {
             NgramQuery::Anything => 0,
-            NgramQuery::Hashes(hashes) => hashes.chunk.len(),
+            NgramQuery::Hashes(hashes) => hashes.chunk_ngrams,
             NgramQuery::All(all) => all.iter().map(NgramQuery::chunk_ngrams).sum(),
             NgramQuery::Any(any) => any.iter().map(NgramQuery::chunk_ngrams).min().unwrap_or(0),
         }
@@ -107,11 +123,11 @@ impl NgramQuery {
         {
             block.extend(hashes(short, MIX_SHORT));
         }
-        let chunk = hashes(FilterKind::Chunk.long(), MIX);
-        let mut cached_chunk = Vec::new();
-        each_punctuated(&small, |ngram, _| cached_chunk.push(mix(ngram, MIX)));
-        cached_chunk.extend(chunk.iter().flat_map(|hash| [*hash, second(*hash)]));
-        Hashes { block, chunk, cached_chunk }.into()
+        let short = hashes(FilterKind::Chunk.long(), MIX);
+        let mut chunk = Vec::new();
+        each_punctuated(&small, |ngram, _| chunk.push(mix(ngram, MIX)));
+        chunk.extend(short.iter().flat_map(|hash| [*hash, second(*hash)]));
+        Hashes { block, chunk, chunk_ngrams: short.len() }.into()
     }
 
     /// The n-grams of a piece of a line that have capitals.
@@ -127,23 +143,26 @@ impl NgramQuery {
             });
             hashes
         };
-        let (block, chunk) = (hashes(FilterKind::Block.long()), hashes(FilterKind::Chunk.long()));
-        let mut cached_chunk = Vec::new();
+        let (block, short) = (hashes(FilterKind::Block.long()), hashes(FilterKind::Chunk.long()));
+        let mut chunk = Vec::new();
         each_punctuated(text, |ngram, (at, length)| {
             if has_capital(at, length) {
-                cached_chunk.push(mix(ngram, MIX_EXACT));
+                chunk.push(mix(ngram, MIX_EXACT));
             }
         });
-        cached_chunk.extend(&chunk);
-        Hashes { block, chunk, cached_chunk }.into()
+        chunk.extend(&short);
+        Hashes { block, chunk, chunk_ngrams: short.len() }.into()
     }
 }
 
 impl Hashes {
-    /// The bits that the filter of a chunk with all of these n-grams has set: bit n is bit n % 8, from the lowest, of byte
-    /// n / 8 of the filter as bytes.
-    pub fn chunk_bits(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.chunk.iter().map(|hash| bit_of(*hash, FilterKind::Chunk.bits()))
+    /// So many of them for each kind at most, from all over the literal.
+    fn sample(&self, most: usize) -> Self {
+        let some = |all: &[u64]| {
+            let count = all.len().min(most);
+            (0..count).map(|i| all[i * all.len() / count]).collect()
+        };
+        Self { block: some(&self.block), chunk: some(&self.chunk), chunk_ngrams: self.chunk_ngrams }
     }
 
     /// The hashes that a kind of filter is asked for.
@@ -151,15 +170,13 @@ impl Hashes {
         match kind {
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => &self.block,
             FilterKind::Chunk => &self.chunk,
-            FilterKind::CachedChunk => &self.cached_chunk,
         }
     }
 }
 
 impl From<Hashes> for NgramQuery {
     fn from(hashes: Hashes) -> Self {
-        let none =
-            hashes.block.is_empty() && hashes.chunk.is_empty() && hashes.cached_chunk.is_empty();
+        let none = hashes.block.is_empty() && hashes.chunk.is_empty();
         if none { NgramQuery::Anything } else { NgramQuery::Hashes(hashes) }
     }
 }
@@ -212,12 +229,18 @@ mod tests {
     }
 
     #[test]
-    fn chunk_bits_are_those_of_a_chunk_filter() {
-        let NgramQuery::Hashes(hashes) = NgramQuery::exact("Some") else {
-            panic!("it has n-grams")
-        };
-        let bytes = crate::BloomFilter::of_chunk("in Some text").to_bytes();
-        assert!(hashes.chunk_bits().all(|bit| bytes[bit / 8] >> (bit % 8) & 1 == 1));
-        assert_eq!(hashes.chunk_bits().len(), 1);
+    fn a_sample_asks_for_less_of_the_same() {
+        let query = NgramQuery::any(vec![
+            NgramQuery::folded("some_long_literal"),
+            NgramQuery::all(vec![NgramQuery::folded("abc"), NgramQuery::exact("Other->Literal")]),
+        ]);
+        let few = query.sample(4);
+        for kind in [FilterKind::Block, FilterKind::Chunk] {
+            let (all, some) = (query.bits(kind), few.bits(kind));
+            assert!(some.iter().all(|bit| all.contains(bit)) && some.len() < all.len(), "{kind:?}");
+        }
+        assert_eq!(few.bits(FilterKind::Chunk).len(), 4 + 2 + 4);
+        assert_eq!((few.literals(), few.chunk_ngrams()), (query.literals(), query.chunk_ngrams()));
+        assert_eq!(query.sample(99), query);
     }
 }

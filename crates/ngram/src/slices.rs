@@ -61,6 +61,20 @@ impl BitSlices {
         }
     }
 
+    /// Adds what other filters hold, of the same kind: those of each column to the same column.
+    pub fn or(&mut self, other: &BitSlices) {
+        let (before, width) = (self.width(), self.width().max(other.width()));
+        if width > before {
+            self.rows = self.with_width(before, width);
+            self.all.0.resize(width, 0);
+        }
+        self.all.or(&other.all);
+        let theirs = other.rows.chunks_exact(other.width().max(1));
+        for (row, their) in self.rows.chunks_exact_mut(width.max(1)).zip(theirs) {
+            row.iter_mut().zip(their).for_each(|(byte, other)| *byte |= other);
+        }
+    }
+
     /// The rows, of `before` bytes each, with another number of bytes in each.
     fn with_width(&self, before: usize, width: usize) -> Vec<u8> {
         let mut rows = vec![0; self.kind.bits() * width];
@@ -117,9 +131,49 @@ impl BitSlices {
     }
 }
 
+/// Some rows of bit-sliced filters: those of the bits that a query asks for.
+#[derive(Debug)]
+pub struct SliceRows {
+    kind: FilterKind,
+    /// The bits, ascending.
+    bits: Vec<usize>,
+    /// Bytes in a row.
+    width: usize,
+    /// Their rows, one after another.
+    rows: Vec<u8>,
+}
+
+impl SliceRows {
+    /// The rows of some bits, ascending, in which nothing is set.
+    pub fn none(kind: FilterKind, bits: Vec<usize>, width: usize) -> Self {
+        let rows = vec![0; bits.len() * width];
+        Self { kind, bits, width, rows }
+    }
+
+    /// Sets bytes of the row of a bit, from one on; those beyond its end are left out.
+    pub fn set(&mut self, bit: usize, first: usize, bytes: &[u8]) {
+        let Ok(at) = self.bits.binary_search(&bit) else { return };
+        let row = &mut self.rows[at * self.width..(at + 1) * self.width];
+        let room = row.get_mut(first..).unwrap_or_default();
+        room.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = *new);
+    }
+
+    /// Those of some columns that may hold all that a query asks for.
+    ///
+    /// # Panics
+    /// It asks for a bit whose row is not here.
+    pub fn columns(&self, ngrams: &NgramQuery, columns: Columns) -> Columns {
+        let row = |bit: usize| {
+            let at = self.bits.binary_search(&bit).expect("the rows are those of the query");
+            &self.rows[at * self.width..(at + 1) * self.width]
+        };
+        columns_of_rows(ngrams, self.kind, &row, columns)
+    }
+}
+
 /// The columns of some rows that may hold all that a query asks for. `row` gives the row of a bit, which has a bit for
 /// each of the `columns` to choose from.
-pub fn columns_of_rows<'r>(
+fn columns_of_rows<'r>(
     ngrams: &NgramQuery,
     kind: FilterKind,
     row: &impl Fn(usize) -> &'r [u8],
@@ -152,13 +206,8 @@ pub fn columns_of_rows<'r>(
 mod tests {
     use super::*;
 
-    const KINDS: [FilterKind; 5] = [
-        FilterKind::Block,
-        FilterKind::Chunk,
-        FilterKind::CachedChunk,
-        FilterKind::Dense,
-        FilterKind::PathGroup,
-    ];
+    const KINDS: [FilterKind; 4] =
+        [FilterKind::Block, FilterKind::Chunk, FilterKind::Dense, FilterKind::PathGroup];
 
     fn filters(kind: FilterKind, texts: &[&str]) -> Vec<BloomFilter> {
         let filter = |text: &&str| {
@@ -240,6 +289,58 @@ mod tests {
     }
 
     #[test]
+    fn some_rows_answer_like_all() {
+        let texts = [
+            "some_long_name()",
+            "another_name",
+            "long_lines",
+            "",
+            "some other",
+            "x",
+            "y",
+            "z",
+            "long_name",
+        ];
+        for kind in KINDS {
+            let slices = BitSlices::new(kind, &filters(kind, &texts));
+            let ngrams = NgramQuery::any(vec![
+                NgramQuery::all(vec![NgramQuery::folded("LONG_"), NgramQuery::folded("name")]),
+                NgramQuery::folded("other"),
+            ]);
+            let mut rows = SliceRows::none(kind, ngrams.bits(kind), slices.width());
+            for bit in ngrams.bits(kind) {
+                let row = &slices.rows()[bit * slices.width()..][..slices.width()];
+                rows.set(bit, 0, &row[..1]);
+                rows.set(bit, 1, &[row[1..].to_vec(), vec![7]].concat());
+            }
+            assert_eq!(
+                rows.columns(&ngrams, Columns::first(9)),
+                slices.columns(&ngrams),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn filters_are_put_together() {
+        let texts =
+            ["first_text", "second", "third_text", "4th", "5th", "6th", "7th", "8th", "ninth_text"];
+        for kind in KINDS {
+            let all = filters(kind, &texts);
+            let empty = BloomFilter::new(kind);
+            let head: Vec<BloomFilter> = all[..3].to_vec();
+            let rest: Vec<BloomFilter> =
+                (0..9).map(|n| if n < 3 { empty.clone() } else { all[n].clone() }).collect();
+            for (a, b) in [(&head, &rest), (&rest, &head)] {
+                let mut both = BitSlices::new(kind, a);
+                both.or(&BitSlices::new(kind, b));
+                assert_eq!(both.rows(), BitSlices::new(kind, &all).rows(), "{kind:?}");
+                assert_eq!(found(&both, "text", true), [0, 2, 8]);
+            }
+        }
+    }
+
+    #[test]
     fn columns_stand_beside_others() {
         let texts = |n: usize, word: &str| {
             (0..n).map(|i| format!("{word}_{i}_in_a_text")).collect::<Vec<_>>()
@@ -291,9 +392,8 @@ mod tests {
             let slices = BitSlices::new(kind, &filters(kind, texts));
             assert_eq!(found(&slices, ".unwrap()?;", true), expected, "{kind:?}");
         };
-        check(FilterKind::Chunk, &texts, &[0, 1]);
-        check(FilterKind::CachedChunk, &texts, &[1]);
+        check(FilterKind::Chunk, &texts, &[1]);
         let texts = ["a.unwrap();\nb.pop()?;\n", "a.unwrap()?;\n"];
-        check(FilterKind::CachedChunk, &texts, &[1]);
+        check(FilterKind::Chunk, &texts, &[1]);
     }
 }

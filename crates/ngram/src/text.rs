@@ -21,9 +21,7 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     let folded = bytes.to_ascii_lowercase();
     let punctuation: Vec<u8> = match kind {
         // Most n-grams have none: where it is is found out for many bytes at once.
-        FilterKind::CachedChunk => {
-            bytes.iter().map(|byte| u8::from(is_punctuation(*byte))).collect()
-        }
+        FilterKind::Chunk => bytes.iter().map(|byte| u8::from(is_punctuation(*byte))).collect(),
         _ => Vec::new(),
     };
     let mut start = 0;
@@ -33,7 +31,7 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
             hashes.extend(ngrams(folded, short).map(|ngram| mix(ngram, MIX_SHORT)));
         }
         let long = ngrams(folded, kind.long()).map(|ngram| mix(ngram, MIX));
-        if kind == FilterKind::CachedChunk {
+        if kind == FilterKind::Chunk {
             hashes.extend(long.flat_map(|hash| [hash, second(hash)]));
         } else {
             hashes.extend(long);
@@ -48,7 +46,7 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
             }
             hashes.truncate(at);
         }
-        if kind == FilterKind::CachedChunk {
+        if kind == FilterKind::Chunk {
             add_punctuated(raw, folded, &punctuation[start..end], hashes);
         }
         start = end + 1;

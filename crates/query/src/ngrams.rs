@@ -49,13 +49,8 @@ mod tests {
     use super::*;
     use crate::Case;
 
-    const KINDS: [FilterKind; 5] = [
-        FilterKind::Block,
-        FilterKind::Chunk,
-        FilterKind::CachedChunk,
-        FilterKind::Dense,
-        FilterKind::PathGroup,
-    ];
+    const KINDS: [FilterKind; 4] =
+        [FilterKind::Block, FilterKind::Chunk, FilterKind::Dense, FilterKind::PathGroup];
 
     /// A column for each text.
     fn slices(kind: FilterKind, texts: &[&str]) -> BitSlices {
@@ -123,11 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_rules_out_more_in_cached_chunks() {
+    fn punctuation_rules_out_more_in_chunks() {
         let texts = ["let a = B.unwrap();\nc()?;\n", "let a = B.unwrap()?;\n", "B.unwrap( )?;"];
-        check_kind(FilterKind::Chunk, &texts, r"\.unwrap\(\)\?;", &[0, 1]);
-        check_kind(FilterKind::CachedChunk, &texts, r"\.unwrap\(\)\?;", &[1]);
-        check_kind(FilterKind::CachedChunk, &texts, r"B\.unwrap\(\).?;", &[0, 1]);
+        check_kind(FilterKind::Chunk, &texts, r"\.unwrap\(\)\?;", &[1]);
+        check_kind(FilterKind::Chunk, &texts, r"B\.unwrap\(\).?;", &[0, 1]);
     }
 
     #[test]

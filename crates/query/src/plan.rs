@@ -146,6 +146,15 @@ impl Plan {
         }
     }
 
+    /// All its lookups.
+    pub fn lookups(&self) -> Vec<&Lookup> {
+        match self {
+            Plan::Scan => Vec::new(),
+            Plan::Lookup(lookup) => vec![lookup],
+            Plan::All(parts) | Plan::Any(parts) => parts.iter().flat_map(Plan::lookups).collect(),
+        }
+    }
+
     /// Whether it is about chunks, or about chunks and paths: filters can name those.
     pub fn is_of_chunks(&self) -> bool {
         match self {

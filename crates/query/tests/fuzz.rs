@@ -188,7 +188,7 @@ proptest! {
         } else {
             let ngrams = ngram_query(&literals, &pattern);
             for line in lines {
-                for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::CachedChunk, FilterKind::PathGroup] {
+                for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::PathGroup] {
                     let mut filter = BloomFilter::new(kind);
                     filter.add(&line);
                     prop_assert!(filter.may_hold(&ngrams), "{pattern} is ruled out in {line:?}");

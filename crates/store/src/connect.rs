@@ -8,7 +8,6 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 
 use crate::error::{Error, Result};
-use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::pool::Leases;
 use crate::store::Store;
@@ -61,10 +60,8 @@ impl Store {
         first.execute("create schema if not exists codesearch").await?;
         ensure_trgm(&mut first).await?;
         sqlx::migrate!("../../migrations").run(&mut first).await?;
-        filters::convert(&mut first).await?;
         let no_recheck = ensure_operator(&mut first).await?;
         let connections = bounded(&mut first, connections).await?;
-        first.close().await?;
         let searching = options.clone().options([
             // A text in TOAST makes a sequential scan look cheap, and it never is.
             ("enable_seqscan", "off"),
@@ -76,7 +73,10 @@ impl Store {
         let leases = Leases::new(Arc::new(searching), connections);
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
-        Ok(Self::new(leases, control, options, no_recheck))
+        let store = Self::new(leases, control, options, no_recheck);
+        store.convert_filters(&mut first).await?;
+        first.close().await?;
+        Ok(store)
     }
 
     /// Makes `shards` partitions unless the number is fixed already, and returns the number.

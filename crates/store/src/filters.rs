@@ -1,41 +1,75 @@
-//! The filters of a shard: reading them, adding to them, and bringing those of an older index into their form.
+//! The filters of a shard: reading them, adding to them, and making those of an older index anew.
 //!
-//! How they are stored: the filters of blocks and of dense chunks are bit-sliced, in rows of [`SLICE_BITS`] bits, so that
-//! a server's memory takes them as they are and a search without memory reads just the bits it asks for. A large
-//! chunk has a row of its own.
+//! How they are stored: the filters of blocks and of dense and large chunks are bit-sliced, in rows of [`SLICE_BITS`] bits;
+//! those of chunks have a row for each bit and [`PIECE_CHUNKS`] chunks. So a server's memory takes them as they are, and a
+//! search without memory reads just the bits it asks for.
 
 use std::collections::HashMap;
 
-use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind, ShardFilter};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use ngram::{
+    BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery, ShardFilter, SliceRows,
+};
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
-use crate::ShardId;
 use crate::catalog::Shard;
 use crate::error::Result;
 use crate::ingest::copy::{self, Rows};
 use crate::lease::{Ask, Lease};
+use crate::store::Store;
+use crate::{BlobId, ShardId};
+
+/// The form in which filters are stored: it changes with what they hold and how. `state.filters_format` has that of an
+/// index.
+const FORMAT: i32 = 1;
 
 /// Bits of all filters of a kind in one row.
 const SLICE_BITS: usize = 128;
 
+/// Chunks in a row of their filters: with more, an ingest that adds a few would write more anew (4 MB), and with fewer a
+/// search would ask for more rows.
+const PIECE_CHUNKS: i32 = 8192;
+
+const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
+
+/// Rows of a piece.
+const PIECE_ROWS: i32 = FilterKind::Chunk.bits() as i32;
+
 /// The values of `filters.kind`.
 const BLOCKS: i16 = 0;
 const DENSE: i16 = 1;
-const DENSE_CHUNKS: i16 = 2;
+const OWN_CHUNKS: i16 = 2;
 const LARGE: i16 = 3;
+const CHUNKS: i16 = 4;
+const LARGE_SLICES: i16 = 5;
+const STARTS: i16 = 6;
+
+/// The values of `filters.number` of [`OWN_CHUNKS`].
+const DENSE_NUMBERS: i32 = 0;
+const LARGE_NUMBERS: i32 = 1;
 
 /// A statement of [`Lease::block_rows`] names at most so many shards for each one that is asked for.
 const MAX_NAMED: usize = 4;
 
-/// The filters of a shard as they are stored.
+/// Hashes that a search without memory asks a filter for, for one literal, at most: a third of the bits of a filter are set,
+/// so that more would rule out hardly anything more.
+const MAX_HASHES: usize = 12;
+
+/// Hashes that it asks for in all, about.
+const ALL_HASHES: usize = 96;
+
+/// The filters of a shard as they are stored, to be added to.
 #[derive(Debug)]
 pub(crate) struct StoredFilters {
     blocks: BitSlices,
     dense: BitSlices,
-    /// The numbers of the dense chunks.
+    large: BitSlices,
+    /// The numbers of the dense and of the large chunks.
     dense_chunks: Vec<i32>,
-    /// The large chunks, each with its filter.
-    large: Vec<(i32, BloomFilter)>,
+    large_chunks: Vec<i32>,
+    /// The chunks with which a blob begins.
+    starts: Columns,
+    /// The filters of the chunks of the piece that was not full.
+    piece: Option<BitSlices>,
 }
 
 /// The filters of chunks that are to be added to those of a shard.
@@ -48,89 +82,322 @@ pub(crate) struct NewFilters {
     /// The dense chunks, and the large ones, each with its filter.
     pub(crate) dense: Vec<(i32, BloomFilter)>,
     pub(crate) large: Vec<(i32, BloomFilter)>,
+    /// The blobs.
+    pub(crate) starts: Vec<BlobId>,
+    /// Those of the chunks of blocks that are not stored yet, from a block on.
+    pub(crate) chunks: (usize, Vec<BitSlices>),
 }
 
 type Row = (i16, i32, Vec<u8>);
 
 impl StoredFilters {
-    /// Puts rows together, which are in order: those of so many chunks. None if the blocks of these are not all there.
+    /// Filters of no chunks.
+    pub(crate) fn none() -> Self {
+        let empty = |kind| BitSlices::new(kind, &[]);
+        Self {
+            blocks: empty(FilterKind::Block),
+            dense: empty(FilterKind::Dense),
+            large: empty(FilterKind::Block),
+            dense_chunks: Vec::new(),
+            large_chunks: Vec::new(),
+            starts: Columns::first(0),
+            piece: None,
+        }
+    }
+
+    /// Puts rows together, which are in order: those of so many chunks. None if they are not all there.
     fn of(rows: Vec<Row>, chunks: i32) -> Option<Self> {
-        let (mut blocks, mut dense) = (Vec::new(), Vec::new());
-        let (mut dense_chunks, mut large) = (Vec::new(), Vec::new());
+        let (mut blocks, mut dense, mut large) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stored = Self::none();
+        let mut piece = PieceRows::default();
         for (kind, number, bits) in rows {
             match kind {
                 BLOCKS => blocks.extend(bits),
                 DENSE => dense.extend(bits),
-                DENSE_CHUNKS => {
-                    dense_chunks =
-                        bits.as_chunks().0.iter().map(|n| i32::from_be_bytes(*n)).collect();
-                }
-                _ => large.push((number, BloomFilter::from_bytes(&bits))),
+                LARGE_SLICES => large.extend(bits),
+                OWN_CHUNKS if number == DENSE_NUMBERS => stored.dense_chunks = numbers(&bits),
+                OWN_CHUNKS => stored.large_chunks = numbers(&bits),
+                STARTS => stored.starts = Columns::from(bits),
+                _ => piece.0.push((number % PIECE_ROWS, bits)),
             }
         }
-        let count = block_count(chunks);
-        let blocks =
-            BitSlices::from_rows(FilterKind::Block, count, blocks).filter(|_| count > 0)?;
-        let dense = BitSlices::from_rows(FilterKind::Dense, dense_chunks.len(), dense)?;
-        Some(Self { blocks, dense, dense_chunks, large })
+        if chunks == 0 || stored.starts.bytes().len() < (chunks as usize).div_ceil(8) {
+            return None;
+        }
+        stored.blocks = BitSlices::from_rows(FilterKind::Block, block_count(chunks), blocks)?;
+        let (dense_count, large_count) = (stored.dense_chunks.len(), stored.large_chunks.len());
+        stored.dense = BitSlices::from_rows(FilterKind::Dense, dense_count, dense)?;
+        stored.large = BitSlices::from_rows(FilterKind::Block, large_count, large)?;
+        let rest = chunks % PIECE_CHUNKS;
+        if rest > 0 {
+            stored.piece = Some(piece.slices(rest as usize)?);
+        }
+        Some(stored)
     }
 
-    /// Filters of no chunks.
-    pub(crate) fn none() -> Self {
-        let empty = |kind| BitSlices::new(kind, &[]);
-        let (blocks, dense) = (empty(FilterKind::Block), empty(FilterKind::Dense));
-        Self { blocks, dense, dense_chunks: Vec::new(), large: Vec::new() }
-    }
-
-    fn add(&mut self, new: NewFilters) {
+    /// Adds the filters of more chunks, and gives the rows of the large ones among them.
+    fn add(&mut self, shard: ShardId, new: NewFilters) -> Rows {
         self.blocks.add(new.first_block, &new.blocks);
-        let (numbers, filters): (Vec<i32>, Vec<BloomFilter>) = new.dense.into_iter().unzip();
-        self.dense.add(self.dense_chunks.len(), &filters);
-        self.dense_chunks.extend(numbers);
-        self.large = new.large;
+        let mut rows = Rows::new();
+        for (n, filter) in &new.large {
+            rows.row(4).i16(shard.0).i16(LARGE).i32(*n).bytes(&filter.to_bytes());
+        }
+        let own = [
+            (new.dense, &mut self.dense, &mut self.dense_chunks),
+            (new.large, &mut self.large, &mut self.large_chunks),
+        ];
+        for (new, slices, chunks) in own {
+            let (numbers, filters): (Vec<i32>, Vec<BloomFilter>) = new.into_iter().unzip();
+            slices.add(chunks.len(), &filters);
+            chunks.extend(numbers);
+        }
+        if let Some(last) = new.starts.last() {
+            self.starts.grow(last.0 as usize + 1);
+        }
+        new.starts.iter().for_each(|blob| self.starts.add(blob.0 as usize));
+        rows
     }
 
-    /// The rows of the bit-sliced filters, and of the large chunks that were added.
-    fn rows(&self, shard: ShardId) -> Rows {
-        let mut rows = Rows::new();
-        for (kind, slices) in [(BLOCKS, &self.blocks), (DENSE, &self.dense)] {
+    /// Adds the rows of all but the filters of chunks, of a shard with so many chunks.
+    fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
+        self.starts.grow(chunks as usize);
+        let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
+        for (kind, slices) in kinds {
             let slice_bytes = (SLICE_BITS * slices.width()).max(1);
             for (number, slice) in (0..).zip(slices.rows().chunks(slice_bytes)) {
                 rows.row(4).i16(shard.0).i16(kind).i32(number).bytes(slice);
             }
         }
-        let numbers: Vec<u8> = self.dense_chunks.iter().flat_map(|n| n.to_be_bytes()).collect();
-        rows.row(4).i16(shard.0).i16(DENSE_CHUNKS).i32(0).bytes(&numbers);
-        for (n, filter) in &self.large {
-            rows.row(4).i16(shard.0).i16(LARGE).i32(*n).bytes(&filter.to_bytes());
+        let own = [(DENSE_NUMBERS, &self.dense_chunks), (LARGE_NUMBERS, &self.large_chunks)];
+        for (number, chunks) in own {
+            let numbers: Vec<u8> = chunks.iter().flat_map(|n| n.to_be_bytes()).collect();
+            rows.row(4).i16(shard.0).i16(OWN_CHUNKS).i32(number).bytes(&numbers);
         }
-        rows
+        rows.row(4).i16(shard.0).i16(STARTS).i32(0).bytes(self.starts.bytes());
     }
+
+    /// The filters of a block and of those after it, all of one piece, with those of that piece that were stored.
+    fn piece(&mut self, first_block: usize, blocks: &[BitSlices]) -> BitSlices {
+        let before = first_block % PIECE_BLOCKS * BLOCK_CHUNKS as usize / 8;
+        let blank = vec![0; before * FilterKind::Chunk.bits()];
+        let blank = BitSlices::from_rows(FilterKind::Chunk, before * 8, blank);
+        let blank = blank.expect("the rows have that many bytes");
+        let all = std::iter::once(&blank).chain(blocks);
+        let all: Vec<_> = all.map(|slices| (slices, 0..slices.width())).collect();
+        let mut piece = BitSlices::beside(FilterKind::Chunk, &all);
+        if let Some(stored) = self.piece.take() {
+            piece.or(&stored);
+        }
+        piece
+    }
+}
+
+impl NewFilters {
+    /// The blocks whose chunks' filters fill a piece; at the `end`, those that are left.
+    fn full_piece(&mut self, end: bool) -> Option<(usize, Vec<BitSlices>)> {
+        let (first, blocks) = &mut self.chunks;
+        let count = PIECE_BLOCKS - *first % PIECE_BLOCKS;
+        let count = if blocks.len() >= count { count } else { blocks.len() };
+        if count == 0 || !end && (*first + count) % PIECE_BLOCKS > 0 {
+            return None;
+        }
+        let piece = (*first, blocks.drain(..count).collect());
+        *first += count;
+        Some(piece)
+    }
+}
+
+/// Rows of a piece: their bits, ascending.
+#[derive(Debug, Default)]
+struct PieceRows(Vec<(i32, Vec<u8>)>);
+
+impl PieceRows {
+    /// The filters of so many chunks; none if a row is too short.
+    fn slices(&self, chunks: usize) -> Option<BitSlices> {
+        let width = chunks.div_ceil(8);
+        let mut rows = vec![0; width * FilterKind::Chunk.bits()];
+        for (bit, stored) in &self.0 {
+            let at = *bit as usize * width;
+            rows[at..at + width].copy_from_slice(stored.get(..width)?);
+        }
+        BitSlices::from_rows(FilterKind::Chunk, chunks, rows)
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<i32> {
+    bytes.as_chunks().0.iter().map(|n| i32::from_be_bytes(*n)).collect()
 }
 
 fn block_count(chunks: i32) -> usize {
     (chunks as usize).div_ceil(BLOCK_CHUNKS as usize)
 }
 
+/// What the filters of a shard say of some n-grams: the rows of the bits that those ask for.
+#[derive(Debug)]
+pub struct ShardRows {
+    chunks: SliceRows,
+    /// How many chunks have filters.
+    count: usize,
+    /// The filters of dense chunks and of large ones, with the numbers of these.
+    own: [(SliceRows, Vec<i32>); 2],
+    starts: Columns,
+}
+
+impl ShardRows {
+    /// The chunks that may hold what a query asks for, by their numbers. The rows were read for it, or for one that it
+    /// is part of.
+    pub fn surviving(&self, ngrams: &NgramQuery) -> Columns {
+        let mut surviving = self.chunks.columns(ngrams, Columns::first(self.count));
+        for (rows, numbers) in &self.own {
+            let own = rows.columns(ngrams, Columns::first(numbers.len()));
+            for (at, n) in numbers.iter().enumerate() {
+                if !own.contains(at) {
+                    surviving.remove(*n as usize);
+                }
+            }
+        }
+        surviving
+    }
+
+    /// Some chunks, ascending, each with its blob. A chunk that is of no blob any longer counts as the blob's before it.
+    pub fn with_blobs(&self, chunks: &Columns) -> Vec<(i32, BlobId)> {
+        let mut starts = self.starts.iter().peekable();
+        let mut blob = 0;
+        let with_blob = |n: usize| {
+            while let Some(start) = starts.next_if(|start| *start <= n) {
+                blob = start as i32;
+            }
+            (n as i32, BlobId(blob))
+        };
+        chunks.iter().map(with_blob).collect()
+    }
+}
+
+/// The n-grams that a search without memory asks for, of those of some lookups.
+pub fn sample(ngrams: &[NgramQuery]) -> Vec<NgramQuery> {
+    let literals: usize = ngrams.iter().map(NgramQuery::literals).sum();
+    let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
+    ngrams.iter().map(|ngrams| ngrams.sample(most)).collect()
+}
+
 impl Lease {
-    /// The filters of a shard, if they are as far as the shard is said to be.
+    /// The rows of the filters of a shard that some n-grams ask for; none if its filters are not as far as the shard is said
+    /// to be.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn filter_rows(
+        &mut self,
+        shard: &Shard,
+        ngrams: &NgramQuery,
+    ) -> Result<Option<ShardRows>> {
+        let numbers =
+            |kind| -> Vec<i32> { ngrams.bits(kind).into_iter().map(|bit| bit as i32).collect() };
+        let bits = numbers(FilterKind::Chunk);
+        let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
+        let rows = pieces.flat_map(|piece| bits.iter().map(move |bit| piece * PIECE_ROWS + bit));
+        let ask = Ask::new(filter_rows_sql(shard.id))
+            .bind(rows.collect::<Vec<_>>())
+            .bind(numbers(FilterKind::Dense))
+            .bind(numbers(FilterKind::Block));
+        let rows = self.fetch(ask).await?;
+        Ok(ShardRows::of(rows, shard.filtered, ngrams))
+    }
+}
+
+/// The statement for what a search asks of the filters of a shard: `$1` are the numbers of rows of the filters of chunks, `$2`
+/// and `$3` the bits of those of dense and large chunks.
+fn filter_rows_sql(shard: ShardId) -> String {
+    let (filters, n) = (shard.filters(), shard.0);
+    let own = |kind, bits| {
+        format!(
+            "select {kind}::smallint, bit, substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
+                                                   for octet_length(bits) / {SLICE_BITS})
+             from unnest({bits}::int[]) bit cross join lateral (
+                 select bits from {filters}
+                 where shard = {n} and kind = {kind} and number = bit / {SLICE_BITS} offset 0) found"
+        )
+    };
+    format!(
+        "select kind, number, bits from {filters} where shard = {n} and kind = {CHUNKS} and number = any($1::int[])
+         union all select kind, number, bits from {filters} where shard = {n} and kind = {OWN_CHUNKS}
+         union all select kind, number, bits from {filters} where shard = {n} and kind = {STARTS}
+         union all {} union all {}",
+        own(DENSE, "$2"),
+        own(LARGE_SLICES, "$3")
+    )
+}
+
+impl ShardRows {
+    /// Puts rows together, in any order.
+    fn of(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Self> {
+        let count = filtered.max(0) as usize;
+        let width = count.div_ceil(8);
+        let none = |kind, width| SliceRows::none(kind, ngrams.bits(kind), width);
+        let mut chunks = none(FilterKind::Chunk, width);
+        let (mut dense, mut large) = (Vec::new(), Vec::new());
+        let mut own: [HashMap<i32, Vec<u8>>; 2] = Default::default();
+        let mut starts = None;
+        for (kind, number, bits) in rows {
+            match kind {
+                CHUNKS => {
+                    let first = (number / PIECE_ROWS * PIECE_CHUNKS / 8) as usize;
+                    chunks.set((number % PIECE_ROWS) as usize, first, &bits);
+                }
+                OWN_CHUNKS if number == DENSE_NUMBERS => dense = numbers(&bits),
+                OWN_CHUNKS => large = numbers(&bits),
+                STARTS => starts = Some(Columns::from(bits)),
+                DENSE => drop(own[0].insert(number, bits)),
+                _ => drop(own[1].insert(number, bits)),
+            }
+        }
+        // They may be of a later state of the index, with more chunks.
+        let starts = starts.filter(|starts| starts.bytes().len() >= width)?;
+        let mut own = own.into_iter();
+        let mut own_rows = |kind, numbers: &mut Vec<i32>| {
+            let mut rows = none(kind, numbers.len().div_ceil(8));
+            for (bit, bytes) in own.next().into_iter().flatten() {
+                rows.set(bit as usize, 0, &bytes);
+            }
+            numbers.retain(|n| *n < filtered);
+            (rows, std::mem::take(numbers))
+        };
+        let own =
+            [own_rows(FilterKind::Dense, &mut dense), own_rows(FilterKind::Block, &mut large)];
+        Some(Self { chunks, count, own, starts })
+    }
+}
+
+impl Lease {
+    /// The filters of blocks, dense and large chunks of a shard, if they are as far as the shard is said to be.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn filters(&mut self, shard: &Shard) -> Result<Option<ShardFilter>> {
         let sql = format!(
-            "select kind, number, bits from {} where shard = {} order by kind, number",
+            "select kind, number, bits from {} where shard = {} and kind <= {LARGE} order by kind, number",
             shard.id.filters(),
             shard.id.0
         );
-        let stored = StoredFilters::of(self.fetch(Ask::new(sql)).await?, shard.filtered);
-        Ok(stored.map(|stored| {
-            ShardFilter::new(stored.blocks, (stored.dense, stored.dense_chunks), stored.large)
-        }))
+        let (mut blocks, mut dense) = (Vec::new(), Vec::new());
+        let (mut dense_chunks, mut large) = (Vec::new(), Vec::new());
+        for (kind, number, bits) in self.fetch::<Row>(Ask::new(sql)).await? {
+            match kind {
+                BLOCKS => blocks.extend(bits),
+                DENSE => dense.extend(bits),
+                OWN_CHUNKS if number == DENSE_NUMBERS => dense_chunks = numbers(&bits),
+                OWN_CHUNKS => {}
+                _ => large.push((number, BloomFilter::from_bytes(&bits))),
+            }
+        }
+        let count = block_count(shard.filtered);
+        let blocks = BitSlices::from_rows(FilterKind::Block, count, blocks).filter(|_| count > 0);
+        let dense = BitSlices::from_rows(FilterKind::Dense, dense_chunks.len(), dense);
+        let both = blocks.zip(dense);
+        Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
     }
 
-    /// Of the filters of blocks, for each of these bits, in order, the bytes that have a bit for each block of the
-    /// shard: bit `n % 8`, from the lowest, of byte `n / 8` is that of block `n`. A shard whose filters are not as far as
+    /// Of the filters of blocks of some shards, the rows that some n-grams ask for. A shard whose filters are not as far as
     /// it is said to be is not in the answer.
     ///
     /// Large and dense chunks are not in the filters of their blocks.
@@ -144,37 +411,37 @@ impl Lease {
     pub async fn block_rows(
         &mut self,
         shards: &[&Shard],
-        bits: &[usize],
-    ) -> Result<HashMap<ShardId, Vec<Vec<u8>>>> {
+        ngrams: &NgramQuery,
+    ) -> Result<HashMap<ShardId, SliceRows>> {
         let mut asked: Vec<i16> = shards.iter().map(|shard| shard.id.0).collect();
         asked.sort_unstable();
         asked.dedup();
-        let bits: Vec<i32> = bits.iter().map(|bit| *bit as i32).collect();
+        let bits = ngrams.bits(FilterKind::Block);
+        let numbers: Vec<i32> = bits.iter().map(|bit| *bit as i32).collect();
         let mut found: HashMap<ShardId, Vec<u8>> = HashMap::new();
         if asked.is_empty() || bits.is_empty() {
             return Ok(HashMap::new());
         }
         let count = self.shard_count().await?;
         for group in groups(&asked, count) {
-            let ask = Ask::new(rows_sql(group)).bind(asked.clone()).bind(bits.clone());
+            let ask = Ask::new(rows_sql(group)).bind(asked.clone()).bind(numbers.clone());
             let rows: Vec<(i16, i64, Vec<u8>)> = self.fetch(ask).await?;
             for (shard, _, bytes) in rows.into_iter().filter(|(_, n, _)| *n == bits.len() as i64) {
                 found.insert(ShardId(shard), bytes);
             }
         }
-        let mut whole: HashMap<ShardId, Vec<Vec<u8>>> = HashMap::new();
+        let mut whole: HashMap<ShardId, SliceRows> = HashMap::new();
         for shard in shards {
             let Some(bytes) = found.remove(&shard.id) else { continue };
-            let (stored, count) = (bytes.len() / bits.len(), block_count(shard.filtered));
-            let width = count.div_ceil(8);
+            let (stored, width) =
+                (bytes.len() / bits.len(), block_count(shard.filtered).div_ceil(8));
             // They may be of a later state of the index, with more blocks.
             if width > 0 && stored >= width {
-                let row = |row: &[u8]| {
-                    let mut row = row[..width].to_vec();
-                    row[width - 1] &= u8::MAX >> (width * 8 - count);
-                    row
-                };
-                whole.insert(shard.id, bytes.chunks_exact(stored).map(row).collect());
+                let mut rows = SliceRows::none(FilterKind::Block, bits.clone(), width);
+                for (bit, row) in bits.iter().zip(bytes.chunks_exact(stored)) {
+                    rows.set(*bit, 0, row);
+                }
+                whole.insert(shard.id, rows);
             }
         }
         Ok(whole)
@@ -236,64 +503,89 @@ pub(crate) async fn take(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "delete from {} where shard = {} and kind < {LARGE} returning kind, number, bits",
+        "delete from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS}) or kind = {CHUNKS} and number >= $1)
+         returning kind, number, bits",
         shard.filters(),
         shard.0
     );
-    let mut rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
+    let last_piece = filtered / PIECE_CHUNKS * PIECE_ROWS;
+    let taken = sqlx::query_as(AssertSqlSafe(sql)).bind(last_piece);
+    let mut rows: Vec<Row> = taken.fetch_all(&mut *conn).await?;
     rows.sort_unstable_by_key(|(kind, number, _)| (*kind, *number));
     let stored = StoredFilters::of(rows, filtered);
-    if stored.is_none() && filtered > 0 {
+    if stored.is_none() {
         conn.execute(AssertSqlSafe(format!("delete from {}", shard.filters()))).await?;
     }
     Ok(stored)
 }
 
-/// Stores the filters of a shard: those that were taken out, with the filters of more chunks.
+/// Stores the filters of the chunks of full pieces, or at the `end` of all that are left.
+pub(crate) async fn store_pieces(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    filters: &mut StoredFilters,
+    new: &mut NewFilters,
+    end: bool,
+) -> Result<()> {
+    while let Some((first_block, blocks)) = new.full_piece(end) {
+        let piece = filters.piece(first_block, &blocks);
+        let first = (first_block / PIECE_BLOCKS) as i32 * PIECE_ROWS;
+        let mut rows = Rows::new();
+        for (number, row) in (first..).zip(piece.rows().chunks_exact(piece.width().max(1))) {
+            if row.iter().any(|byte| *byte != 0) {
+                rows.row(4).i16(shard.0).i16(CHUNKS).i32(number).bytes(row);
+            }
+        }
+        copy::send(conn, &copy_sql(shard), rows).await?;
+    }
+    Ok(())
+}
+
+/// Stores the filters of a shard with so many chunks: those that were taken out, with the filters of more chunks.
 pub(crate) async fn store(
     conn: &mut PgConnection,
     shard: ShardId,
+    chunks: i32,
     mut filters: StoredFilters,
-    new: NewFilters,
+    mut new: NewFilters,
 ) -> Result<()> {
-    filters.add(new);
-    let statement =
-        format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters());
-    copy::send(conn, &statement, filters.rows(shard)).await
+    store_pieces(conn, shard, &mut filters, &mut new, true).await?;
+    let mut rows = filters.add(shard, new);
+    filters.add_rows(shard, chunks, &mut rows);
+    copy::send(conn, &copy_sql(shard), rows).await
 }
 
-/// Turns the filters of an index of before round, if there are any left: those of blocks lay in rows of their own.
-pub(crate) async fn convert(conn: &mut PgConnection) -> Result<()> {
-    let exists = "select to_regclass('filters_by_block') is not null";
-    if !sqlx::query_scalar::<_, bool>(exists).fetch_one(&mut *conn).await? {
-        return Ok(());
-    }
-    let mut tx = conn.begin().await?;
-    let shards: Vec<(i16,)> =
-        sqlx::query_as("select distinct shard from filters_by_block order by shard")
-            .fetch_all(&mut *tx)
-            .await?;
-    for (shard,) in shards {
-        // A chunk of -1 stood for the whole block.
-        let rows: Vec<(i32, Vec<u8>)> = sqlx::query_as(
-            "select chunk, bits from filters_by_block where shard = $1 order by block, chunk",
-        )
-        .bind(shard)
-        .fetch_all(&mut *tx)
-        .await?;
-        let mut new = NewFilters::default();
-        for (chunk, bits) in rows {
-            let filter = BloomFilter::from_bytes(&bits);
-            match (chunk, filter.kind()) {
-                (-1, _) => new.blocks.push(filter),
-                (_, FilterKind::Dense) => new.dense.push((chunk, filter)),
-                _ => new.large.push((chunk, filter)),
-            }
+fn copy_sql(shard: ShardId) -> String {
+    format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters())
+}
+
+impl Store {
+    /// Makes the filters of all shards anew if they are of another form than this program's.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement; what is done stays done.
+    pub(crate) async fn convert_filters(&self, conn: &mut PgConnection) -> Result<()> {
+        let format: i32 =
+            sqlx::query_scalar("select filters_format from state").fetch_one(&mut *conn).await?;
+        if format >= FORMAT {
+            return Ok(());
         }
-        store(&mut tx, ShardId(shard), StoredFilters::none(), new).await?;
+        let shards: Vec<i16> =
+            sqlx::query_scalar("select shard from shards where filtered > 0 order by shard")
+                .fetch_all(&mut *conn)
+                .await?;
+        if !shards.is_empty() {
+            tracing::info!(
+                "the index is of an earlier version: its filters are made anew, which takes about as long as reading its \
+                 texts once"
+            );
+        }
+        for shard in shards {
+            self.derive_again(ShardId(shard)).await?;
+        }
+        sqlx::query("update state set filters_format = $1").bind(FORMAT).execute(conn).await?;
+        Ok(())
     }
-    tx.execute("drop table filters_by_block").await?;
-    Ok(tx.commit().await?)
 }
 
 #[cfg(test)]
@@ -351,18 +643,21 @@ mod tests {
             let (one, six, empty, further) =
                 (shard(1, 1), shard(6, 1), shard(2, 1), shard(6, 9000));
             let mut lease = store.lease().await.unwrap();
-            let bits: Vec<usize> = (0..1 << 18).step_by(977).rev().collect();
-            let rows = lease.block_rows(&[&six, &empty, &one], &bits).await.unwrap();
+            let both =
+                NgramQuery::any(vec![NgramQuery::folded("words"), NgramQuery::folded("others")]);
+            let rows = lease.block_rows(&[&six, &empty, &one], &both).await.unwrap();
             assert_eq!(rows.len(), 2);
+            let all = || Columns::first(1);
             for (id, text) in live {
-                let filter = filter(FilterKind::Block, text);
-                let slices = BitSlices::new(FilterKind::Block, &[filter]);
-                let expected: Vec<Vec<u8>> =
-                    bits.iter().map(|bit| slices.rows()[*bit..=*bit].to_vec()).collect();
-                assert_eq!(rows[&id], expected);
+                let NgramQuery::Any(parts) = &both else { panic!("there are two") };
+                for (part, word) in parts.iter().zip(["words", "others"]) {
+                    let found = !rows[&id].columns(part, all()).is_empty();
+                    assert_eq!(found, text.contains(word), "{word} in {text}");
+                }
             }
             // As the filters of the shard are not so far, it is not in the answer.
-            assert!(lease.block_rows(&[&further], &bits).await.unwrap().is_empty());
+            assert!(lease.block_rows(&[&further], &both).await.unwrap().is_empty());
+            assert!(lease.filter_rows(&further, &both).await.unwrap().is_none());
             assert!(lease.filters(&further).await.unwrap().is_none());
             assert_eq!(lease.filters(&one).await.unwrap().unwrap().width(), 1);
             lease.done();
@@ -380,26 +675,104 @@ mod tests {
             first_block,
             blocks: texts.iter().map(|text| filter(FilterKind::Block, text)).collect(),
             dense: dense.iter().map(|(n, text)| (*n, filter(FilterKind::Dense, text))).collect(),
-            large: Vec::new(),
+            ..NewFilters::default()
         }
     }
 
     #[test]
     fn filters_that_grow_are_those_made_at_once() {
+        let shard = ShardId(0);
         let mut grown = StoredFilters::none();
         let texts: Vec<String> = (0..11).map(|n| format!("text of block number{n}")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        grown.add(new(0, &texts[..3], &[(7, "seven")]));
+        grown.add(shard, new(0, &texts[..3], &[(7, "seven")]));
         // The third block was not full.
-        grown.add(new(2, &["more"], &[(1100, "eleven"), (1200, "twelve")]));
-        grown.add(new(3, &texts[3..], &[]));
+        grown.add(shard, new(2, &["more"], &[(1100, "eleven"), (1200, "twelve")]));
+        grown.add(shard, new(3, &texts[3..], &[]));
         let both = format!("{}\nmore", texts[2]);
         let mut all = texts.clone();
         all[2] = &both;
         let mut once = StoredFilters::none();
-        once.add(new(0, &all, &[(7, "seven"), (1100, "eleven"), (1200, "twelve")]));
+        once.add(shard, new(0, &all, &[(7, "seven"), (1100, "eleven"), (1200, "twelve")]));
         assert_eq!(grown.blocks.rows(), once.blocks.rows());
         assert_eq!(grown.dense.rows(), once.dense.rows());
         assert_eq!(grown.dense_chunks, [7, 1100, 1200]);
+    }
+
+    /// A shard that is filled piece by piece answers like its texts.
+    #[test]
+    fn rows_name_the_chunks_that_may_match() {
+        on_index(1, async |store| {
+            let mut session = crate::testing::session(store).await;
+            session.next_shard(&[], 1 << 20, false).await.unwrap();
+            let mut loader = store.loader().await.unwrap();
+            let text = |n: i32| match n {
+                7 => format!("large_word {}", "of a long line ".repeat(1000)),
+                n => format!("word_{n}_in shared_{}_text", n % 1000),
+            };
+            // Two pieces, in parts that end within a block, at a piece's end, and after it.
+            let (ends, mut next) =
+                ([100, 700, PIECE_CHUNKS, PIECE_CHUNKS + 5, PIECE_CHUNKS + 900], 0);
+            for end in ends {
+                let contents: Vec<crate::Contents> = (next..end)
+                    .step_by(2)
+                    .map(|n| {
+                        // Blobs of two chunks.
+                        let (a, b) =
+                            (text(n), if n + 1 < end { text(n + 1) } else { String::new() });
+                        let cut = a.len();
+                        let text = a + &b;
+                        let mut oid = [0; 20];
+                        oid[..4].copy_from_slice(&n.to_be_bytes());
+                        let rows = [(0, cut), (cut, text.len())];
+                        let rows = rows.into_iter().filter(|(start, end)| start < end);
+                        let chunks = rows
+                            .map(|(start, end)| crate::ChunkRow { line: 1, start, end })
+                            .collect();
+                        crate::Contents { oid, id: BlobId(n), text, lines: 1, chunks, doc: None }
+                    })
+                    .collect();
+                loader.store(ShardId(0), &contents).await.unwrap();
+                store.derive(ShardId(0)).await.unwrap();
+                next = end;
+            }
+            session.close().await.unwrap();
+            let shard = Shard {
+                id: ShardId(0),
+                bytes: 0,
+                since: crate::Epoch(1),
+                chunks: next,
+                changed: crate::Epoch(1),
+                filtered: next,
+                languages: [].into(),
+            };
+            let mut lease = store.lease().await.unwrap();
+            for again in [false, true] {
+                for (literal, expected) in [
+                    ("word_8195_in", vec![8195]),
+                    ("WORD_99_in", vec![99]),
+                    ("shared_3_text", (3..next).step_by(1000).collect()),
+                    ("large_word", vec![7]),
+                    ("nowhere_at_all", vec![]),
+                ] {
+                    let ngrams = sample(&[NgramQuery::folded(literal)]).remove(0);
+                    let rows = lease.filter_rows(&shard, &ngrams).await.unwrap().unwrap();
+                    let found = rows.with_blobs(&rows.surviving(&ngrams));
+                    let holds = |n: &i32| text(*n).contains(&literal.to_lowercase());
+                    let wanted: Vec<i32> = found.iter().map(|(n, _)| *n).filter(holds).collect();
+                    assert_eq!(wanted, expected, "{literal}");
+                    // Hardly any other.
+                    assert!(found.len() <= expected.len() + 40, "{literal}: {}", found.len());
+                    for (n, blob) in found {
+                        let first = ends.iter().rev().find(|end| **end <= n).map_or(0, |end| *end);
+                        assert_eq!(blob.0, first + (n - first) / 2 * 2, "{n}");
+                    }
+                }
+                if !again {
+                    store.derive_again(ShardId(0)).await.unwrap();
+                }
+            }
+            lease.done();
+        });
     }
 }

@@ -223,25 +223,6 @@ impl ShardFiles {
         rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
     }
 
-    /// The chunks of some documents, which are in order, each with its blob. What belongs to no file any longer counts
-    /// as the blob's before it: which it really is shows when it is read.
-    pub(crate) fn chunks(&self, documents: &[Range<i32>]) -> Vec<(i32, BlobId)> {
-        let mut chunks = Vec::with_capacity(documents.iter().map(ExactSizeIterator::len).sum());
-        let mut at = 0;
-        for document in documents {
-            // The file with the last blob before the document, if there is one.
-            at = self.seek(at, BlobId(document.start)).saturating_sub(1);
-            for n in document.clone() {
-                while self.rows.get(at + 1).is_some_and(|next| next.blob.0 <= n) {
-                    at += 1;
-                }
-                let row = self.rows.get(at).filter(|row| row.blob.0 <= n);
-                chunks.extend(row.map(|row| (n, row.blob)));
-            }
-        }
-        chunks
-    }
-
     /// The first file from here on whose blob is this one or a later one. Steps that double find what is
     /// near without a look at what is far.
     fn seek(&self, from: usize, blob: BlobId) -> usize {
@@ -420,13 +401,6 @@ mod tests {
         let some = [BlobId(1), BlobId(4), BlobId(9)];
         assert_eq!(paths(Some(&some), &filter(None, None)), ["a.rs", "b\nb.rs", "README"]);
         assert_eq!(paths(Some(&some), &filter(Some(vec![RepoId(2)]), None)), ["b\nb.rs", "README"]);
-        let chunks = |documents: &[Range<i32>]| -> Vec<(i32, i32)> {
-            files.chunks(documents).into_iter().map(|(n, blob)| (n, blob.0)).collect()
-        };
-        let named = [(1, 1), (4, 1), (5, 5), (9, 9), (10, 9)];
-        assert_eq!(chunks(&[0..2, 4..6, 9..11]), named);
-        assert_eq!(chunks(&[0..1, 4..6]), [(4, 1), (5, 5)]);
-        assert_eq!(chunks(&[8..9, 20..21]), [(8, 5), (20, 9)]);
         assert_eq!(paths(None, &filter(None, Some("go"))), ["c/a.go"]);
         assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {

@@ -187,7 +187,7 @@ impl Segment {
         let packed = pack(&texts, &dictionary);
         let mut end = dictionary.len();
         for (chunk, packed) in chunks.iter().zip(&packed) {
-            sets.push(BloomFilter::of_cached_chunk(&chunk.contents));
+            sets.push(BloomFilter::of_chunk(&chunk.contents));
             end += packed.len();
             entries.push(Entry {
                 n: chunk.n,
@@ -198,8 +198,7 @@ impl Segment {
             });
         }
         let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
-        let (dictionary, grams) =
-            (dictionary.len(), BitSlices::new(FilterKind::CachedChunk, &sets));
+        let (dictionary, grams) = (dictionary.len(), BitSlices::new(FilterKind::Chunk, &sets));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),

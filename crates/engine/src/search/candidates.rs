@@ -1,10 +1,10 @@
 //! Candidates: which blobs of a shard can match, and of each term the chunks in which it can. A plan is followed here;
 //! its lookups are answered by the source of the shard.
 
-use query::{Lookup, Plan, Predicate, Scope};
+use query::{LiteralQuery, Lookup, Plan, Predicate, Scope};
 use store::BlobId;
 
-use super::cost::SourceCosts;
+use super::cost::FEW_BLOBS_FOR_STRINGS;
 
 /// What was named in one shard.
 #[derive(Debug, Default)]
@@ -27,20 +27,10 @@ pub(crate) struct List {
 
 /// Answers the lookups of a plan in one shard.
 pub(crate) trait LookUp {
-    /// What lookups cost.
-    fn costs(&self) -> &'static SourceCosts;
-
-    /// What each of some lookups finds, perhaps with more than that. Of chunks and paths, what is not in the blobs that are
-    /// `left` may be left out.
-    fn look_up(
-        &mut self,
-        lookups: &[&Lookup],
-        left: Option<&[BlobId]>,
-    ) -> impl Future<Output = Result<Answers, store::Error>> + Send;
+    /// What a lookup finds, perhaps with more than that; none if all blobs answer it. Of chunks and paths, what is not in the
+    /// blobs that are `left` may be left out.
+    fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
 }
-
-/// The answers to some lookups, in their order; none for those that all blobs answer.
-pub(crate) type Answers = Vec<Option<Answer>>;
 
 /// What a lookup found in a shard, and perhaps more than that.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,17 +43,14 @@ pub(crate) enum Answer {
 
 impl Candidates {
     /// Follows a plan.
-    pub(crate) async fn of(
-        plan: &Plan,
-        source: &mut (impl LookUp + Send),
-    ) -> Result<Self, store::Error> {
+    pub(crate) fn of(plan: &Plan, source: &impl LookUp) -> Self {
         let mut found = Self::default();
         found.blobs = match plan {
             // Only here: what is not left of a part within an alternative may be found by another one.
-            Plan::All(parts) => found.all(parts, source, true, None).await?,
-            plan => found.follow(plan, source, None).await?,
+            Plan::All(parts) => found.all(parts, source, true, None),
+            plan => found.follow(plan, source, None),
         };
-        Ok(found)
+        found
     }
 
     /// Without the blobs before this one.
@@ -92,113 +79,146 @@ impl Candidates {
     }
 
     /// The blobs that a plan finds; none for all.
-    async fn follow(
+    fn follow(
         &mut self,
         plan: &Plan,
-        source: &mut (impl LookUp + Send),
+        source: &impl LookUp,
         left: Option<&[BlobId]>,
-    ) -> Result<Option<Vec<BlobId>>, store::Error> {
+    ) -> Option<Vec<BlobId>> {
         match plan {
-            Plan::Scan => Ok(None),
-            Plan::Lookup(lookup) => self.look_up(&[lookup], source, left).await,
-            Plan::All(parts) => Box::pin(self.all(parts, source, false, left)).await,
-            Plan::Any(parts) => Box::pin(self.any(parts, source, left)).await,
+            Plan::Scan => None,
+            Plan::Lookup(lookup) => self.look_up(lookup, source, left),
+            Plan::All(parts) => self.all(parts, source, false, left),
+            Plan::Any(parts) => self.any(parts, source, left),
         }
     }
 
     /// The blobs that all of some plans find. With `narrowing`, each is followed only in the blobs that those before it
     /// left.
-    async fn all(
+    fn all(
         &mut self,
         parts: &[Plan],
-        source: &mut (impl LookUp + Send),
+        source: &impl LookUp,
         narrowing: bool,
         within: Option<&[BlobId]>,
-    ) -> Result<Option<Vec<BlobId>>, store::Error> {
+    ) -> Option<Vec<BlobId>> {
         let mut left: Option<Vec<BlobId>> = None;
         for part in parts {
-            let few = source.costs().few_blobs(part.frequency());
-            if left.as_ref().is_some_and(|left| left.len() <= few) {
+            if left.as_ref().is_some_and(Vec::is_empty) {
                 break;
             }
             let within = if narrowing { left.as_deref().or(within) } else { within };
-            let found = self.follow(part, source, within).await?;
+            let found = self.follow(part, source, within);
             left = both(left, found);
         }
-        Ok(left)
+        left
     }
 
     /// The blobs that one of some plans finds.
-    async fn any(
+    fn any(
         &mut self,
         parts: &[Plan],
-        source: &mut (impl LookUp + Send),
+        source: &impl LookUp,
         left: Option<&[BlobId]>,
-    ) -> Result<Option<Vec<BlobId>>, store::Error> {
-        // Those that can be asked in one statement first.
-        let lookup = |plan: &'_ Plan| matches!(plan, Plan::Lookup(_));
-        let lookups: Vec<&Lookup> = parts
-            .iter()
-            .filter_map(|plan| match plan {
-                Plan::Lookup(lookup) => Some(lookup),
-                _ => None,
-            })
-            .collect();
+    ) -> Option<Vec<BlobId>> {
         let mut union = Vec::new();
-        if !lookups.is_empty() {
-            let Some(found) = self.look_up(&lookups, source, left).await? else { return Ok(None) };
-            union = found;
-        }
-        for part in parts.iter().filter(|part| !lookup(part)) {
-            match self.follow(part, source, left).await? {
-                Some(found) => union.extend(found),
-                None => return Ok(None),
-            }
-        }
-        union.sort_unstable();
-        union.dedup();
-        Ok(Some(union))
-    }
-
-    /// The blobs that one of some lookups finds, ascending; none for all.
-    async fn look_up(
-        &mut self,
-        lookups: &[&Lookup],
-        source: &mut (impl LookUp + Send),
-        left: Option<&[BlobId]>,
-    ) -> Result<Option<Vec<BlobId>>, store::Error> {
-        let answers = source.look_up(lookups, left).await?;
-        if answers.iter().any(Option::is_none) {
-            return Ok(None);
-        }
-        let mut blobs = Vec::new();
-        for (lookup, found) in lookups.iter().zip(answers.into_iter().flatten()) {
-            match found {
-                Answer::Blobs(found) => {
-                    blobs.extend(&found);
-                    let predicate = match lookup.scope {
-                        Scope::Path => Predicate::Path,
-                        Scope::Chunk | Scope::Blob => Predicate::Content,
-                    };
-                    self.within
-                        .push((lookup.terms.iter().copied().map(predicate).collect(), found));
-                }
-                Answer::Chunks(chunks) => {
-                    let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
-                    blobs.extend(same.map(|same| same[0].1));
-                    self.lists.push(List { terms: lookup.terms.clone(), chunks });
-                }
-            }
+        for part in parts {
+            union.extend(self.follow(part, source, left)?);
         }
         // Of a few that are in order each, which a stable sort sees.
-        blobs.sort();
-        blobs.dedup();
-        Ok(Some(blobs))
+        union.sort();
+        union.dedup();
+        Some(union)
+    }
+
+    /// The blobs that a lookup finds, ascending; none for all.
+    fn look_up(
+        &mut self,
+        lookup: &Lookup,
+        source: &impl LookUp,
+        left: Option<&[BlobId]>,
+    ) -> Option<Vec<BlobId>> {
+        match source.look_up(lookup, left)? {
+            Answer::Blobs(found) => {
+                let predicate = match lookup.scope {
+                    Scope::Path => Predicate::Path,
+                    Scope::Chunk | Scope::Blob => Predicate::Content,
+                };
+                let predicates = lookup.terms.iter().copied().map(predicate).collect();
+                self.within.push((predicates, found.clone()));
+                Some(found)
+            }
+            Answer::Chunks(chunks) => {
+                let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
+                let blobs = same.map(|same| same[0].1).collect();
+                self.lists.push(List { terms: lookup.terms.clone(), chunks });
+                Some(blobs)
+            }
+        }
+    }
+}
+
+/// The blobs of which each string of some literals lies in some chunk, or more; none for all. `in_a_chunk` gives those of
+/// literals that lie in one chunk.
+pub(crate) fn blobs_with(
+    literals: &LiteralQuery,
+    in_a_chunk: &impl Fn(&LiteralQuery) -> Option<Vec<BlobId>>,
+) -> Option<Vec<BlobId>> {
+    match literals {
+        LiteralQuery::Anything => None,
+        LiteralQuery::All(parts) => {
+            let mut parts: Vec<&LiteralQuery> = parts.iter().collect();
+            parts.sort_by_key(|part| part.frequency());
+            let mut left: Option<Vec<BlobId>> = None;
+            for part in parts {
+                if left.as_ref().is_some_and(|left| left.len() <= FEW_BLOBS_FOR_STRINGS) {
+                    break;
+                }
+                left = both(left, blobs_with(part, in_a_chunk));
+            }
+            left
+        }
+        LiteralQuery::Any(parts) if !is_in_a_chunk(literals) => {
+            let each: Option<Vec<_>> =
+                parts.iter().map(|part| blobs_with(part, in_a_chunk)).collect();
+            let mut union = each?.concat();
+            union.sort_unstable();
+            union.dedup();
+            Some(union)
+        }
+        LiteralQuery::Any(_) | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {
+            in_a_chunk(literals)
+        }
+    }
+}
+
+/// Whether what holds one of some literals holds it in one chunk.
+fn is_in_a_chunk(literals: &LiteralQuery) -> bool {
+    match literals {
+        LiteralQuery::Any(parts) => !parts.iter().any(|part| matches!(part, LiteralQuery::All(_))),
+        LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => true,
+        LiteralQuery::All(_) | LiteralQuery::Anything => false,
+    }
+}
+
+/// Calls `seen` with all that [`blobs_with`] asks for.
+pub(crate) fn each_in_a_chunk<'l>(
+    literals: &'l LiteralQuery,
+    seen: &mut impl FnMut(&'l LiteralQuery),
+) {
+    match literals {
+        literals if is_in_a_chunk(literals) => seen(literals),
+        LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
+            for part in parts {
+                each_in_a_chunk(part, seen);
+            }
+        }
+        LiteralQuery::Anything | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {}
     }
 }
 
 /// What two ascending lists have in common, if there are two; none is all there is.
-pub(crate) fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<BlobId>> {
+fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<BlobId>> {
     match (left, right) {
         (Some(left), Some(right)) => Some(intersection(&left, &right)),
         (left, right) => left.or(right),

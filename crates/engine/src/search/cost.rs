@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ngram::BLOCK_CHUNKS;
+use ngram::{BLOCK_CHUNKS, NgramQuery};
 
 /// Shards may be ruled out for so long without a pause, in which other tasks have their turn and the deadline is looked at.
 pub(crate) const WITHOUT_PAUSE: Duration = Duration::from_millis(1);
@@ -70,30 +70,24 @@ pub(crate) const SMALL_BYTES: usize = 256 * 1024;
 /// nothing, and nor do others on its thread.
 pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 
-/// When so few blobs are left, reading all of them is cheaper than asking an index for another term, however rare.
-const FEW_BLOBS: usize = 16;
-
 /// What differs between the two sources of a shard.
 #[derive(Debug)]
 pub(crate) struct SourceCosts {
     /// The next batch is so many times what has been read.
     growth: usize,
-    /// A lookup costs a round trip.
-    round_trips: bool,
 }
 
-/// There are no round trips, and the filters answer in microseconds.
-pub(crate) const MEMORY: SourceCosts = SourceCosts { growth: 2, round_trips: false };
+/// There are no round trips.
+pub(crate) const MEMORY: SourceCosts = SourceCosts { growth: 2 };
 
-/// Each batch costs a round trip, and each lookup the time to read some blobs.
-pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4, round_trips: true };
+/// Each batch costs a round trip.
+pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 
-impl SourceCosts {
-    /// When so few blobs are left, they are read instead of being looked up for a term that so many of 1000 chunks hold:
-    /// naming one of these takes Postgres about as long as half a blob takes to read.
-    pub(crate) fn few_blobs(&self, frequency: u32) -> usize {
-        if self.round_trips { FEW_BLOBS.max(frequency as usize / 2) } else { 0 }
-    }
+/// Whether the filters of chunks tell enough of what a lookup asks for: a chunk that they let through by chance takes ten
+/// microseconds and more to read, and with fewer n-grams there are hundreds in a shard. The trigram index names documents
+/// that hold them all in less.
+pub(crate) fn tells_chunks_apart(ngrams: &NgramQuery) -> bool {
+    ngrams.chunk_ngrams() >= TELLING_ALL
 }
 
 /// Microseconds of a core, ours and the database's, for asking the trigram index of a shard, and for each chunk that it then
@@ -129,7 +123,7 @@ pub(crate) fn ask_postgres(
 }
 
 /// When so few blobs are left, the strings of a pattern that spans lines are not looked up any more.
-pub(crate) const FEW_BLOBS_FOR_STRINGS: usize = FEW_BLOBS;
+pub(crate) const FEW_BLOBS_FOR_STRINGS: usize = 16;
 
 /// How many results reading chunks has given, in all shards of a search.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 
-use ngram::{BLOCK_CHUNKS, Columns, FilterKind, NgramQuery, columns_of_rows};
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SliceRows};
 use query::{CompiledQuery, Expr, Plan, Predicate};
 use store::{Shard, ShardId, Store};
 
@@ -42,7 +42,7 @@ pub(crate) async fn sort(
     if selection.brute || selection.shards.len() < 2 {
         return Ok(());
     }
-    let rows = StoredRows::read(selection, query, store).await?;
+    let rows = stored_rows(selection, query, store).await?;
     let mut promises: Vec<Option<u64>> = Vec::with_capacity(selection.shards.len());
     for candidate in &selection.shards {
         let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
@@ -66,44 +66,23 @@ pub(crate) async fn sort(
     Ok(())
 }
 
-/// Rows of the filters of blocks that are not in memory.
-#[derive(Default)]
-struct StoredRows {
-    /// The bits that the query asks for, ascending.
-    bits: Vec<usize>,
-    /// The row of each of them.
-    rows: HashMap<ShardId, Vec<Vec<u8>>>,
-}
-
-impl StoredRows {
-    async fn read(
-        selection: &Selection,
-        query: &CompiledQuery,
-        store: &Store,
-    ) -> Result<Self, store::Error> {
-        let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
-        let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
-        let content = |of: &Predicate| matches!(of, Predicate::Content(_));
-        if missing.is_empty() || !selection.predicates.iter().any(content) {
-            return Ok(Self::default());
-        }
-        let terms = query.terms.iter().map(|term| term.ngrams.clone()).collect();
-        let bits = NgramQuery::any(terms).bits(FilterKind::Block);
-        let mut lease = store.lease().await?;
-        let rows = lease.block_rows(&missing, &bits).await?;
-        lease.done();
-        Ok(Self { bits, rows })
+/// The rows of the filters of blocks that are not in memory.
+async fn stored_rows(
+    selection: &Selection,
+    query: &CompiledQuery,
+    store: &Store,
+) -> Result<HashMap<ShardId, SliceRows>, store::Error> {
+    let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
+    let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
+    let content = |of: &Predicate| matches!(of, Predicate::Content(_));
+    if missing.is_empty() || !selection.predicates.iter().any(content) {
+        return Ok(HashMap::new());
     }
-
-    /// The blocks of a shard that may hold some n-grams, if its rows were read.
-    fn blocks(&self, shard: &Shard, ngrams: &NgramQuery) -> Option<Columns> {
-        let rows = self.rows.get(&shard.id)?;
-        let row = |bit: usize| {
-            let at = self.bits.binary_search(&bit).expect("all bits of the query were read");
-            rows[at].as_slice()
-        };
-        Some(columns_of_rows(ngrams, FilterKind::Block, &row, Columns::first(count_blocks(shard))))
-    }
+    let terms = query.terms.iter().map(|term| term.ngrams.clone()).collect();
+    let mut lease = store.lease().await?;
+    let rows = lease.block_rows(&missing, &NgramQuery::any(terms)).await?;
+    lease.done();
+    Ok(rows)
 }
 
 /// How many blocks of a shard have filters.
@@ -115,7 +94,7 @@ fn count_blocks(shard: &Shard) -> usize {
 struct Blocks<'a> {
     candidate: &'a ShardCandidate,
     query: &'a CompiledQuery,
-    rows: &'a StoredRows,
+    rows: &'a HashMap<ShardId, SliceRows>,
     hits: &'a mut Hits,
 }
 
@@ -158,7 +137,9 @@ impl Blocks<'_> {
     fn of_term(&mut self, term: usize) -> Option<Columns> {
         let shard = &self.candidate.shard;
         let Some(filter) = self.candidate.cached.filters.as_deref() else {
-            return self.rows.blocks(shard, &self.query.terms[term].ngrams);
+            let rows = self.rows.get(&shard.id)?;
+            let all = Columns::first(count_blocks(shard));
+            return Some(rows.columns(&self.query.terms[term].ngrams, all));
         };
         let mut blocks = filter.blocks(self.hits.of(term, self.query, filter));
         // They may be of a later state of the index, with more blocks.

@@ -292,15 +292,6 @@ impl SurvivingChunks {
         }
         chunks
     }
-
-    /// Drops those of some chunks, which are in order, that do not survive.
-    pub(crate) fn retain(&self, chunks: &mut Vec<(i32, BlobId)>) {
-        let mut blocks = self.blocks.iter().peekable();
-        chunks.retain(|(n, _)| {
-            while blocks.next_if(|block| block.last() < *n).is_some() {}
-            blocks.peek().is_some_and(|block| block.may_hold(*n))
-        });
-    }
 }
 
 /// Those of some ranges, which are in order, that have something in common with this one.
@@ -322,19 +313,6 @@ impl Block {
     /// The number of its last chunk, if it is full.
     fn last(&self) -> i32 {
         (self.number + 1) * BLOCK_CHUNKS - 1
-    }
-
-    fn may_hold(&self, n: i32) -> bool {
-        if n < self.number * BLOCK_CHUNKS {
-            return false;
-        }
-        match &self.segment {
-            Some((segment, columns)) if n < segment.upto() => {
-                // What is not there any longer is no file's.
-                segment.find(n).is_some_and(|at| columns.contains(at))
-            }
-            _ => true,
-        }
     }
 }
 
@@ -362,17 +340,6 @@ mod tests {
             Block { number: 2, segment: None },
         ];
         SurvivingChunks { blocks, chunks: 0 }
-    }
-
-    #[test]
-    fn chunks_that_cannot_match_do_not_survive() {
-        let survivors = survivors();
-        let numbers = [0, 3, 4, 5, 7, 8, 9, 511, 512, 600, 1023, 1024, 1030, 1535, 1536];
-        let mut chunks: Vec<_> = numbers.iter().map(|n| (*n, BlobId(*n))).collect();
-        survivors.retain(&mut chunks);
-        let left: Vec<i32> = chunks.into_iter().map(|(n, _)| n).collect();
-        // Of those from 8 on nothing is known, nor of those of the third block.
-        assert_eq!(left, [3, 8, 9, 511, 1024, 1030, 1535]);
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! Deriving: the documents and the filters of a shard, made of the chunks that are stored.
 
 use futures_util::TryStreamExt;
-use ngram::{BLOCK_CHUNKS, BloomFilter, FilterKind};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind};
 use query::Lexemes;
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::copy::{self, Rows, SEND_BYTES};
 use super::session::Session;
-use crate::ShardId;
 use crate::error::Result;
 use crate::filters::{self, NewFilters, StoredFilters};
 use crate::store::Store;
+use crate::{BlobId, ShardId};
 
 /// A document ends with the chunk with which it has so many bytes of text. Larger ones make a smaller index that is
 /// built faster (a quarter of the time of one over single chunks, and a third of the size), and name more chunks in
@@ -47,42 +47,67 @@ impl Store {
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is as it was.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
-        let (upto, filtered): (i32, i32) =
-            sqlx::query_as("select chunks, filtered from shards where shard = $1")
-                .bind(shard.0)
-                .fetch_one(self.control())
-                .await?;
-        if filtered >= upto {
-            return Ok(());
-        }
+        let (upto, filtered) = self.chunks_of(shard).await?;
+        if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered).await }
+    }
+
+    /// Makes the filters of a shard anew where they are not all there.
+    ///
+    /// # Errors
+    /// As those of [`derive`](Self::derive).
+    pub(crate) async fn derive_again(&self, shard: ShardId) -> Result<()> {
+        let (_, filtered) = self.chunks_of(shard).await?;
+        self.derive_upto(shard, filtered, filtered).await
+    }
+
+    /// How many chunks a shard has, and how many of them are in its documents and filters.
+    async fn chunks_of(&self, shard: ShardId) -> Result<(i32, i32)> {
+        let sql = "select chunks, filtered from shards where shard = $1";
+        Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
+    }
+
+    async fn derive_upto(&self, shard: ShardId, upto: i32, filtered: i32) -> Result<()> {
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
         // Filters that are not all there are made anew, from the first chunk on.
         let filters = filters::take(&mut tx, shard, filtered).await?;
         let from = filters.as_ref().map_or(0, |_| filtered);
+        let mut filters = filters.unwrap_or_else(StoredFilters::none);
         let statement = format!(
             "copy {} (shard, first, upto, non_ascii_fold, lexemes) from stdin (format binary)",
             shard.documents()
         );
         let sql = format!(
-            "select n, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
+            "select n, blob, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
             shard.chunks(),
             shard.0
         );
-        let mut texts = sqlx::query_as::<_, (i32, String)>(AssertSqlSafe(sql))
+        let mut texts = sqlx::query_as::<_, (i32, i32, String)>(AssertSqlSafe(sql))
             .bind(from)
             .bind(upto)
             .fetch(&mut reader);
         let mut next = texts.try_next().await?;
         let (mut lexemes, mut hashes) = (Lexemes::default(), Vec::new());
         let first_block = from / BLOCK_CHUNKS;
-        let mut new = NewFilters { first_block: first_block as usize, ..NewFilters::default() };
+        let mut new = NewFilters {
+            first_block: first_block as usize,
+            chunks: (first_block as usize, Vec::new()),
+            ..NewFilters::default()
+        };
         for block in first_block..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
             let mut filter = BloomFilter::new(FilterKind::Block);
+            let mut chunks = Vec::with_capacity(BLOCK_CHUNKS as usize);
             let mut documents = Rows::new();
             let mut first = None;
-            while let Some((n, text)) = next.take_if(|(n, _)| *n / BLOCK_CHUNKS == block) {
+            while let Some((n, blob, text)) = next.take_if(|(n, ..)| *n / BLOCK_CHUNKS == block) {
+                // Those before it that are not there hold nothing.
+                let place = (n % BLOCK_CHUNKS) as usize;
+                chunks.resize(place, BloomFilter::new(FilterKind::Chunk));
+                chunks.push(BloomFilter::of_chunk(&text));
+                if n == blob {
+                    new.starts.push(BlobId(blob));
+                }
                 if text.len() > LARGE_CHUNK_BYTES {
                     let mut own = BloomFilter::for_text(text.len());
                     own.add(&text);
@@ -96,7 +121,7 @@ impl Store {
                 }
                 lexemes.add(&text);
                 let start = *first.get_or_insert(n);
-                let ends = next.as_ref().is_none_or(|(n, _)| *n / BLOCK_CHUNKS != block);
+                let ends = next.as_ref().is_none_or(|(n, ..)| *n / BLOCK_CHUNKS != block);
                 if ends || lexemes.bytes() >= DOCUMENT_BYTES {
                     documents.row(5).i16(shard.0).i32(start).i32(n + 1);
                     documents.bool(lexemes.has_non_ascii_fold()).bytes(lexemes.text().as_bytes());
@@ -109,10 +134,12 @@ impl Store {
             }
             copy::send(&mut tx, &statement, documents).await?;
             new.blocks.push(filter);
+            chunks.resize(BLOCK_CHUNKS as usize, BloomFilter::new(FilterKind::Chunk));
+            new.chunks.1.push(BitSlices::new(FilterKind::Chunk, &chunks));
+            filters::store_pieces(&mut tx, shard, &mut filters, &mut new, false).await?;
         }
         drop(texts);
-        let filters = filters.unwrap_or_else(StoredFilters::none);
-        filters::store(&mut tx, shard, filters, new).await?;
+        filters::store(&mut tx, shard, upto, filters, new).await?;
         sqlx::query("update shards set filtered = $2 where shard = $1")
             .bind(shard.0)
             .bind(upto)

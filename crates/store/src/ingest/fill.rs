@@ -1,6 +1,5 @@
 //! Filling: which shard takes the next contents, and storing them there.
 
-use ngram::BloomFilter;
 use sqlx::{Connection, Executor, PgConnection};
 
 use super::copy::{self, Rows, SEND_BYTES};
@@ -91,7 +90,7 @@ impl Loader {
 
 async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -> Result<()> {
     let statement = format!(
-        "copy {} (shard, n, blob, line, start, filter, contents) from stdin (format binary)",
+        "copy {} (shard, n, blob, line, start, contents) from stdin (format binary)",
         shard.chunks()
     );
     let mut copy = conn.copy_in_raw(&statement).await?;
@@ -99,9 +98,8 @@ async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) 
     for contents in all {
         for (n, chunk) in (contents.id.0..).zip(&contents.chunks) {
             let text = &contents.text[chunk.start..chunk.end];
-            rows.row(7).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
-            rows.i32(chunk.start as i32).bytes(&BloomFilter::of_chunk(text).to_bytes());
-            rows.bytes(text.as_bytes());
+            rows.row(6).i16(shard.0).i32(n).i32(contents.id.0).i32(chunk.line);
+            rows.i32(chunk.start as i32).bytes(text.as_bytes());
             if rows.len() >= SEND_BYTES {
                 copy.send(rows.take()).await?;
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use query::{Case, Lookup, Query};
 use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId};
 
-use super::super::candidates::{Answer, Answers, Candidates, LookUp};
+use super::super::candidates::{Answer, Candidates, LookUp};
 use super::super::clock::Clock;
 use super::super::cost::{MEMORY, SourceCosts};
 use super::super::plans::PlanCache;
@@ -36,18 +36,9 @@ impl Vectors {
 struct Everything<'v>(&'v Vectors, Range<i32>);
 
 impl LookUp for Everything<'_> {
-    fn costs(&self) -> &'static SourceCosts {
-        &MEMORY
-    }
-
-    async fn look_up(
-        &mut self,
-        lookups: &[&Lookup],
-        _: Option<&[BlobId]>,
-    ) -> Result<Answers, store::Error> {
+    fn look_up(&self, _: &Lookup, _: Option<&[BlobId]>) -> Option<Answer> {
         let all = (0..).zip(&self.0.chunks).map(|(n, (blob, ..))| (n, *blob));
-        let all: Vec<_> = all.filter(|(_, blob)| self.1.contains(&blob.0)).collect();
-        Ok(lookups.iter().map(|_| Some(Answer::Chunks(all.clone()))).collect())
+        Some(Answer::Chunks(all.filter(|(_, blob)| self.1.contains(&blob.0)).collect()))
     }
 }
 
@@ -73,7 +64,7 @@ impl Source for Vectors {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        Candidates::of(&self.plan, &mut Everything(self, blobs)).await
+        Ok(Candidates::of(&self.plan, &Everything(self, blobs)))
     }
 
     async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {

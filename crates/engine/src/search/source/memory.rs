@@ -6,8 +6,8 @@ use std::ops::Range;
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::{BlobId, File};
 
-use super::super::candidates::{Answer, Answers, Candidates, LookUp, both};
-use super::super::cost::{FEW_BLOBS_FOR_STRINGS, MEMORY, SourceCosts};
+use super::super::candidates::{Answer, Candidates, LookUp, blobs_with};
+use super::super::cost::{MEMORY, SourceCosts};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
@@ -52,9 +52,9 @@ impl Source for MemorySource<'_> {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        let mut lookups = InRange { source: self, blobs };
-        let finding = Candidates::of(&self.task.query.plan, &mut lookups);
-        self.search.state.counters.time(Phase::Lookup, finding).await
+        let lookups = InRange { source: self, blobs };
+        let finding = async { Candidates::of(&self.task.query.plan, &lookups) };
+        Ok(self.search.state.counters.time(Phase::Lookup, finding).await)
     }
 
     async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
@@ -81,21 +81,7 @@ struct InRange<'s> {
 }
 
 impl LookUp for InRange<'_> {
-    fn costs(&self) -> &'static SourceCosts {
-        &MEMORY
-    }
-
-    async fn look_up(
-        &mut self,
-        lookups: &[&Lookup],
-        left: Option<&[BlobId]>,
-    ) -> Result<Answers, store::Error> {
-        Ok(lookups.iter().map(|lookup| self.answer(lookup, left)).collect())
-    }
-}
-
-impl InRange<'_> {
-    fn answer(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
+    fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
         let MemorySource { search, task, files, .. } = self.source;
         match lookup.scope {
             Scope::Path => {
@@ -107,48 +93,24 @@ impl InRange<'_> {
                 let chunks = self.source.survivors.get(lookup)?;
                 Some(Answer::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
             }
-            Scope::Blob => self.blobs_with(&lookup.literals).map(Answer::Blobs),
+            Scope::Blob => {
+                blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
+            }
         }
     }
+}
 
-    /// The blobs of which each of some strings may lie in some chunk, ascending; none for all.
-    fn blobs_with(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
-        match literals {
-            LiteralQuery::Anything => None,
-            LiteralQuery::All(parts) => {
-                let mut parts: Vec<&LiteralQuery> = parts.iter().collect();
-                parts.sort_by_key(|part| part.frequency());
-                let mut left: Option<Vec<BlobId>> = None;
-                for part in parts {
-                    if left.as_ref().is_some_and(|left| left.len() <= FEW_BLOBS_FOR_STRINGS) {
-                        break;
-                    }
-                    left = both(left, self.blobs_with(part));
-                }
-                left
-            }
-            LiteralQuery::Any(parts)
-                if parts.iter().any(|part| matches!(part, LiteralQuery::All(_))) =>
-            {
-                let each: Option<Vec<_>> = parts.iter().map(|part| self.blobs_with(part)).collect();
-                let mut union = each?.concat();
-                union.sort_unstable();
-                union.dedup();
-                Some(union)
-            }
-            // All of it lies in one chunk.
-            LiteralQuery::Any(_) | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {
-                let MemorySource { task, files, cache, .. } = self.source;
-                let filter = task.cached.filters.as_ref()?;
-                let ngrams = ngrams_of_literals(literals);
-                let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
-                let texts = &cache.texts;
-                let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|| None, texts)?;
-                let chunks = chunks.named(&self.blobs, task.shard.chunks, None, files);
-                let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
-                blobs.dedup();
-                Some(blobs)
-            }
-        }
+impl InRange<'_> {
+    /// The blobs with a chunk that may hold some literals.
+    fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
+        let MemorySource { task, files, cache, .. } = self.source;
+        let filter = task.cached.filters.as_ref()?;
+        let ngrams = ngrams_of_literals(literals);
+        let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
+        let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|| None, &cache.texts)?;
+        let chunks = chunks.named(&self.blobs, task.shard.chunks, None, files);
+        let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
+        blobs.dedup();
+        Some(blobs)
     }
 }

@@ -1,18 +1,17 @@
-//! A shard that is not in memory, or only in part: Postgres names the candidates. What is in memory of its filters, files
-//! and texts spares questions.
+//! A shard that is not in memory, or only in part: Postgres names the candidates, by the same filters and, where these tell
+//! too little, by its trigram indexes. What is in memory of its files and texts spares questions.
 
 use std::ops::Range;
 
 use ngram::NgramQuery;
-use query::{Lookup, Scope};
-use store::{BlobId, File, Found};
+use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
+use store::{BlobId, File, Found, ShardRows};
 
-use super::super::candidates::{Answer, Answers, Candidates, LookUp};
-use super::super::cost::{POSTGRES, SourceCosts};
+use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
+use super::super::cost::{POSTGRES, SourceCosts, tells_chunks_apart};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
-use super::super::survivors::Survivors;
 use super::super::verify::TextChunk;
 use super::{ShardReader, Source};
 
@@ -21,8 +20,6 @@ pub(crate) struct PostgresSource<'s> {
     pub(crate) reader: ShardReader,
     pub(crate) search: &'s Search,
     pub(crate) task: &'s ShardTask,
-    /// The chunks that the filters let through, as far as these are in memory.
-    pub(crate) survivors: &'s Survivors,
 }
 
 impl Source for PostgresSource<'_> {
@@ -49,8 +46,10 @@ impl Source for PostgresSource<'_> {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        let mut indexes = Indexes(self);
-        let finding = Candidates::of(&self.task.query.plan, &mut indexes);
+        let finding = async {
+            let indexes = Indexes::ask(self).await?;
+            Ok::<_, store::Error>(Candidates::of(&self.task.query.plan, &indexes))
+        };
         let mut candidates = self.search.state.counters.time(Phase::Lookup, finding).await?;
         candidates.drop_before(BlobId(blobs.start));
         Ok(candidates)
@@ -73,60 +72,98 @@ impl Source for PostgresSource<'_> {
     }
 }
 
-/// Lookups in the trigram indexes of a shard.
-struct Indexes<'s>(&'s PostgresSource<'s>);
+/// What Postgres says of all lookups of a plan in one shard.
+struct Indexes<'s> {
+    source: &'s PostgresSource<'s>,
+    /// The rows of the filters that tell of these n-grams; none if the shard has no filters.
+    rows: Option<ShardRows>,
+    ngrams: Vec<NgramQuery>,
+    /// What the filters are asked for, one after the other: literals that lie in one chunk.
+    asked: Vec<LiteralQuery>,
+    /// What the trigram indexes found.
+    found: Vec<(&'s Lookup, Found)>,
+}
 
-impl LookUp for Indexes<'_> {
-    fn costs(&self) -> &'static SourceCosts {
-        &POSTGRES
-    }
-
-    async fn look_up(
-        &mut self,
-        lookups: &[&Lookup],
-        left: Option<&[BlobId]>,
-    ) -> Result<Answers, store::Error> {
-        let PostgresSource { reader, search, task, survivors } = self.0;
-        // Paths are matched in memory, if they are there.
-        let mut answers: Answers = Vec::with_capacity(lookups.len());
-        let mut asked: Vec<(&Lookup, NgramQuery)> = Vec::new();
+impl<'s> Indexes<'s> {
+    /// Asks for everything that a plan may want: a statement for filters, and perhaps one for trigram indexes.
+    async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
+        let PostgresSource { reader, search, task } = source;
+        let lookups = task.query.plan.lookups();
+        let (mut asked, mut ngrams, mut indexed) = (Vec::new(), Vec::new(), Vec::new());
         for lookup in lookups {
-            answers.push(match &reader.files {
-                Some(files) if lookup.scope == Scope::Path => {
-                    let terms = &search.query().terms;
-                    let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                    Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left)))
-                }
-                _ => {
-                    asked.push((lookup, lookup.ngrams(search.query()).into_owned()));
-                    None
-                }
-            });
-        }
-        if !asked.is_empty() {
-            // Which chunks of a document survive is found out here, if their filters are at hand.
-            let files = reader.files.as_ref().filter(|_| task.cached.texts);
-            let mut lease = reader.store.lease().await?;
-            let (shard, epoch) = (reader.shard.id, reader.epoch());
-            let found = lease.lookups(shard, epoch, &asked, files.is_some()).await?;
-            lease.done();
-            let open = answers.iter_mut().filter(|answer| answer.is_none());
-            for ((answer, found), (lookup, _)) in open.zip(found).zip(&asked) {
-                let mut chunks = match (found, files) {
-                    (Found::Blobs(blobs), _) => {
-                        *answer = Some(Answer::Blobs(blobs));
-                        continue;
+            match lookup.scope {
+                Scope::Path if reader.files.is_some() => {}
+                Scope::Path => indexed.push(lookup),
+                Scope::Blob => each_in_a_chunk(&lookup.literals, &mut |literals| {
+                    asked.push(literals.clone());
+                    ngrams.push(ngrams_of_literals(literals));
+                }),
+                Scope::Chunk => {
+                    let of_lookup = lookup.ngrams(search.query()).into_owned();
+                    if !tells_chunks_apart(&of_lookup) {
+                        indexed.push(lookup);
                     }
-                    (Found::Documents(documents), Some(files)) => files.chunks(&documents),
-                    (Found::Documents(_), None) => unreachable!("chunks are asked for"),
-                    (Found::Chunks(chunks), _) => chunks,
-                };
-                if let Some(surviving) = survivors.get(lookup) {
-                    surviving.retain(&mut chunks);
+                    asked.push(lookup.literals.clone());
+                    ngrams.push(of_lookup);
                 }
-                *answer = Some(Answer::Chunks(chunks));
             }
         }
-        Ok(answers)
+        let ngrams = store::sample(&ngrams);
+        let mut lease = reader.store.lease().await?;
+        let rows = if asked.is_empty() {
+            None
+        } else {
+            lease.filter_rows(&reader.shard, &NgramQuery::any(ngrams.clone())).await?
+        };
+        let mut found = Vec::new();
+        if !indexed.is_empty() {
+            found = lease.lookups(reader.shard.id, reader.epoch(), &indexed).await?;
+        }
+        lease.done();
+        let found = indexed.into_iter().zip(found).collect();
+        Ok(Self { source, rows, ngrams, asked, found })
+    }
+
+    /// The blobs with a chunk that may hold some literals.
+    fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
+        let rows = self.rows.as_ref()?;
+        let chunks = rows.with_blobs(&rows.surviving(self.ngrams_of(literals)?));
+        let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
+        blobs.dedup();
+        Some(blobs)
+    }
+
+    fn ngrams_of(&self, literals: &LiteralQuery) -> Option<&NgramQuery> {
+        Some(&self.ngrams[self.asked.iter().position(|asked| asked == literals)?])
+    }
+}
+
+impl LookUp for Indexes<'_> {
+    fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
+        let found = self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found);
+        match (lookup.scope, found, &self.source.reader.files) {
+            (Scope::Path, _, Some(files)) => {
+                let terms = &self.source.search.query().terms;
+                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+                Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left)))
+            }
+            (Scope::Path, Some(Found::Blobs(blobs)), None) => Some(Answer::Blobs(blobs.clone())),
+            (Scope::Path, ..) => None,
+            (Scope::Blob, ..) => {
+                blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
+            }
+            (Scope::Chunk, found, _) => {
+                let rows = self.rows.as_ref()?;
+                let mut chunks = rows.surviving(self.ngrams_of(&lookup.literals)?);
+                if let Some(Found::Documents(documents)) = found {
+                    chunks.keep(documents.iter().map(|of| of.start as usize..of.end as usize));
+                }
+                let mut chunks = rows.with_blobs(&chunks);
+                if let Some(left) = left {
+                    chunks.retain(|(_, blob)| left.binary_search(blob).is_ok());
+                }
+                Some(Answer::Chunks(chunks))
+            }
+        }
     }
 }

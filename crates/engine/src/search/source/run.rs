@@ -72,7 +72,7 @@ impl ShardRun {
                 ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
             }
             _ => {
-                let source = PostgresSource { reader, search, task, survivors };
+                let source = PostgresSource { reader, search, task };
                 ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
             }
         }
