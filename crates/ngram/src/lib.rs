@@ -28,4 +28,4 @@ pub use hash::has_non_ascii_fold;
 pub use kind::FilterKind;
 pub use query::{Hashes, NgramQuery};
 pub use signature::{BLOCK_CHUNKS, HitBitmap, ShardFilter, SignatureFile, SurvivingBlocks};
-pub use slices::{BitSlices, SliceRows};
+pub use slices::BitSlices;

@@ -91,12 +91,35 @@ impl ShardFilter {
         (dense, dense_chunks): (BitSlices, Vec<i32>),
         large: Vec<(i32, BloomFilter)>,
     ) -> Self {
-        assert_eq!(dense.width(), dense_chunks.len().div_ceil(8), "each has a filter");
         let (numbers, filters): (Vec<i32>, Vec<BloomFilter>) = large.into_iter().unzip();
         let columns = BitSlices::new(FilterKind::Block, &filters);
         let whole = |set: BloomFilter| set.is_coarse_as(FilterKind::Block).then_some(set);
         let large = numbers.into_iter().zip(filters);
         let large = large.map(|(n, filter)| Large { n, whole: whole(filter) }).collect();
+        Self::of_slices(blocks, (dense, dense_chunks), (columns, large))
+    }
+
+    /// The same with some rows of each: of the filters of large chunks, too, in as many bits as those of blocks. The rows of
+    /// these two are of the same bits.
+    ///
+    /// # Panics
+    /// There are not as many dense or large chunks as filters of them.
+    pub fn of_rows(
+        blocks: BitSlices,
+        dense: (BitSlices, Vec<i32>),
+        (columns, large): (BitSlices, Vec<i32>),
+    ) -> Self {
+        assert_eq!(columns.width(), large.len().div_ceil(8), "each has a filter");
+        let large = large.into_iter().map(|n| Large { n, whole: None }).collect();
+        Self::of_slices(blocks, dense, (columns, large))
+    }
+
+    fn of_slices(
+        blocks: BitSlices,
+        (dense, dense_chunks): (BitSlices, Vec<i32>),
+        (columns, large): (BitSlices, Vec<Large>),
+    ) -> Self {
+        assert_eq!(dense.width(), dense_chunks.len().div_ceil(8), "each has a filter");
         let (ends, width) = (blocks.width(), blocks.width() + columns.width());
         let blocks = match columns.width() {
             0 => blocks,

@@ -261,7 +261,10 @@ mod tests {
         let some = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(of(r"\.go$"), some(&["go"]));
         assert_eq!(of(r"^src/.*\.(py|rb)$"), some(&["python", "ruby"]));
-        assert_eq!(of(r"\.TSX?$").map(|names| names.contains(&"typescript".to_owned())), Some(true));
+        assert_eq!(
+            of(r"\.TSX?$").map(|names| names.contains(&"typescript".to_owned())),
+            Some(true)
+        );
         for source in [r"\.go", "go$", r"^\.go", r"\.go$|x", r"\.nosuchending$", "$", r"(\.go)?$"] {
             assert_eq!(of(source), None, "{source}");
         }

@@ -6,9 +6,7 @@
 
 use std::collections::HashMap;
 
-use ngram::{
-    BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery, ShardFilter, SliceRows,
-};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind, NgramQuery, ShardFilter};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::catalog::Shard;
@@ -41,13 +39,15 @@ const OWN_CHUNKS: i16 = 2;
 const LARGE: i16 = 3;
 const CHUNKS: i16 = 4;
 const LARGE_SLICES: i16 = 5;
-const STARTS: i16 = 6;
 
 /// The values of `filters.number` of [`OWN_CHUNKS`].
 const DENSE_NUMBERS: i32 = 0;
 const LARGE_NUMBERS: i32 = 1;
 
-/// A statement of [`Lease::block_rows`] names at most so many shards for each one that is asked for.
+/// That of the row of [`CHUNKS`] that says with which of them a blob begins.
+const STARTS: i32 = -1;
+
+/// A statement of [`Lease::filter_rows`] names at most so many shards for each one that is asked for.
 const MAX_NAMED: usize = 4;
 
 /// Hashes that a search without memory asks a filter for, for one literal, at most: a third of the bits of a filter are set,
@@ -117,7 +117,7 @@ impl StoredFilters {
                 LARGE_SLICES => large.extend(bits),
                 OWN_CHUNKS if number == DENSE_NUMBERS => stored.dense_chunks = numbers(&bits),
                 OWN_CHUNKS => stored.large_chunks = numbers(&bits),
-                STARTS => stored.starts = Columns::from(bits),
+                _ if number == STARTS => stored.starts = Columns::from(bits),
                 _ => piece.0.push((number % PIECE_ROWS, bits)),
             }
         }
@@ -173,7 +173,7 @@ impl StoredFilters {
             let numbers: Vec<u8> = chunks.iter().flat_map(|n| n.to_be_bytes()).collect();
             rows.row(4).i16(shard.0).i16(OWN_CHUNKS).i32(number).bytes(&numbers);
         }
-        rows.row(4).i16(shard.0).i16(STARTS).i32(0).bytes(self.starts.bytes());
+        rows.row(4).i16(shard.0).i16(CHUNKS).i32(STARTS).bytes(self.starts.bytes());
     }
 
     /// The filters of a block and of those after it, all of one piece, with those of that piece that were stored.
@@ -232,31 +232,34 @@ fn block_count(chunks: i32) -> usize {
     (chunks as usize).div_ceil(BLOCK_CHUNKS as usize)
 }
 
-/// What the filters of a shard say of some n-grams: the rows of the bits that those ask for.
+/// The filters of the chunks of a shard, the rows of some bits of them.
 #[derive(Debug)]
-pub struct ShardRows {
-    chunks: SliceRows,
-    /// How many chunks have filters.
-    count: usize,
-    /// The filters of dense chunks and of large ones, with the numbers of these.
-    own: [(SliceRows, Vec<i32>); 2],
+pub struct ChunkRows {
+    filters: BitSlices,
     starts: Columns,
 }
 
-impl ShardRows {
-    /// The chunks that may hold what a query asks for, by their numbers. The rows were read for it, or for one that it
-    /// is part of.
-    pub fn surviving(&self, ngrams: &NgramQuery) -> Columns {
-        let mut surviving = self.chunks.columns(ngrams, Columns::first(self.count));
-        for (rows, numbers) in &self.own {
-            let own = rows.columns(ngrams, Columns::first(numbers.len()));
-            for (at, n) in numbers.iter().enumerate() {
-                if !own.contains(at) {
-                    surviving.remove(*n as usize);
-                }
+impl ChunkRows {
+    /// Puts rows together: those of so many chunks; none if they are not all there.
+    fn of(rows: Vec<(i32, Vec<u8>)>, chunks: i32, bits: Vec<usize>) -> Option<Self> {
+        let mut filters = BitSlices::with_bits(FilterKind::Chunk, bits, chunks as usize);
+        let mut starts = None;
+        for (number, row) in rows {
+            if number == STARTS {
+                starts = Some(Columns::from(row));
+            } else {
+                let first = (number / PIECE_ROWS * PIECE_CHUNKS / 8) as usize;
+                filters.set((number % PIECE_ROWS) as usize, first, &row);
             }
         }
-        surviving
+        // They may be of a later state of the index, with more chunks.
+        let starts = starts.filter(|starts| starts.bytes().len() >= filters.width())?;
+        Some(Self { filters, starts })
+    }
+
+    /// The chunks that may hold what a query asks for, by their numbers.
+    pub fn surviving(&self, ngrams: &NgramQuery) -> Columns {
+        self.filters.columns(ngrams)
     }
 
     /// Some chunks, ascending, each with its blob. A chunk that is of no blob any longer counts as the blob's before it.
@@ -273,98 +276,37 @@ impl ShardRows {
     }
 }
 
-/// The n-grams that a search without memory asks for, of those of some lookups.
-pub fn sample(ngrams: &[NgramQuery]) -> Vec<NgramQuery> {
-    let literals: usize = ngrams.iter().map(NgramQuery::literals).sum();
+/// The n-grams that a search without memory asks for in a shard, of those of some lookups.
+pub fn sample(ngrams: &[&NgramQuery]) -> NgramQuery {
+    let literals: usize = ngrams.iter().map(|ngrams| ngrams.literals()).sum();
     let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
-    ngrams.iter().map(|ngrams| ngrams.sample(most)).collect()
+    NgramQuery::any(ngrams.iter().map(|ngrams| ngrams.sample(most)).collect())
 }
 
 impl Lease {
-    /// The rows of the filters of a shard that some n-grams ask for; none if its filters are not as far as the shard is said
-    /// to be.
+    /// The rows of the filters of the chunks of a shard that some n-grams ask for; none if its filters are not as far as
+    /// the shard is said to be.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn filter_rows(
+    pub async fn chunk_rows(
         &mut self,
         shard: &Shard,
         ngrams: &NgramQuery,
-    ) -> Result<Option<ShardRows>> {
-        let numbers =
-            |kind| -> Vec<i32> { ngrams.bits(kind).into_iter().map(|bit| bit as i32).collect() };
-        let bits = numbers(FilterKind::Chunk);
+    ) -> Result<Option<ChunkRows>> {
+        let bits = ngrams.bits(FilterKind::Chunk);
         let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
-        let rows = pieces.flat_map(|piece| bits.iter().map(move |bit| piece * PIECE_ROWS + bit));
-        let ask = Ask::new(filter_rows_sql(shard.id))
-            .bind(rows.collect::<Vec<_>>())
-            .bind(numbers(FilterKind::Dense))
-            .bind(numbers(FilterKind::Block));
-        let rows = self.fetch(ask).await?;
-        Ok(ShardRows::of(rows, shard.filtered, ngrams))
-    }
-}
-
-/// The statement for what a search asks of the filters of a shard: `$1` are the numbers of rows of the filters of chunks, `$2`
-/// and `$3` the bits of those of dense and large chunks.
-fn filter_rows_sql(shard: ShardId) -> String {
-    let (filters, n) = (shard.filters(), shard.0);
-    let own = |kind, bits| {
-        format!(
-            "select {kind}::smallint, bit, substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
-                                                   for octet_length(bits) / {SLICE_BITS})
-             from unnest({bits}::int[]) bit cross join lateral (
-                 select bits from {filters}
-                 where shard = {n} and kind = {kind} and number = bit / {SLICE_BITS} offset 0) found"
-        )
-    };
-    format!(
-        "select kind, number, bits from {filters} where shard = {n} and kind = {CHUNKS} and number = any($1::int[])
-         union all select kind, number, bits from {filters} where shard = {n} and kind = {OWN_CHUNKS}
-         union all select kind, number, bits from {filters} where shard = {n} and kind = {STARTS}
-         union all {} union all {}",
-        own(DENSE, "$2"),
-        own(LARGE_SLICES, "$3")
-    )
-}
-
-impl ShardRows {
-    /// Puts rows together, in any order.
-    fn of(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Self> {
-        let count = filtered.max(0) as usize;
-        let width = count.div_ceil(8);
-        let none = |kind, width| SliceRows::none(kind, ngrams.bits(kind), width);
-        let mut chunks = none(FilterKind::Chunk, width);
-        let (mut dense, mut large) = (Vec::new(), Vec::new());
-        let mut own: [HashMap<i32, Vec<u8>>; 2] = Default::default();
-        let mut starts = None;
-        for (kind, number, bits) in rows {
-            match kind {
-                CHUNKS => {
-                    let first = (number / PIECE_ROWS * PIECE_CHUNKS / 8) as usize;
-                    chunks.set((number % PIECE_ROWS) as usize, first, &bits);
-                }
-                OWN_CHUNKS if number == DENSE_NUMBERS => dense = numbers(&bits),
-                OWN_CHUNKS => large = numbers(&bits),
-                STARTS => starts = Some(Columns::from(bits)),
-                DENSE => drop(own[0].insert(number, bits)),
-                _ => drop(own[1].insert(number, bits)),
-            }
+        let mut numbers = vec![STARTS];
+        for piece in pieces {
+            numbers.extend(bits.iter().map(|bit| piece * PIECE_ROWS + *bit as i32));
         }
-        // They may be of a later state of the index, with more chunks.
-        let starts = starts.filter(|starts| starts.bytes().len() >= width)?;
-        let mut own = own.into_iter();
-        let mut own_rows = |kind, numbers: &mut Vec<i32>| {
-            let mut rows = none(kind, numbers.len().div_ceil(8));
-            for (bit, bytes) in own.next().into_iter().flatten() {
-                rows.set(bit as usize, 0, &bytes);
-            }
-            numbers.retain(|n| *n < filtered);
-            (rows, std::mem::take(numbers))
-        };
-        let own =
-            [own_rows(FilterKind::Dense, &mut dense), own_rows(FilterKind::Block, &mut large)];
-        Some(Self { chunks, count, own, starts })
+        let sql = format!(
+            "select number, bits from {} where shard = {} and kind = {CHUNKS} and number = any($1)",
+            shard.id.filters(),
+            shard.id.0
+        );
+        let rows = self.fetch(Ask::new(sql).bind(numbers)).await?;
+        Ok(ChunkRows::of(rows, shard.filtered, bits))
     }
 }
 
@@ -397,10 +339,8 @@ impl Lease {
         Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
     }
 
-    /// Of the filters of blocks of some shards, the rows that some n-grams ask for. A shard whose filters are not as far as
-    /// it is said to be is not in the answer.
-    ///
-    /// Large and dense chunks are not in the filters of their blocks.
+    /// Of the filters of some shards the rows that some n-grams ask for: they let more through that asks for other
+    /// n-grams, too. A shard whose filters are not as far as it is said to be is not in the answer.
     ///
     /// Shards that lie close together are asked in one statement. So that there are few different statements, each of
     /// which every connection has to prepare, a statement names all shards of one of the halves, quarters and so on of
@@ -408,44 +348,75 @@ impl Lease {
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn block_rows(
+    pub async fn filter_rows(
         &mut self,
         shards: &[&Shard],
         ngrams: &NgramQuery,
-    ) -> Result<HashMap<ShardId, SliceRows>> {
+    ) -> Result<HashMap<ShardId, ShardFilter>> {
         let mut asked: Vec<i16> = shards.iter().map(|shard| shard.id.0).collect();
         asked.sort_unstable();
         asked.dedup();
-        let bits = ngrams.bits(FilterKind::Block);
-        let numbers: Vec<i32> = bits.iter().map(|bit| *bit as i32).collect();
-        let mut found: HashMap<ShardId, Vec<u8>> = HashMap::new();
-        if asked.is_empty() || bits.is_empty() {
+        if asked.is_empty() {
             return Ok(HashMap::new());
         }
+        let (mut kinds, mut bits) = (vec![OWN_CHUNKS; 2], vec![0, SLICE_BITS as i32]);
+        for (kind, of) in [
+            (BLOCKS, FilterKind::Block),
+            (LARGE_SLICES, FilterKind::Block),
+            (DENSE, FilterKind::Dense),
+        ] {
+            bits.extend(ngrams.bits(of).into_iter().map(|bit| bit as i32));
+            kinds.resize(bits.len(), kind);
+        }
         let count = self.shard_count().await?;
+        let mut rows: HashMap<ShardId, Vec<Row>> = HashMap::new();
         for group in groups(&asked, count) {
-            let ask = Ask::new(rows_sql(group)).bind(asked.clone()).bind(numbers.clone());
-            let rows: Vec<(i16, i64, Vec<u8>)> = self.fetch(ask).await?;
-            for (shard, _, bytes) in rows.into_iter().filter(|(_, n, _)| *n == bits.len() as i64) {
-                found.insert(ShardId(shard), bytes);
+            let ask = Ask::new(rows_sql(group));
+            let ask = ask.bind(asked.clone()).bind(kinds.clone()).bind(bits.clone());
+            for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(ask).await? {
+                rows.entry(ShardId(shard)).or_default().push((kind, bit, row));
             }
         }
-        let mut whole: HashMap<ShardId, SliceRows> = HashMap::new();
-        for shard in shards {
-            let Some(bytes) = found.remove(&shard.id) else { continue };
-            let (stored, width) =
-                (bytes.len() / bits.len(), block_count(shard.filtered).div_ceil(8));
-            // They may be of a later state of the index, with more blocks.
-            if width > 0 && stored >= width {
-                let mut rows = SliceRows::none(FilterKind::Block, bits.clone(), width);
-                for (bit, row) in bits.iter().zip(bytes.chunks_exact(stored)) {
-                    rows.set(*bit, 0, row);
-                }
-                whole.insert(shard.id, rows);
-            }
-        }
-        Ok(whole)
+        let filter = |shard: &&Shard| {
+            Some((shard.id, some_rows(rows.remove(&shard.id)?, shard.filtered, ngrams)?))
+        };
+        Ok(shards.iter().filter_map(filter).collect())
     }
+}
+
+/// The filters of a shard with so many chunks, of which some rows are here; none if rows of its blocks are missing.
+fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<ShardFilter> {
+    let (mut dense, mut large) = (None, None);
+    for (kind, bit, row) in &rows {
+        match (*kind, *bit) {
+            (OWN_CHUNKS, 0) => dense = Some(numbers(row)),
+            (OWN_CHUNKS, _) => large = Some(numbers(row)),
+            _ => {}
+        }
+    }
+    // They may be of a later state of the index, with more chunks.
+    let of_now =
+        |numbers: Vec<i32>| -> Vec<i32> { numbers.into_iter().filter(|n| *n < filtered).collect() };
+    let (dense, large, count) = (of_now(dense?), of_now(large?), block_count(filtered));
+    let none = |kind, columns| BitSlices::with_bits(kind, ngrams.bits(kind), columns);
+    let mut blocks = none(FilterKind::Block, count);
+    let mut of_dense = none(FilterKind::Dense, dense.len());
+    let mut of_large = none(FilterKind::Block, large.len());
+    let mut found = 0;
+    for (kind, bit, row) in rows {
+        let bit = bit as usize;
+        match kind {
+            BLOCKS => {
+                found += usize::from(row.len() >= count.div_ceil(8));
+                blocks.set(bit, 0, &row);
+            }
+            DENSE => of_dense.set(bit, 0, &row),
+            LARGE_SLICES => of_large.set(bit, 0, &row),
+            _ => {}
+        }
+    }
+    let whole = count > 0 && found == ngrams.bits(FilterKind::Block).len();
+    whole.then(|| ShardFilter::of_rows(blocks, (of_dense, dense), (of_large, large)))
 }
 
 /// Ranges of shards that together have all that are asked for: each a half, a quarter and so on of the index that has
@@ -479,16 +450,17 @@ fn groups(asked: &[i16], count: i16) -> Vec<std::ops::Range<i16>> {
     groups
 }
 
-/// The statement for the shards of a range: `$1` are those that are asked for, `$2` the bits.
+/// The statement for the shards of a range: `$1` are those that are asked for, `$2` and `$3` the kinds and bits.
 fn rows_sql(range: std::ops::Range<i16>) -> String {
     let shard = |n: i16| {
         format!(
-            "select {n}::smallint, count(*), string_agg(bits, ''::bytea order by place)
-             from unnest($2::int[]) with ordinality asked (bit, place) cross join lateral (
-                 select substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
-                                  for octet_length(bits) / {SLICE_BITS}) bits
-                 from {} where shard = {n} and kind = {BLOCKS} and number = bit / {SLICE_BITS} offset 0) found
-             where {n} = any($1::smallint[]) having count(*) > 0",
+            "select {n}::smallint, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
+                 substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
+                           for octet_length(bits) / {SLICE_BITS}) end
+             from unnest($2::smallint[], $3::int[]) asked (kind, bit) cross join lateral (
+                 select bits from {}
+                 where shard = {n} and kind = asked.kind and number = bit / {SLICE_BITS} offset 0) found
+             where {n} = any($1::smallint[])",
             ShardId(n).filters()
         )
     };
@@ -645,19 +617,17 @@ mod tests {
             let mut lease = store.lease().await.unwrap();
             let both =
                 NgramQuery::any(vec![NgramQuery::folded("words"), NgramQuery::folded("others")]);
-            let rows = lease.block_rows(&[&six, &empty, &one], &both).await.unwrap();
+            let rows = lease.filter_rows(&[&six, &empty, &one], &both).await.unwrap();
             assert_eq!(rows.len(), 2);
-            let all = || Columns::first(1);
             for (id, text) in live {
-                let NgramQuery::Any(parts) = &both else { panic!("there are two") };
-                for (part, word) in parts.iter().zip(["words", "others"]) {
-                    let found = !rows[&id].columns(part, all()).is_empty();
+                for word in ["words", "others"] {
+                    let found = rows[&id].may_hold(&NgramQuery::folded(word));
                     assert_eq!(found, text.contains(word), "{word} in {text}");
                 }
             }
             // As the filters of the shard are not so far, it is not in the answer.
-            assert!(lease.block_rows(&[&further], &both).await.unwrap().is_empty());
-            assert!(lease.filter_rows(&further, &both).await.unwrap().is_none());
+            assert!(lease.filter_rows(&[&further], &both).await.unwrap().is_empty());
+            assert!(lease.chunk_rows(&further, &both).await.unwrap().is_none());
             assert!(lease.filters(&further).await.unwrap().is_none());
             assert_eq!(lease.filters(&one).await.unwrap().unwrap().width(), 1);
             lease.done();
@@ -755,9 +725,16 @@ mod tests {
                     ("large_word", vec![7]),
                     ("nowhere_at_all", vec![]),
                 ] {
-                    let ngrams = sample(&[NgramQuery::folded(literal)]).remove(0);
-                    let rows = lease.filter_rows(&shard, &ngrams).await.unwrap().unwrap();
-                    let found = rows.with_blobs(&rows.surviving(&ngrams));
+                    let ngrams = NgramQuery::folded(literal);
+                    let mut filters =
+                        lease.filter_rows(&[&shard], &ngrams.sample(8)).await.unwrap();
+                    let filter = filters.remove(&shard.id).unwrap();
+                    let near = filter.surviving(&ngrams, &filter.hits(&ngrams));
+                    let rows =
+                        lease.chunk_rows(&shard, &sample(&[&ngrams])).await.unwrap().unwrap();
+                    let mut chunks = rows.surviving(&ngrams);
+                    filter.ruled_out(&near, 0..next).for_each(|n| chunks.remove(n as usize));
+                    let found = rows.with_blobs(&chunks);
                     let holds = |n: &i32| text(*n).contains(&literal.to_lowercase());
                     let wanted: Vec<i32> = found.iter().map(|(n, _)| *n).filter(holds).collect();
                     assert_eq!(wanted, expected, "{literal}");

@@ -27,7 +27,7 @@ pub use connect::Target;
 pub use contents::{Chunk, File, FileFilter};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
-pub use filters::{ShardRows, sample};
+pub use filters::{ChunkRows, sample};
 pub use ingest::{
     ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
     SkippedRow, Todo, Totals,

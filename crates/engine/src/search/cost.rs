@@ -70,6 +70,10 @@ pub(crate) const SMALL_BYTES: usize = 256 * 1024;
 /// nothing, and nor do others on its thread.
 pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 
+/// Hashes of each literal that tell in how many blocks of a shard it may be, to compare shards: where their filters are not
+/// in memory, each is a row to be read.
+pub(crate) const PROMISE_HASHES: usize = 8;
+
 /// What differs between the two sources of a shard.
 #[derive(Debug)]
 pub(crate) struct SourceCosts {

@@ -6,13 +6,14 @@
 //! promise as much, those with smaller numbers come first. The filters are in a server's memory; of those that are not,
 //! Postgres is asked for the few rows of bits that matter.
 
-use std::collections::HashMap;
 use std::hash::Hasher;
+use std::sync::Arc;
 
-use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SliceRows};
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{CompiledQuery, Expr, Plan, Predicate};
-use store::{Shard, ShardId, Store};
+use store::{Shard, Store};
 
+use super::cost::PROMISE_HASHES;
 use super::plans::{Hits, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
@@ -42,12 +43,12 @@ pub(crate) async fn sort(
     if selection.brute || selection.shards.len() < 2 {
         return Ok(());
     }
-    let rows = stored_rows(selection, query, store).await?;
+    read_filters(selection, query, store).await?;
     let mut promises: Vec<Option<u64>> = Vec::with_capacity(selection.shards.len());
     for candidate in &selection.shards {
         let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
         promises.push(of_shard.map_or(Some(0), |of_shard| {
-            Blocks { candidate, query, rows: &rows, hits: &mut plans.hits }.promise(&of_shard)
+            Blocks { candidate, query, hits: &mut plans.sampled }.promise(&of_shard)
         }));
     }
     // Where nothing tells them apart, size does not either.
@@ -66,23 +67,28 @@ pub(crate) async fn sort(
     Ok(())
 }
 
-/// The rows of the filters of blocks that are not in memory.
-async fn stored_rows(
-    selection: &Selection,
+/// Reads of filters that are not in memory the rows that tell of the query.
+async fn read_filters(
+    selection: &mut Selection,
     query: &CompiledQuery,
     store: &Store,
-) -> Result<HashMap<ShardId, SliceRows>, store::Error> {
+) -> Result<(), store::Error> {
     let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
     let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
     let content = |of: &Predicate| matches!(of, Predicate::Content(_));
     if missing.is_empty() || !selection.predicates.iter().any(content) {
-        return Ok(HashMap::new());
+        return Ok(());
     }
-    let terms = query.terms.iter().map(|term| term.ngrams.clone()).collect();
+    let terms = query.terms.iter().map(|term| term.ngrams.sample(PROMISE_HASHES)).collect();
     let mut lease = store.lease().await?;
-    let rows = lease.block_rows(&missing, &NgramQuery::any(terms)).await?;
+    let mut filters = lease.filter_rows(&missing, &NgramQuery::any(terms)).await?;
     lease.done();
-    Ok(rows)
+    for candidate in &mut selection.shards {
+        if let Some(filter) = filters.remove(&candidate.shard.id) {
+            candidate.cached.filters = Some(Arc::new(filter));
+        }
+    }
+    Ok(())
 }
 
 /// How many blocks of a shard have filters.
@@ -94,7 +100,6 @@ fn count_blocks(shard: &Shard) -> usize {
 struct Blocks<'a> {
     candidate: &'a ShardCandidate,
     query: &'a CompiledQuery,
-    rows: &'a HashMap<ShardId, SliceRows>,
     hits: &'a mut Hits,
 }
 
@@ -136,11 +141,7 @@ impl Blocks<'_> {
     /// Those that may hold a term; none if that is not known.
     fn of_term(&mut self, term: usize) -> Option<Columns> {
         let shard = &self.candidate.shard;
-        let Some(filter) = self.candidate.cached.filters.as_deref() else {
-            let rows = self.rows.get(&shard.id)?;
-            let all = Columns::first(count_blocks(shard));
-            return Some(rows.columns(&self.query.terms[term].ngrams, all));
-        };
+        let filter = self.candidate.cached.filters.as_deref()?;
         let mut blocks = filter.blocks(self.hits.of(term, self.query, filter));
         // They may be of a later state of the index, with more blocks.
         blocks.keep(std::iter::once(0..count_blocks(shard)));

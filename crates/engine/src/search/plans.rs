@@ -6,6 +6,8 @@ use std::sync::Arc;
 use ngram::{HitBitmap, ShardFilter};
 use query::{CompiledQuery, Expr, Plan, Predicate};
 
+use super::cost::PROMISE_HASHES;
+
 /// What there is to do in a shard. Many shards share one.
 #[derive(Debug)]
 pub(crate) struct ShardQuery {
@@ -20,19 +22,25 @@ pub(crate) struct ShardQuery {
 }
 
 /// What is worked out once in a search, for many shards.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PlanCache {
     /// What there is to do where the predicates have some values, for all values that were met; none if that leaves nothing.
     queries: BTreeMap<Vec<Option<bool>>, Option<Arc<ShardQuery>>>,
     /// What the signature files say of the terms.
     pub(crate) hits: Hits,
+    /// What they say of a part of the n-grams of each.
+    pub(crate) sampled: Hits,
     /// In which order the predicates are worked out.
     order: Vec<usize>,
 }
 
-/// What the signature files in memory say of the terms of a query.
-#[derive(Debug, Default)]
-pub(crate) struct Hits(Vec<(usize, HitBitmap)>);
+/// What signature files say of the terms of a query.
+#[derive(Debug)]
+pub(crate) struct Hits {
+    known: Vec<(usize, HitBitmap)>,
+    /// How many hashes of each literal they are asked for at most.
+    most: usize,
+}
 
 impl Hits {
     /// What that of a shard says of a term.
@@ -42,12 +50,29 @@ impl Hits {
         query: &CompiledQuery,
         filter: &ShardFilter,
     ) -> &HitBitmap {
-        let known = self.0.iter().position(|(of, hits)| *of == term && hits.is_of(filter));
+        let known = self.known.iter().position(|(of, hits)| *of == term && hits.is_of(filter));
         let at = known.unwrap_or_else(|| {
-            self.0.push((term, filter.hits(&query.terms[term].ngrams)));
-            self.0.len() - 1
+            let ngrams = &query.terms[term].ngrams;
+            let hits = match self.most {
+                usize::MAX => filter.hits(ngrams),
+                most => filter.hits(&ngrams.sample(most)),
+            };
+            self.known.push((term, hits));
+            self.known.len() - 1
         });
-        &self.0[at].1
+        &self.known[at].1
+    }
+}
+
+impl Default for PlanCache {
+    fn default() -> Self {
+        let hits = |most| Hits { known: Vec::new(), most };
+        Self {
+            queries: BTreeMap::new(),
+            hits: hits(usize::MAX),
+            sampled: hits(PROMISE_HASHES),
+            order: Vec::new(),
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! A shard that is not in memory, or only in part: Postgres names the candidates, by the same filters and, where these tell
 //! too little, by its trigram indexes. What is in memory of its files and texts spares questions.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use ngram::NgramQuery;
+use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
-use store::{BlobId, File, Found, ShardRows};
+use store::{BlobId, ChunkRows, File, Found};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
 use super::super::cost::{POSTGRES, SourceCosts, tells_chunks_apart};
@@ -75,66 +76,80 @@ impl Source for PostgresSource<'_> {
 /// What Postgres says of all lookups of a plan in one shard.
 struct Indexes<'s> {
     source: &'s PostgresSource<'s>,
-    /// The rows of the filters that tell of these n-grams; none if the shard has no filters.
-    rows: Option<ShardRows>,
-    ngrams: Vec<NgramQuery>,
-    /// What the filters are asked for, one after the other: literals that lie in one chunk.
-    asked: Vec<LiteralQuery>,
+    /// The rows of the filters of chunks that tell of what is asked; none if the shard has none.
+    rows: Option<ChunkRows>,
+    asked: Vec<Asked<'s>>,
     /// What the trigram indexes found.
     found: Vec<(&'s Lookup, Found)>,
+}
+
+/// Literals that lie in one chunk, and what the filters are asked for.
+struct Asked<'s> {
+    literals: &'s LiteralQuery,
+    ngrams: Cow<'s, NgramQuery>,
 }
 
 impl<'s> Indexes<'s> {
     /// Asks for everything that a plan may want: a statement for filters, and perhaps one for trigram indexes.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task } = source;
-        let lookups = task.query.plan.lookups();
-        let (mut asked, mut ngrams, mut indexed) = (Vec::new(), Vec::new(), Vec::new());
-        for lookup in lookups {
+        let (mut asked, mut indexed) = (Vec::new(), Vec::new());
+        for lookup in task.query.plan.lookups() {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
                 Scope::Path => indexed.push(lookup),
                 Scope::Blob => each_in_a_chunk(&lookup.literals, &mut |literals| {
-                    asked.push(literals.clone());
-                    ngrams.push(ngrams_of_literals(literals));
+                    asked
+                        .push(Asked { literals, ngrams: Cow::Owned(ngrams_of_literals(literals)) });
                 }),
                 Scope::Chunk => {
-                    let of_lookup = lookup.ngrams(search.query()).into_owned();
-                    if !tells_chunks_apart(&of_lookup) {
+                    let ngrams = lookup.ngrams(search.query());
+                    if !tells_chunks_apart(&ngrams) {
                         indexed.push(lookup);
                     }
-                    asked.push(lookup.literals.clone());
-                    ngrams.push(of_lookup);
+                    asked.push(Asked { literals: &lookup.literals, ngrams });
                 }
             }
         }
-        let ngrams = store::sample(&ngrams);
         let mut lease = reader.store.lease().await?;
-        let rows = if asked.is_empty() {
-            None
-        } else {
-            lease.filter_rows(&reader.shard, &NgramQuery::any(ngrams.clone())).await?
-        };
+        let mut rows = None;
+        if !asked.is_empty() {
+            let all: Vec<&NgramQuery> = asked.iter().map(|asked| &*asked.ngrams).collect();
+            rows = lease.chunk_rows(&reader.shard, &store::sample(&all)).await?;
+        }
         let mut found = Vec::new();
         if !indexed.is_empty() {
             found = lease.lookups(reader.shard.id, reader.epoch(), &indexed).await?;
         }
         lease.done();
         let found = indexed.into_iter().zip(found).collect();
-        Ok(Self { source, rows, ngrams, asked, found })
+        Ok(Self { source, rows, asked, found })
+    }
+
+    /// The chunks that may hold some literals, if that is known.
+    fn surviving(&self, literals: &LiteralQuery) -> Option<Columns> {
+        let asked = self.asked.iter().find(|asked| asked.literals == literals)?;
+        let task = self.source.task;
+        let mut chunks = self.rows.as_ref()?.surviving(&asked.ngrams);
+        // What is known of blocks, and of dense and large chunks.
+        if let Some(filter) = &task.cached.filters {
+            let near = filter.surviving(&asked.ngrams, &filter.hits(&asked.ngrams));
+            let size = BLOCK_CHUNKS as usize;
+            chunks.keep(near.blocks.iter().map(|block| block * size..(block + 1) * size));
+            for n in filter.ruled_out(&near, 0..task.shard.chunks) {
+                chunks.remove(n as usize);
+            }
+        }
+        Some(chunks)
     }
 
     /// The blobs with a chunk that may hold some literals.
     fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
-        let rows = self.rows.as_ref()?;
-        let chunks = rows.with_blobs(&rows.surviving(self.ngrams_of(literals)?));
+        let chunks = self.surviving(literals)?;
+        let chunks = self.rows.as_ref()?.with_blobs(&chunks);
         let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
         blobs.dedup();
         Some(blobs)
-    }
-
-    fn ngrams_of(&self, literals: &LiteralQuery) -> Option<&NgramQuery> {
-        Some(&self.ngrams[self.asked.iter().position(|asked| asked == literals)?])
     }
 }
 
@@ -153,12 +168,11 @@ impl LookUp for Indexes<'_> {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
             }
             (Scope::Chunk, found, _) => {
-                let rows = self.rows.as_ref()?;
-                let mut chunks = rows.surviving(self.ngrams_of(&lookup.literals)?);
+                let mut chunks = self.surviving(&lookup.literals)?;
                 if let Some(Found::Documents(documents)) = found {
                     chunks.keep(documents.iter().map(|of| of.start as usize..of.end as usize));
                 }
-                let mut chunks = rows.with_blobs(&chunks);
+                let mut chunks = self.rows.as_ref()?.with_blobs(&chunks);
                 if let Some(left) = left {
                     chunks.retain(|(_, blob)| left.binary_search(blob).is_ok());
                 }
