@@ -23,8 +23,8 @@ pub(crate) struct OpenFile {
 #[derive(Default)]
 pub(crate) struct Hits {
     hits: HashMap<(BlobId, usize), Vec<Line>>,
-    /// The chunks that were named have been read: what was not found in them is nowhere.
-    pub(crate) chunks_read: bool,
+    /// The terms for which all chunks were read that were named for them: what was not found in them is nowhere.
+    read: Vec<usize>,
     /// The blobs that were read as a whole, and the terms that were looked for in them.
     whole: HashMap<BlobId, Terms>,
 }
@@ -34,6 +34,11 @@ impl Hits {
         for hit in hits {
             self.hits.insert((hit.blob, hit.term), hit.lines);
         }
+    }
+
+    /// Notes that all chunks were read that were named for some terms.
+    pub(crate) fn add_read(&mut self, terms: &[usize]) {
+        self.read.extend(terms);
     }
 
     /// Notes that blobs were read as a whole.
@@ -118,9 +123,8 @@ impl<'a> Evaluator<'a> {
         if hits.hits.contains_key(&(blob, term)) {
             return Some(true);
         }
-        let looked = hits.chunks_read
-            && (self.candidates.lists_term(term)
-                || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term)));
+        let looked = hits.read.contains(&term)
+            || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term));
         looked.then_some(false)
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::batch::{Batch, Batches, Group, Groups};
 use super::context;
-use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST};
+use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST, SMALL_BATCH};
 use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
@@ -190,7 +190,7 @@ impl<S: Source> ShardSearch<'_, S> {
             if !batches.read_first {
                 hits = Hits::default();
             }
-            let files = self.read(group, on, &mut hits).await?;
+            let files = self.read(group, batches, on, &mut hits).await?;
             if !results.send(files).await || self.is_over() {
                 return Ok(Err(Enough));
             }
@@ -222,7 +222,7 @@ impl<S: Source> ShardSearch<'_, S> {
                 return Ok(());
             }
         }
-        hits.chunks_read = true;
+        on.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
         batch.blobs.retain(|blob| on.may_match(*blob, hits));
         Ok(())
     }
@@ -247,18 +247,14 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn read(
         &self,
         group: Group,
+        batches: &Batches<'_>,
         on: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<Vec<FileMatch>, store::Error> {
         let open = group.open;
         // First the chunks that were named, as far as they matter.
-        if !hits.chunks_read {
-            let wanted = on.wanted(&open, hits);
-            let named = Named::of(&group.chunks, on, |blob, term| {
-                wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
-            });
-            hits.add(self.read_named(named, on).await?);
-            hits.chunks_read = true;
+        if !batches.read_first {
+            self.read_lists(&open, &group.chunks, on, hits).await?;
         }
         // Then whole texts, where that did not decide it, or did not find all there is to show.
         let mut wanted = on.wanted(&open, hits);
@@ -283,6 +279,47 @@ impl<S: Source> ShardSearch<'_, S> {
             self.add_context(&mut files).await?;
         }
         Ok(files)
+    }
+
+    /// Reads the chunks that were named in some files: first those that were named for terms with few of them, since where
+    /// such a term is not found, the others need not be read.
+    async fn read_lists(
+        &self,
+        open: &[OpenFile],
+        chunks: &[(i32, BlobId, usize)],
+        on: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
+        let lists = &on.candidates.lists;
+        let mut order: Vec<(usize, usize)> = (0..lists.len())
+            .map(|list| (chunks.iter().filter(|(.., of)| *of == list).count(), list))
+            .collect();
+        order.sort_unstable();
+        let mut next = order.into_iter().peekable();
+        while let Some((mut count, list)) = next.next() {
+            let mut some = vec![list];
+            // What is few is not worth a round trip of its own.
+            while let Some((more, list)) =
+                next.next_if(|(more, _)| count + more < 2 * SMALL_BATCH || *more == 0)
+            {
+                count += more;
+                some.push(list);
+            }
+            let wanted = on.wanted(open, hits);
+            let here: Vec<_> =
+                chunks.iter().filter(|(.., of)| some.contains(of)).copied().collect();
+            let named = Named::of(&here, on, |blob, term| {
+                wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
+            });
+            hits.add(self.read_named(named, on).await?);
+            for list in some {
+                hits.add_read(&lists[list].terms);
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Chunks that were named, with what to look for in them, if all of them are at hand.

@@ -33,9 +33,8 @@ impl Source for PostgresSource<'_> {
     }
 
     fn reads_chunks_first(&self) -> bool {
-        // Some may be in memory.
-        let filter = &self.reader.filter;
-        self.reader.cache.is_some() && filter.repos.is_none() && filter.languages.is_none()
+        // A chunk takes longer than a file.
+        false
     }
 
     fn survivors(&self) -> Option<usize> {
