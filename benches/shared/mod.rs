@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
+pub mod classes;
 pub mod queries;
 pub mod server;
 pub mod summary;

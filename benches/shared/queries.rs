@@ -8,6 +8,8 @@ pub struct Query {
     /// The rest of the query, in the language of codesearch.
     pub more: &'static str,
     pub kind: Kind,
+    /// What it stands for; nothing if it is of no class.
+    pub class: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +27,15 @@ pub enum Kind {
 }
 
 const fn of(regex: &'static str, kind: Kind) -> Query {
-    Query { regex, more: "", kind }
+    Query { regex, more: "", kind, class: "" }
 }
 
 const fn ours(regex: &'static str, more: &'static str) -> Query {
-    Query { regex, more, kind: Kind::Ours }
+    Query { regex, more, kind: Kind::Ours, class: "" }
 }
 
 const fn words(first: &'static str, more: &'static str) -> Query {
-    Query { regex: first, more, kind: Kind::Words }
+    Query { regex: first, more, kind: Kind::Words, class: "" }
 }
 
 /// Queries of several words, some for files of one kind only.

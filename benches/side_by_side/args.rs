@@ -12,8 +12,17 @@ pub(crate) struct Args {
     pub(crate) runs: usize,
     pub(crate) without: String,
     pub(crate) words: bool,
+    pub(crate) classes: bool,
+    pub(crate) cache: Option<String>,
     pub(crate) only: Option<String>,
     pub(crate) name: String,
+}
+
+impl Args {
+    /// Whether only codesearch and Zoekt are asked.
+    pub(crate) fn is_for_two(&self) -> bool {
+        self.words || self.classes
+    }
 }
 
 /// Reads it; ends the program where it is wrong.
@@ -26,6 +35,8 @@ pub(crate) fn args() -> Args {
         runs: 5,
         without: String::new(),
         words: false,
+        classes: false,
+        cache: None,
         only: None,
         name: "side-by-side".to_owned(),
     };
@@ -44,6 +55,8 @@ pub(crate) fn args() -> Args {
             }
             "--without" => args.without = value(),
             "--words" => args.words = true,
+            "--classes" => args.classes = true,
+            "--cache" => args.cache = Some(value()),
             "--only" => args.only = Some(value()),
             "--name" => args.name = value(),
             // From cargo.

@@ -12,6 +12,8 @@
 //!     --without PEERS  peers to leave out: zoekt,ripgrep,naive
 //!     --only TEXT      queries whose names hold a text
 //!     --words          queries of several words instead, by the engines that know such: codesearch and Zoekt
+//!     --classes        queries of other classes instead, by these two, each class with its own mean
+//!     --cache MIB      what the server keeps in memory of texts, as for codesearch serve; 0 for nothing
 //!     --name NAME      of the record (side-by-side)
 
 #[path = "../shared/mod.rs"]
@@ -35,6 +37,7 @@ use args::args;
 use naive::TABLES;
 use report::{line, record, report, sizes};
 use rows::{LIMITS, Row, Times};
+use shared::classes::CLASSES;
 use shared::queries::{Kind, QUERIES, Query, WORDS};
 use shared::server::{self, Server, codesearch, memory_kb, postgres_pids};
 use shared::summary::median;
@@ -75,26 +78,31 @@ fn bench() -> Result<()> {
 
     let wants = |peer: &str| !args.without.split(',').any(|left| left == peer);
     let zoekt = if wants("zoekt") { Zoekt::prepare(&args, &mut notes)? } else { None };
-    let rg = wants("ripgrep") && !args.words && installed("rg");
+    let rg = wants("ripgrep") && !args.is_for_two() && installed("rg");
     if !rg {
         notes.push_str("ripgrep is left out: no rg in PATH, or not wanted\n");
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let naive = wants("naive") && !args.words;
+    let naive = wants("naive") && !args.is_for_two();
     if naive {
         notes.push_str(&runtime.block_on(naive::build(&home)).map_err(std::io::Error::other)?);
     } else {
         notes.push_str("the naive design is left out: not wanted\n");
     }
 
-    let server = Server::start(Some(&home), None, &[])?;
+    let cache = args.cache.iter().flat_map(|mib| ["--cache", mib]).collect::<Vec<_>>();
+    let server = Server::start(Some(&home), None, &cache)?;
     server.settle();
     let wanted = |query: &&Query| {
-        let asked = args.words || query.is_for_all();
+        let asked = args.is_for_two() || query.is_for_all();
         asked && args.only.as_ref().is_none_or(|text| query.name().contains(text))
     };
     let mut rows = Vec::new();
-    let queries = if args.words { WORDS } else { QUERIES };
+    let queries = match (args.words, args.classes) {
+        (true, _) => WORDS,
+        (_, true) => CLASSES,
+        _ => QUERIES,
+    };
     for query in queries.iter().filter(wanted) {
         let ripgrep = if rg { Some(ripgrep::ask(query, &args.corpus)?) } else { None };
         for limit in LIMITS {

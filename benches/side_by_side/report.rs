@@ -123,6 +123,18 @@ pub(crate) fn report(rows: &[Row], args: &Args, notes: &str, sizes: &str) -> Str
         text.push('\n');
     }
     text.push_str("\nours as a ratio to theirs: geometric mean, worst\n");
+    text.push_str(&means(rows));
+    for same in rows.chunk_by(|row, next| row.query.class == next.query.class) {
+        if same.len() < rows.len() {
+            let _ = write!(text, "\n{}\n{}", same[0].query.class, means(same));
+        }
+    }
+    text
+}
+
+/// The means of some rows at each limit.
+fn means(rows: &[Row]) -> String {
+    let mut text = String::new();
     for limit in LIMITS {
         let name = if limit == 0 { "no limit".to_owned() } else { format!("limit {limit}") };
         let _ = write!(text, "{name:<12}");
