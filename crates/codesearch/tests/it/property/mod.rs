@@ -58,8 +58,9 @@ impl Servers {
         let memory = fixture.serve_with(&["--cache", "64"]);
         memory.settle();
         let all = memory.bytes_in_memory();
-        let half = format!("{:.6}", all as f64 / 2.0 / f64::from(1 << 20));
-        let mixed = fixture.serve_with(&["--cache", &half]);
+        // What is heavier than half of the room is not kept at all.
+        let most = format!("{:.6}", all as f64 * 0.75 / f64::from(1 << 20));
+        let mixed = fixture.serve_with(&["--cache", &most]);
         eventually("some texts are in memory", || mixed.bytes_in_memory() > 0);
         let postgres = fixture.serve_with(&["--cache", "0"]);
         Self(vec![
@@ -87,7 +88,7 @@ impl Servers {
 fn generated_queries_are_answered_as_a_plain_scan_would() {
     let count = setting("CODESEARCH_PROPERTY_QUERIES", 400) as usize;
     let seed = setting("CODESEARCH_PROPERTY_SEED", 1);
-    let (mut asked, mut found, mut empty) = (0, 0, 0);
+    let (mut asked, mut found, mut empty, mut skipped) = (0, 0, 0, 0);
     for corpus in 0.. {
         if asked >= count {
             break;
@@ -102,7 +103,12 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         }
         fixture.ingest_over(SHARDS);
         let used: i64 = fixture.sql("select count(*) from shards where chunks > 0");
-        assert!(used > 1, "{used} shards are used");
+        // In fewer, there is no part of the texts that a server could keep.
+        if used < 3 {
+            skipped += 1;
+            assert!(skipped <= 2 + corpus / 2, "{skipped} of {corpus} sets of files are small");
+            continue;
+        }
         let mut servers = Servers::start(&fixture);
         for n in 0..QUERIES_PER_CORPUS.min(count - asked) {
             let query = query(&mut rng);
