@@ -1,0 +1,255 @@
+//! Reading filters for a search: all that a server's memory keeps of a shard, or the rows that a query asks for.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery, ShardFilter};
+
+use super::{
+    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS,
+    PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count, numbers,
+};
+use crate::catalog::Shard;
+use crate::error::Result;
+use crate::lease::{Ask, Lease};
+use crate::{BlobId, ShardId};
+
+/// A statement of [`Lease::filter_rows`] names at most so many shards for each one that is asked for.
+const MAX_NAMED: usize = 4;
+
+/// Hashes that a search without memory asks a filter for, for one literal, at most: a third of the bits of a filter are set,
+/// so that more would rule out hardly anything more.
+const MAX_HASHES: usize = 12;
+
+/// Hashes that it asks for in all, about.
+const ALL_HASHES: usize = 96;
+
+/// The filters of the chunks of a shard, the rows of some bits of them.
+#[derive(Debug)]
+pub struct ChunkRows {
+    filters: BitSlices,
+    starts: Columns,
+}
+
+impl ChunkRows {
+    /// Puts rows together: those of so many chunks; none if they are not all there.
+    fn of(rows: Vec<(i32, Vec<u8>)>, chunks: i32, bits: Vec<usize>) -> Option<Self> {
+        let mut filters = BitSlices::with_bits(FilterKind::Chunk, bits, chunks as usize);
+        let mut starts = None;
+        for (number, row) in rows {
+            if number == STARTS {
+                starts = Some(Columns::from(row));
+            } else {
+                let first = (number / PIECE_ROWS * PIECE_CHUNKS / 8) as usize;
+                filters.set((number % PIECE_ROWS) as usize, first, &row);
+            }
+        }
+        // They may be of a later state of the index, with more chunks.
+        let starts = starts.filter(|starts| starts.bytes().len() >= filters.width())?;
+        Some(Self { filters, starts })
+    }
+
+    /// The chunks that may hold what a query asks for, by their numbers.
+    pub fn surviving(&self, ngrams: &NgramQuery) -> Columns {
+        self.filters.columns(ngrams)
+    }
+
+    /// Some chunks, ascending, each with its blob. A chunk that is of no blob any longer counts as the blob's before it.
+    pub fn with_blobs(&self, chunks: &Columns) -> Vec<(i32, BlobId)> {
+        let mut starts = self.starts.iter().peekable();
+        let mut blob = 0;
+        let with_blob = |n: usize| {
+            while let Some(start) = starts.next_if(|start| *start <= n) {
+                blob = start as i32;
+            }
+            (n as i32, BlobId(blob))
+        };
+        chunks.iter().map(with_blob).collect()
+    }
+}
+
+/// The n-grams that a search without memory asks for in a shard, of those of some lookups.
+pub fn sample(ngrams: &[&NgramQuery]) -> NgramQuery {
+    let literals: usize = ngrams.iter().map(|ngrams| ngrams.literals()).sum();
+    let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
+    NgramQuery::any(ngrams.iter().map(|ngrams| ngrams.sample(most)).collect())
+}
+
+impl Lease {
+    /// The rows of the filters of the chunks of a shard that some n-grams ask for; none if its filters are not as far as
+    /// the shard is said to be.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn chunk_rows(
+        &mut self,
+        shard: &Shard,
+        ngrams: &NgramQuery,
+    ) -> Result<Option<ChunkRows>> {
+        let bits = ngrams.bits(FilterKind::Chunk);
+        let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
+        let mut numbers = vec![STARTS];
+        for piece in pieces {
+            numbers.extend(bits.iter().map(|bit| piece * PIECE_ROWS + *bit as i32));
+        }
+        let sql = format!(
+            "select number, bits from {} where shard = {} and kind = {CHUNKS} and number = any($1)",
+            shard.id.filters(),
+            shard.id.0
+        );
+        let rows = self.fetch(Ask::new(sql).bind(numbers)).await?;
+        Ok(ChunkRows::of(rows, shard.filtered, bits))
+    }
+}
+
+impl Lease {
+    /// The filters of blocks, dense and large chunks of a shard, if they are as far as the shard is said to be.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn filters(&mut self, shard: &Shard) -> Result<Option<ShardFilter>> {
+        let sql = format!(
+            "select kind, number, bits from {} where shard = {} and kind <= {LARGE} order by kind, number",
+            shard.id.filters(),
+            shard.id.0
+        );
+        let (mut blocks, mut dense) = (Vec::new(), Vec::new());
+        let (mut dense_chunks, mut large) = (Vec::new(), Vec::new());
+        for (kind, number, bits) in self.fetch::<Row>(Ask::new(sql)).await? {
+            match kind {
+                BLOCKS => blocks.extend(bits),
+                DENSE => dense.extend(bits),
+                OWN_CHUNKS if number == DENSE_NUMBERS => dense_chunks = numbers(&bits),
+                OWN_CHUNKS => {}
+                _ => large.push((number, BloomFilter::from_bytes(&bits))),
+            }
+        }
+        let count = block_count(shard.filtered);
+        let blocks = BitSlices::from_rows(FilterKind::Block, count, blocks).filter(|_| count > 0);
+        let dense = BitSlices::from_rows(FilterKind::Dense, dense_chunks.len(), dense);
+        let both = blocks.zip(dense);
+        Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
+    }
+
+    /// Of the filters of some shards the rows that some n-grams ask for: they let more through that asks for other
+    /// n-grams, too. A shard whose filters are not as far as it is said to be is not in the answer.
+    ///
+    /// Shards that lie close together are asked in one statement. So that there are few different statements, each of
+    /// which every connection has to prepare, a statement names all shards of one of the halves, quarters and so on of
+    /// the index, and those that are not asked for are not looked at.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn filter_rows(
+        &mut self,
+        shards: &[&Shard],
+        ngrams: &NgramQuery,
+    ) -> Result<HashMap<ShardId, ShardFilter>> {
+        let mut asked: Vec<i16> = shards.iter().map(|shard| shard.id.0).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        if asked.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let (mut kinds, mut bits) = (vec![OWN_CHUNKS; 2], vec![0, SLICE_BITS as i32]);
+        for (kind, of) in [
+            (BLOCKS, FilterKind::Block),
+            (LARGE_SLICES, FilterKind::Block),
+            (DENSE, FilterKind::Dense),
+        ] {
+            bits.extend(ngrams.bits(of).into_iter().map(|bit| bit as i32));
+            kinds.resize(bits.len(), kind);
+        }
+        let count = self.shard_count().await?;
+        let mut rows: HashMap<ShardId, Vec<Row>> = HashMap::new();
+        for group in groups(&asked, count) {
+            let ask = Ask::new(rows_sql(group));
+            let ask = ask.bind(asked.clone()).bind(kinds.clone()).bind(bits.clone());
+            for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(ask).await? {
+                rows.entry(ShardId(shard)).or_default().push((kind, bit, row));
+            }
+        }
+        let filter = |shard: &&Shard| {
+            Some((shard.id, some_rows(rows.remove(&shard.id)?, shard.filtered, ngrams)?))
+        };
+        Ok(shards.iter().filter_map(filter).collect())
+    }
+}
+
+/// The filters of a shard with so many chunks, of which some rows are here; none if rows of its blocks are missing.
+fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<ShardFilter> {
+    let (mut dense, mut large) = (None, None);
+    for (kind, bit, row) in &rows {
+        match (*kind, *bit) {
+            (OWN_CHUNKS, 0) => dense = Some(numbers(row)),
+            (OWN_CHUNKS, _) => large = Some(numbers(row)),
+            _ => {}
+        }
+    }
+    // They may be of a later state of the index, with more chunks.
+    let of_now =
+        |numbers: Vec<i32>| -> Vec<i32> { numbers.into_iter().filter(|n| *n < filtered).collect() };
+    let (dense, large, count) = (of_now(dense?), of_now(large?), block_count(filtered));
+    let none = |kind, columns| BitSlices::with_bits(kind, ngrams.bits(kind), columns);
+    let mut blocks = none(FilterKind::Block, count);
+    let mut of_dense = none(FilterKind::Dense, dense.len());
+    let mut of_large = none(FilterKind::Block, large.len());
+    let mut found = 0;
+    for (kind, bit, row) in rows {
+        let bit = bit as usize;
+        match kind {
+            BLOCKS => {
+                found += usize::from(row.len() >= count.div_ceil(8));
+                blocks.set(bit, 0, &row);
+            }
+            DENSE => of_dense.set(bit, 0, &row),
+            LARGE_SLICES => of_large.set(bit, 0, &row),
+            _ => {}
+        }
+    }
+    let whole = count > 0 && found == ngrams.bits(FilterKind::Block).len();
+    whole.then(|| ShardFilter::of_rows(blocks, (of_dense, dense), (of_large, large)))
+}
+
+/// Ranges of shards that together have all that are asked for: each a half, a quarter and so on of the index that has
+/// enough of them.
+pub(super) fn groups(asked: &[i16], count: i16) -> Vec<Range<i16>> {
+    fn split(range: Range<i16>, asked: &[i16], count: i16, groups: &mut Vec<Range<i16>>) {
+        let here = &asked[asked.partition_point(|shard| *shard < range.start)
+            ..asked.partition_point(|shard| *shard < range.end)];
+        let named = (range.end.min(count) - range.start).max(0) as usize;
+        match here {
+            [] => {}
+            [one] => groups.push(*one..one + 1),
+            some if named <= some.len() * MAX_NAMED => {
+                groups.push(range.start..range.end.min(count));
+            }
+            _ => {
+                let middle = range.start + (range.end - range.start) / 2;
+                split(range.start..middle, asked, count, groups);
+                split(middle..range.end, asked, count, groups);
+            }
+        }
+    }
+    let mut groups = Vec::new();
+    let whole = (count.max(1) as u16).next_power_of_two().min(1 << 14) as i16;
+    split(0..whole, asked, count, &mut groups);
+    groups
+}
+
+/// The statement for the shards of a range: `$1` are those that are asked for, `$2` and `$3` the kinds and bits.
+fn rows_sql(range: Range<i16>) -> String {
+    let shard = |n: i16| {
+        format!(
+            "select {n}::smallint, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
+                 substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
+                           for octet_length(bits) / {SLICE_BITS}) end
+             from unnest($2::smallint[], $3::int[]) asked (kind, bit) cross join lateral (
+                 select bits from {}
+                 where shard = {n} and kind = asked.kind and number = bit / {SLICE_BITS} offset 0) found
+             where {n} = any($1::smallint[])",
+            ShardId(n).filters()
+        )
+    };
+    range.map(shard).collect::<Vec<_>>().join(" union all ")
+}

@@ -1,0 +1,271 @@
+//! The filters of a shard as they are stored: adding to them, and making those of an older form anew.
+
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind};
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
+
+use super::{
+    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES, OWN_CHUNKS,
+    PIECE_BLOCKS, PIECE_CHUNKS, PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count, numbers,
+};
+use crate::error::Result;
+use crate::ingest::copy::{self, Rows};
+use crate::store::Store;
+use crate::{BlobId, ShardId};
+
+/// The filters of a shard as they are stored, to be added to.
+#[derive(Debug)]
+pub(crate) struct StoredFilters {
+    pub(super) blocks: BitSlices,
+    pub(super) dense: BitSlices,
+    large: BitSlices,
+    /// The numbers of the dense and of the large chunks.
+    pub(super) dense_chunks: Vec<i32>,
+    large_chunks: Vec<i32>,
+    /// The chunks with which a blob begins.
+    starts: Columns,
+    /// The filters of the chunks of the piece that was not full.
+    piece: Option<BitSlices>,
+}
+
+/// The filters of chunks that are to be added to those of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct NewFilters {
+    /// The block of the first chunk.
+    pub(crate) first_block: usize,
+    /// The filters of that block and of those after it.
+    pub(crate) blocks: Vec<BloomFilter>,
+    /// The dense chunks, and the large ones, each with its filter.
+    pub(crate) dense: Vec<(i32, BloomFilter)>,
+    pub(crate) large: Vec<(i32, BloomFilter)>,
+    /// The blobs.
+    pub(crate) starts: Vec<BlobId>,
+    /// Those of the chunks of blocks that are not stored yet, from a block on.
+    pub(crate) chunks: (usize, Vec<BitSlices>),
+}
+
+impl StoredFilters {
+    /// Filters of no chunks.
+    pub(crate) fn none() -> Self {
+        let empty = |kind| BitSlices::new(kind, &[]);
+        Self {
+            blocks: empty(FilterKind::Block),
+            dense: empty(FilterKind::Dense),
+            large: empty(FilterKind::Block),
+            dense_chunks: Vec::new(),
+            large_chunks: Vec::new(),
+            starts: Columns::first(0),
+            piece: None,
+        }
+    }
+
+    /// Puts rows together, which are in order: those of so many chunks. None if they are not all there.
+    fn of(rows: Vec<Row>, chunks: i32) -> Option<Self> {
+        let (mut blocks, mut dense, mut large) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stored = Self::none();
+        let mut piece = PieceRows::default();
+        for (kind, number, bits) in rows {
+            match kind {
+                BLOCKS => blocks.extend(bits),
+                DENSE => dense.extend(bits),
+                LARGE_SLICES => large.extend(bits),
+                OWN_CHUNKS if number == DENSE_NUMBERS => stored.dense_chunks = numbers(&bits),
+                OWN_CHUNKS => stored.large_chunks = numbers(&bits),
+                _ if number == STARTS => stored.starts = Columns::from(bits),
+                _ => piece.0.push((number % PIECE_ROWS, bits)),
+            }
+        }
+        if chunks == 0 || stored.starts.bytes().len() < (chunks as usize).div_ceil(8) {
+            return None;
+        }
+        stored.blocks = BitSlices::from_rows(FilterKind::Block, block_count(chunks), blocks)?;
+        let (dense_count, large_count) = (stored.dense_chunks.len(), stored.large_chunks.len());
+        stored.dense = BitSlices::from_rows(FilterKind::Dense, dense_count, dense)?;
+        stored.large = BitSlices::from_rows(FilterKind::Block, large_count, large)?;
+        let rest = chunks % PIECE_CHUNKS;
+        if rest > 0 {
+            stored.piece = Some(piece.slices(rest as usize)?);
+        }
+        Some(stored)
+    }
+
+    /// Adds the filters of more chunks, and gives the rows of the large ones among them.
+    pub(super) fn add(&mut self, shard: ShardId, new: NewFilters) -> Rows {
+        self.blocks.add(new.first_block, &new.blocks);
+        let mut rows = Rows::new();
+        for (n, filter) in &new.large {
+            rows.row(4).i16(shard.0).i16(LARGE).i32(*n).bytes(&filter.to_bytes());
+        }
+        let own = [
+            (new.dense, &mut self.dense, &mut self.dense_chunks),
+            (new.large, &mut self.large, &mut self.large_chunks),
+        ];
+        for (new, slices, chunks) in own {
+            let (numbers, filters): (Vec<i32>, Vec<BloomFilter>) = new.into_iter().unzip();
+            slices.add(chunks.len(), &filters);
+            chunks.extend(numbers);
+        }
+        if let Some(last) = new.starts.last() {
+            self.starts.grow(last.0 as usize + 1);
+        }
+        new.starts.iter().for_each(|blob| self.starts.add(blob.0 as usize));
+        rows
+    }
+
+    /// Adds the rows of all but the filters of chunks, of a shard with so many chunks.
+    fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
+        self.starts.grow(chunks as usize);
+        let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
+        for (kind, slices) in kinds {
+            let slice_bytes = (SLICE_BITS * slices.width()).max(1);
+            for (number, slice) in (0..).zip(slices.rows().chunks(slice_bytes)) {
+                rows.row(4).i16(shard.0).i16(kind).i32(number).bytes(slice);
+            }
+        }
+        let own = [(DENSE_NUMBERS, &self.dense_chunks), (LARGE_NUMBERS, &self.large_chunks)];
+        for (number, chunks) in own {
+            let numbers: Vec<u8> = chunks.iter().flat_map(|n| n.to_be_bytes()).collect();
+            rows.row(4).i16(shard.0).i16(OWN_CHUNKS).i32(number).bytes(&numbers);
+        }
+        rows.row(4).i16(shard.0).i16(CHUNKS).i32(STARTS).bytes(self.starts.bytes());
+    }
+
+    /// The filters of a block and of those after it, all of one piece, with those of that piece that were stored.
+    fn piece(&mut self, first_block: usize, blocks: &[BitSlices]) -> BitSlices {
+        let before = first_block % PIECE_BLOCKS * BLOCK_CHUNKS as usize / 8;
+        let blank = vec![0; before * FilterKind::Chunk.bits()];
+        let blank = BitSlices::from_rows(FilterKind::Chunk, before * 8, blank);
+        let blank = blank.expect("the rows have that many bytes");
+        let all = std::iter::once(&blank).chain(blocks);
+        let all: Vec<_> = all.map(|slices| (slices, 0..slices.width())).collect();
+        let mut piece = BitSlices::beside(FilterKind::Chunk, &all);
+        if let Some(stored) = self.piece.take() {
+            piece.or(&stored);
+        }
+        piece
+    }
+}
+
+impl NewFilters {
+    /// The blocks whose chunks' filters fill a piece; at the `end`, those that are left.
+    fn full_piece(&mut self, end: bool) -> Option<(usize, Vec<BitSlices>)> {
+        let (first, blocks) = &mut self.chunks;
+        let count = PIECE_BLOCKS - *first % PIECE_BLOCKS;
+        let count = if blocks.len() >= count { count } else { blocks.len() };
+        if count == 0 || !end && (*first + count) % PIECE_BLOCKS > 0 {
+            return None;
+        }
+        let piece = (*first, blocks.drain(..count).collect());
+        *first += count;
+        Some(piece)
+    }
+}
+
+/// Rows of a piece: their bits, ascending.
+#[derive(Debug, Default)]
+struct PieceRows(Vec<(i32, Vec<u8>)>);
+
+impl PieceRows {
+    /// The filters of so many chunks; none if a row is too short.
+    fn slices(&self, chunks: usize) -> Option<BitSlices> {
+        let width = chunks.div_ceil(8);
+        let mut rows = vec![0; width * FilterKind::Chunk.bits()];
+        for (bit, stored) in &self.0 {
+            let at = *bit as usize * width;
+            rows[at..at + width].copy_from_slice(stored.get(..width)?);
+        }
+        BitSlices::from_rows(FilterKind::Chunk, chunks, rows)
+    }
+}
+
+/// The bit-sliced filters of so many chunks of a shard, which are taken out to be added to; none if they are not all
+/// there.
+pub(crate) async fn take(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    filtered: i32,
+) -> Result<Option<StoredFilters>> {
+    let sql = format!(
+        "delete from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS}) or kind = {CHUNKS} and number >= $1)
+         returning kind, number, bits",
+        shard.filters(),
+        shard.0
+    );
+    let last_piece = filtered / PIECE_CHUNKS * PIECE_ROWS;
+    let taken = sqlx::query_as(AssertSqlSafe(sql)).bind(last_piece);
+    let mut rows: Vec<Row> = taken.fetch_all(&mut *conn).await?;
+    rows.sort_unstable_by_key(|(kind, number, _)| (*kind, *number));
+    let stored = StoredFilters::of(rows, filtered);
+    if stored.is_none() {
+        conn.execute(AssertSqlSafe(format!("delete from {}", shard.filters()))).await?;
+    }
+    Ok(stored)
+}
+
+/// Stores the filters of the chunks of full pieces, or at the `end` of all that are left.
+pub(crate) async fn store_pieces(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    filters: &mut StoredFilters,
+    new: &mut NewFilters,
+    end: bool,
+) -> Result<()> {
+    while let Some((first_block, blocks)) = new.full_piece(end) {
+        let piece = filters.piece(first_block, &blocks);
+        let first = (first_block / PIECE_BLOCKS) as i32 * PIECE_ROWS;
+        let mut rows = Rows::new();
+        for (number, row) in (first..).zip(piece.rows().chunks_exact(piece.width().max(1))) {
+            if row.iter().any(|byte| *byte != 0) {
+                rows.row(4).i16(shard.0).i16(CHUNKS).i32(number).bytes(row);
+            }
+        }
+        copy::send(conn, &copy_sql(shard), rows).await?;
+    }
+    Ok(())
+}
+
+/// Stores the filters of a shard with so many chunks: those that were taken out, with the filters of more chunks.
+pub(crate) async fn store(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    chunks: i32,
+    mut filters: StoredFilters,
+    mut new: NewFilters,
+) -> Result<()> {
+    store_pieces(conn, shard, &mut filters, &mut new, true).await?;
+    let mut rows = filters.add(shard, new);
+    filters.add_rows(shard, chunks, &mut rows);
+    copy::send(conn, &copy_sql(shard), rows).await
+}
+
+fn copy_sql(shard: ShardId) -> String {
+    format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters())
+}
+
+impl Store {
+    /// Makes the filters of all shards anew if they are of another form than this program's.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement; what is done stays done.
+    pub(crate) async fn convert_filters(&self, conn: &mut PgConnection) -> Result<()> {
+        let format: i32 =
+            sqlx::query_scalar("select filters_format from state").fetch_one(&mut *conn).await?;
+        if format >= FORMAT {
+            return Ok(());
+        }
+        let shards: Vec<i16> =
+            sqlx::query_scalar("select shard from shards where filtered > 0 order by shard")
+                .fetch_all(&mut *conn)
+                .await?;
+        if !shards.is_empty() {
+            tracing::info!(
+                "the index is of an earlier version: its filters are made anew, which takes about as long as reading its \
+                 texts once"
+            );
+        }
+        for shard in shards {
+            self.derive_again(ShardId(shard)).await?;
+        }
+        sqlx::query("update state set filters_format = $1").bind(FORMAT).execute(conn).await?;
+        Ok(())
+    }
+}
