@@ -15,7 +15,7 @@ use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
-use super::source::Source;
+use super::source::{Reads, Source};
 use super::state::Search;
 use super::verify::{Hit, MatchInput, Terms, Text, join};
 use crate::types::FileMatch;
@@ -98,7 +98,7 @@ impl<S: Source> ShardSearch<'_, S> {
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         let files = match candidates.blobs {
             None => {
-                let mut files = self.source.files(None).await?;
+                let mut files = self.source.reader().files(None).await?;
                 files.retain(|file| file.blob.0 >= first);
                 Some(files)
             }
@@ -237,7 +237,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let files: Vec<File> = match batch.files.take() {
             Some(files) => files,
             None if batch.blobs.is_empty() => Vec::new(),
-            None => self.source.files(Some(&batch.blobs)).await?,
+            None => self.source.reader().files(Some(&batch.blobs)).await?,
         };
         self.search.state.counters.files.fetch_add(files.len(), Ordering::Relaxed);
         Ok(files.into_iter().filter_map(|file| on.open(file)).collect())
@@ -324,13 +324,13 @@ impl<S: Source> ShardSearch<'_, S> {
 
     /// Chunks that were named, with what to look for in them, if all of them are at hand.
     fn at_hand(&self, named: Named, on: Evaluator<'_>) -> Option<Vec<MatchInput>> {
-        let chunks = self.source.chunks_at_hand(&named.numbers())?;
+        let chunks = self.source.reader().chunks_at_hand(&named.numbers())?;
         Some(named.inputs(chunks, on))
     }
 
     /// Reads chunks that were named, and looks in each for the terms that it was named for.
     async fn read_named(&self, named: Named, on: Evaluator<'_>) -> Result<Vec<Hit>, store::Error> {
-        let chunks = self.source.chunks(&named.numbers()).await?;
+        let chunks = self.source.reader().chunks(&named.numbers()).await?;
         Ok(self.verify(named.inputs(chunks, on)).await)
     }
 
@@ -348,7 +348,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let files = files.filter(|file| wanted.contains_key(&file.blob));
         let mut blobs: Vec<_> = files.map(|file| (file.blob, file.bytes as usize)).collect();
         blobs.dedup();
-        let mut chunks = self.source.blobs(&blobs).await?;
+        let mut chunks = self.source.reader().blobs(&blobs).await?;
         if spans {
             chunks = join(chunks);
         }
@@ -374,7 +374,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let shown = files.iter().filter(|file| !file.lines.is_empty());
         let mut blobs: Vec<_> = shown.map(|file| (file.place.1, file.bytes)).collect();
         blobs.dedup();
-        let chunks = join(self.source.blobs(&blobs).await?);
+        let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
             Text::Plain(text) => Some((chunk.blob, text)),
             Text::Compressed(_) => None,

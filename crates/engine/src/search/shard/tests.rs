@@ -43,6 +43,12 @@ impl LookUp for Everything<'_> {
 }
 
 impl Source for Vectors {
+    type Reader = Self;
+
+    fn reader(&self) -> &Self {
+        self
+    }
+
     fn costs(&self) -> &'static SourceCosts {
         &MEMORY
     }
@@ -66,7 +72,9 @@ impl Source for Vectors {
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
         Ok(Candidates::of(&self.plan, &Everything(self, blobs)))
     }
+}
 
+impl Reads for Vectors {
     async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
         let mut all: Vec<BlobId> = self.chunks.iter().map(|(blob, ..)| *blob).collect();
         all.dedup();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
-use store::{BlobId, File};
+use store::BlobId;
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with};
 use super::super::cost::{MEMORY, SourceCosts};
@@ -12,7 +12,6 @@ use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
 use super::super::survivors::{SurvivingChunks, Survivors};
-use super::super::verify::TextChunk;
 use super::{ShardReader, Source};
 use crate::cache::ShardCache;
 use crate::cache::files::ShardFiles;
@@ -29,6 +28,12 @@ pub(crate) struct MemorySource<'s> {
 }
 
 impl Source for MemorySource<'_> {
+    type Reader = ShardReader;
+
+    fn reader(&self) -> &ShardReader {
+        &self.reader
+    }
+
     fn costs(&self) -> &'static SourceCosts {
         &MEMORY
     }
@@ -55,22 +60,6 @@ impl Source for MemorySource<'_> {
         let lookups = InRange { source: self, blobs };
         let finding = async { Candidates::of(&self.task.query.plan, &lookups) };
         Ok(self.search.state.counters.time(Phase::Lookup, finding).await)
-    }
-
-    async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
-        self.reader.files(blobs).await
-    }
-
-    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
-        self.reader.chunks_at_hand(numbers)
-    }
-
-    async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
-        self.reader.chunks(numbers).await
-    }
-
-    async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
-        self.reader.blobs(blobs).await
     }
 }
 

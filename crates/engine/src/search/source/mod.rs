@@ -21,6 +21,12 @@ use super::verify::TextChunk;
 
 /// The source of one shard for one search.
 pub(crate) trait Source: Send + Sync {
+    /// What reads its files and texts.
+    type Reader: Reads;
+
+    /// Reads its files and texts.
+    fn reader(&self) -> &Self::Reader;
+
     /// What reading from it costs.
     fn costs(&self) -> &'static SourceCosts;
 
@@ -42,7 +48,10 @@ pub(crate) trait Source: Send + Sync {
         &self,
         blobs: Range<i32>,
     ) -> impl Future<Output = Result<Candidates, store::Error>> + Send;
+}
 
+/// Reads files and texts of one shard for one search, whoever named the candidates.
+pub(crate) trait Reads: Send + Sync {
     /// The files that have one of these contents, or all files, in the order of their blobs, repositories and paths.
     fn files(
         &self,

@@ -6,14 +6,13 @@ use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
-use store::{BlobId, ChunkRows, File, Found};
+use store::{BlobId, ChunkRows, Found};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
 use super::super::cost::{POSTGRES, SourceCosts, tells_chunks_apart};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
-use super::super::verify::TextChunk;
 use super::{ShardReader, Source};
 
 /// The source of a shard that is not in memory.
@@ -24,6 +23,12 @@ pub(crate) struct PostgresSource<'s> {
 }
 
 impl Source for PostgresSource<'_> {
+    type Reader = ShardReader;
+
+    fn reader(&self) -> &ShardReader {
+        &self.reader
+    }
+
     fn costs(&self) -> &'static SourceCosts {
         &POSTGRES
     }
@@ -53,22 +58,6 @@ impl Source for PostgresSource<'_> {
         let mut candidates = self.search.state.counters.time(Phase::Lookup, finding).await?;
         candidates.drop_before(BlobId(blobs.start));
         Ok(candidates)
-    }
-
-    async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
-        self.reader.files(blobs).await
-    }
-
-    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
-        self.reader.chunks_at_hand(numbers)
-    }
-
-    async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
-        self.reader.chunks(numbers).await
-    }
-
-    async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
-        self.reader.blobs(blobs).await
     }
 }
 

@@ -7,6 +7,7 @@ use store::{BlobId, Epoch, File, FileFilter, Shard, Store};
 use super::super::state::State;
 use super::super::stats::Phase;
 use super::super::verify::TextChunk;
+use super::Reads;
 use crate::cache::ShardCache;
 use crate::cache::files::ShardFiles;
 
@@ -28,8 +29,10 @@ impl ShardReader {
     pub(crate) fn epoch(&self) -> Epoch {
         self.filter.epoch
     }
+}
 
-    pub(crate) async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
+impl Reads for ShardReader {
+    async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
         if let Some(files) = &self.files {
             return Ok(files.of(blobs, &self.filter));
         }
@@ -42,12 +45,12 @@ impl ShardReader {
         self.state.counters.time(Phase::Files, load).await
     }
 
-    pub(crate) fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
+    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
         let mut texts = self.cache.as_ref()?.texts.reader(&self.shard);
         numbers.iter().map(|n| texts.chunk(*n).map(TextChunk::from)).collect()
     }
 
-    pub(crate) async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
+    async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
         let (mut found, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
         let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
         for n in numbers {
@@ -72,10 +75,7 @@ impl ShardReader {
         Ok(found)
     }
 
-    pub(crate) async fn blobs(
-        &self,
-        blobs: &[(BlobId, usize)],
-    ) -> Result<Vec<TextChunk>, store::Error> {
+    async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
         for (blob, bytes) in blobs {
@@ -99,7 +99,9 @@ impl ShardReader {
         }
         Ok(found)
     }
+}
 
+impl ShardReader {
     /// Has segments read into memory that many of these chunks are in.
     fn missed(&self, numbers: &[i32]) {
         if let Some(cache) = &self.cache {
