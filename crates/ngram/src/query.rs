@@ -25,8 +25,10 @@ pub enum NgramQuery {
 /// The hashes of the n-grams of a literal, for each kind of filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hashes {
-    /// For blocks, dense chunks and groups of paths.
+    /// For blocks, dense chunks and groups of paths: those of long n-grams, and then those of short ones.
     block: Vec<u64>,
+    /// How many of them are of long ones.
+    long: usize,
     /// Those that rule out the most first.
     chunk: Vec<u64>,
     /// How many n-grams those for chunks are of, with no more than one hash for each.
@@ -37,7 +39,8 @@ impl NgramQuery {
     /// Texts with one of the characters that fold to ASCII letters without being one.
     pub fn non_ascii_fold() -> Self {
         let hashes = || NON_ASCII_FOLD.to_vec();
-        Hashes { block: hashes(), chunk: hashes(), chunk_ngrams: NON_ASCII_FOLD.len() }.into()
+        let count = NON_ASCII_FOLD.len();
+        Hashes { block: hashes(), long: count, chunk: hashes(), chunk_ngrams: count }.into()
     }
 
     /// All of some queries.
@@ -118,7 +121,8 @@ impl NgramQuery {
             hashes
         };
         let mut block = hashes(FilterKind::Block.long(), MIX);
-        if block.len() < FEW
+        let long = block.len();
+        if long < FEW
             && let Some(short) = FilterKind::Block.short()
         {
             block.extend(hashes(short, MIX_SHORT));
@@ -127,7 +131,7 @@ impl NgramQuery {
         let mut chunk = Vec::new();
         each_punctuated(&small, |ngram, _| chunk.push(mix(ngram, MIX)));
         chunk.extend(short.iter().flat_map(|hash| [*hash, second(*hash)]));
-        Hashes { block, chunk, chunk_ngrams: short.len() }.into()
+        Hashes { block, long, chunk, chunk_ngrams: short.len() }.into()
     }
 
     /// The n-grams of a piece of a line that have capitals.
@@ -151,18 +155,22 @@ impl NgramQuery {
             }
         });
         chunk.extend(&short);
-        Hashes { block, chunk, chunk_ngrams: short.len() }.into()
+        Hashes { long: block.len(), block, chunk, chunk_ngrams: short.len() }.into()
     }
 }
 
 impl Hashes {
-    /// So many of them for each kind at most, from all over the literal.
+    /// So many of them for each kind at most, from all over the literal; of long n-grams first, since they are rarer.
     fn sample(&self, most: usize) -> Self {
-        let some = |all: &[u64]| {
+        let some = |all: &[u64], most: usize| -> Vec<u64> {
             let count = all.len().min(most);
             (0..count).map(|i| all[i * all.len() / count]).collect()
         };
-        Self { block: some(&self.block), chunk: some(&self.chunk), chunk_ngrams: self.chunk_ngrams }
+        let (long, short) = self.block.split_at(self.long);
+        let mut block = some(long, most);
+        let long = block.len();
+        block.extend(some(short, most - long));
+        Self { block, long, chunk: some(&self.chunk, most), chunk_ngrams: self.chunk_ngrams }
     }
 
     /// The hashes that a kind of filter is asked for.

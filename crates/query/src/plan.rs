@@ -172,20 +172,6 @@ impl Plan {
         matches!(self, Plan::Lookup(Lookup { scope: Scope::Path, .. }))
     }
 
-    /// Whether chunks with one of several terms will do.
-    pub fn is_choice(&self) -> bool {
-        match self {
-            Plan::Lookup(lookup) => lookup.scope != Scope::Path && lookup.terms.len() > 1,
-            Plan::Any(parts) => {
-                let mut of_chunks = parts.iter().filter(|part| !part.is_of_paths());
-                of_chunks
-                    .next()
-                    .is_some_and(|first| first.is_choice() || of_chunks.next().is_some())
-            }
-            Plan::All(_) | Plan::Scan => false,
-        }
-    }
-
     fn strings(&self) -> usize {
         match self {
             Plan::Scan => 0,
@@ -269,20 +255,6 @@ mod tests {
         }
         for query in ["=>", "f:foo", "f:foo f:bar", r"c:foo c:bar\nbaz", r"foo or c:bar\nbaz"] {
             assert!(!of_chunks(query), "{query}");
-        }
-    }
-
-    #[test]
-    fn alternatives_in_chunks_are_a_choice() {
-        let is_choice = |query: &str| {
-            let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            Plan::of(&compiled.expr, &compiled).is_choice()
-        };
-        for query in ["foo or bar", "c:foo or c:bar", r"c:foo or c:bar\nbaz"] {
-            assert!(is_choice(query), "{query}");
-        }
-        for query in ["foo", "c:foo|bar", "foo bar", "f:foo or f:bar", "foo or f:bar", "=>"] {
-            assert!(!is_choice(query), "{query}");
         }
     }
 

@@ -72,7 +72,7 @@ pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 
 /// Hashes of each literal that tell in how many blocks of a shard it may be, to compare shards: where their filters are not
 /// in memory, each is a row to be read.
-pub(crate) const PROMISE_HASHES: usize = 8;
+pub(crate) const PROMISE_HASHES: usize = 12;
 
 /// What differs between the two sources of a shard.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 /// microseconds and more to read, and with fewer n-grams there are hundreds in a shard. The trigram index names documents
 /// that hold them all in less.
 pub(crate) fn tells_chunks_apart(ngrams: &NgramQuery) -> bool {
-    ngrams.chunk_ngrams() >= TELLING_ALL
+    ngrams.chunk_ngrams() >= TELLING_FROM_POSTGRES
 }
 
 /// Microseconds of a core, ours and the database's, for asking the trigram index of a shard, and for each chunk that it then
@@ -105,8 +105,8 @@ const READ_US: f64 = 2.5;
 /// N-grams that tell chunks apart: with fewer, so many survive the filters by chance that the trigram index may know better.
 /// A chunk of code has one n-gram of a literal by chance in a tenth of all cases, and two in a hundredth.
 const TELLING_NGRAMS: usize = 2;
-/// The same for a search without a limit, which reads all that survives.
-const TELLING_ALL: usize = 3;
+/// The same for texts that are not in memory: reading one takes longer.
+const TELLING_FROM_POSTGRES: usize = 3;
 
 /// Whether a shard that is in memory is better searched by way of Postgres: for a pattern of so few n-grams that most of
 /// what survives the filters survives by chance. `survivors` are the chunks that do, of `chunks`, of which so many of 1000
@@ -122,8 +122,7 @@ pub(crate) fn ask_postgres(
     let likely = |wanted| wanted as f64 / rate.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
     let read = wanted.map_or(f64::INFINITY, likely).min(survivors as f64);
     let named = f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
-    let telling = if wanted.is_some() { TELLING_NGRAMS } else { TELLING_ALL };
-    ngrams < telling && read * READ_US > ASK_US + named * NAME_US
+    ngrams < TELLING_NGRAMS && read * READ_US > ASK_US + named * NAME_US
 }
 
 /// When so few blobs are left, the strings of a pattern that spans lines are not looked up any more.

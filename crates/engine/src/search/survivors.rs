@@ -137,19 +137,14 @@ impl Survivors {
     }
 }
 
-/// By how many n-grams a plan tells a chunk that matches from others, at least. Paths tell nothing of chunks. `to_the_end` is
-/// for a search without a limit: what several alternatives let through is all read, whatever else must hold.
-pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery, to_the_end: bool) -> usize {
+/// By how many n-grams a plan tells a chunk that matches from others, at least. Paths tell nothing of chunks.
+pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery) -> usize {
     let of_chunks = |part: &&Plan| !part.is_of_paths();
-    let count = |part: &Plan| count_ngrams(part, query, to_the_end);
+    let count = |part: &Plan| count_ngrams(part, query);
     match plan {
         Plan::Scan => 0,
         Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
-        Plan::All(parts) => {
-            let most = parts.iter().filter(of_chunks).map(count).max().unwrap_or(0);
-            let alternatives = parts.iter().filter(|part| to_the_end && part.is_choice());
-            alternatives.map(count).fold(most, usize::min)
-        }
+        Plan::All(parts) => parts.iter().filter(of_chunks).map(count).max().unwrap_or(0),
         Plan::Any(parts) => parts.iter().filter(of_chunks).map(count).min().unwrap_or(0),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn is_in_memory(
         return false;
     }
     let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
-    let ngrams = count_ngrams(plan, search.query(), wanted.is_none());
+    let ngrams = count_ngrams(plan, search.query());
     let (chunks, rate) = (task.shard.chunks, &search.state.hit_rate);
     !ask_postgres(ngrams, count, chunks, plan.frequency(), wanted, rate)
 }
