@@ -127,6 +127,28 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));
 }
 
+/// Terms with the same letters ask for the same trigrams and for other n-grams.
+#[test]
+fn a_word_in_two_cases() {
+    let fixture = Fixture::new();
+    let filling: String =
+        (0..400).map(|n| format!("line {n} of a text of many chunks\n")).collect();
+    fixture.write("r/a.txt", format!("Word here\n{filling}a word there\n{filling}WORD\n"));
+    fixture.ingest();
+    for (query, lines) in [
+        ("c:Word c:word case:yes", 2),
+        ("c:word c:Word case:yes", 2),
+        ("(c:WORD or c:Word) c:word case:yes", 3),
+        (r"c:Word c:word\sthere case:yes multiline:yes", 2),
+        (r"c:word\sthere c:Word case:yes multiline:yes", 2),
+        ("c:Word -c:words case:yes", 1),
+    ] {
+        let found = fixture.search(&[query]);
+        assert_eq!(found.len(), lines, "{query}: {found:?}");
+        assert_eq!(found, fixture.search(&["--brute", query]), "{query}");
+    }
+}
+
 #[test]
 fn help_names_every_command() {
     let help = Fixture::new().run(&["--help"]).code(0).out;

@@ -64,45 +64,37 @@ impl Source for PostgresSource<'_> {
 /// What Postgres says of all lookups of a plan in one shard.
 struct Indexes<'s> {
     source: &'s PostgresSource<'s>,
-    /// The rows of the filters of chunks that tell of what is asked; none if the shard has none.
+    /// The rows of the filters of chunks that tell of the lookups; none if the shard has none.
     rows: Option<ChunkRows>,
-    asked: Vec<Asked<'s>>,
     /// What the trigram indexes found.
     found: Vec<(&'s Lookup, Found)>,
-}
-
-/// Literals that lie in one chunk, and what the filters are asked for.
-struct Asked<'s> {
-    literals: &'s LiteralQuery,
-    ngrams: Cow<'s, NgramQuery>,
 }
 
 impl<'s> Indexes<'s> {
     /// Asks for everything that a plan may want: a statement for filters, and perhaps one for trigram indexes.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task } = source;
-        let (mut asked, mut indexed) = (Vec::new(), Vec::new());
+        let (mut filtered, mut indexed) = (Vec::new(), Vec::new());
         for lookup in task.query.plan.lookups() {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
                 Scope::Path => indexed.push(lookup),
                 Scope::Blob => each_in_a_chunk(&lookup.literals, &mut |literals| {
-                    asked
-                        .push(Asked { literals, ngrams: Cow::Owned(ngrams_of_literals(literals)) });
+                    filtered.push(Cow::Owned(ngrams_of_literals(literals)));
                 }),
                 Scope::Chunk => {
                     let ngrams = lookup.ngrams(search.query());
                     if !tells_chunks_apart(&ngrams) {
                         indexed.push(lookup);
                     }
-                    asked.push(Asked { literals: &lookup.literals, ngrams });
+                    filtered.push(ngrams);
                 }
             }
         }
         let mut lease = reader.store.lease().await?;
         let mut rows = None;
-        if !asked.is_empty() {
-            let all: Vec<&NgramQuery> = asked.iter().map(|asked| &*asked.ngrams).collect();
+        if !filtered.is_empty() {
+            let all: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
             rows = lease.chunk_rows(&reader.shard, &store::sample(&all)).await?;
         }
         let mut found = Vec::new();
@@ -111,17 +103,16 @@ impl<'s> Indexes<'s> {
         }
         lease.done();
         let found = indexed.into_iter().zip(found).collect();
-        Ok(Self { source, rows, asked, found })
+        Ok(Self { source, rows, found })
     }
 
-    /// The chunks that may hold some literals, if that is known.
-    fn surviving(&self, literals: &LiteralQuery) -> Option<Columns> {
-        let asked = self.asked.iter().find(|asked| asked.literals == literals)?;
+    /// The chunks that may hold some n-grams, if that is known.
+    fn surviving(&self, ngrams: &NgramQuery) -> Option<Columns> {
         let task = self.source.task;
-        let mut chunks = self.rows.as_ref()?.surviving(&asked.ngrams);
+        let mut chunks = self.rows.as_ref()?.surviving(ngrams);
         // What is known of blocks, and of dense and large chunks.
         if let Some(filter) = &task.cached.filters {
-            let near = filter.surviving(&asked.ngrams, &filter.hits(&asked.ngrams));
+            let near = filter.surviving(ngrams, &filter.hits(ngrams));
             let size = BLOCK_CHUNKS as usize;
             chunks.keep(near.blocks.iter().map(|block| block * size..(block + 1) * size));
             for n in filter.ruled_out(&near, 0..task.shard.chunks) {
@@ -133,7 +124,7 @@ impl<'s> Indexes<'s> {
 
     /// The blobs with a chunk that may hold some literals.
     fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
-        let chunks = self.surviving(literals)?;
+        let chunks = self.surviving(&ngrams_of_literals(literals))?;
         let chunks = self.rows.as_ref()?.with_blobs(&chunks);
         let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
         blobs.dedup();
@@ -156,7 +147,7 @@ impl LookUp for Indexes<'_> {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
             }
             (Scope::Chunk, found, _) => {
-                let mut chunks = self.surviving(&lookup.literals)?;
+                let mut chunks = self.surviving(&lookup.ngrams(self.source.search.query()))?;
                 if let Some(Found::Documents(documents)) = found {
                     chunks.keep(documents.iter().map(|of| of.start as usize..of.end as usize));
                 }
