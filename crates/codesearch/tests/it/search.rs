@@ -131,8 +131,7 @@ fn a_reader_that_leaves_is_no_error() {
 #[test]
 fn a_word_in_two_cases() {
     let fixture = Fixture::new();
-    let filling: String =
-        (0..400).map(|n| format!("line {n} of a text of many chunks\n")).collect();
+    let filling = "a line of a text of many chunks\n".repeat(400);
     fixture.write("r/a.txt", format!("Word here\n{filling}a word there\n{filling}WORD\n"));
     fixture.ingest();
     for (query, lines) in [

@@ -2,9 +2,9 @@
 //! memory and whatever the limit is.
 //!
 //! The shards come first of which the most blocks may hold what there is to search, by the filters of blocks, and most of
-//! whose chunks are in a language that is wanted, or that the ending of a path stands for: with a limit, the others are then hardly looked at. Of shards that
-//! promise as much, those with smaller numbers come first. The filters are in a server's memory; of those that are not,
-//! Postgres is asked for the few rows of bits that matter.
+//! whose chunks are in a language that is wanted, or that the ending of a path stands for: with a limit, the others are
+//! then hardly looked at. Of shards that promise as much, those with smaller numbers come first. The filters are in a
+//! server's memory; of those that are not, Postgres is asked for the few rows of bits that matter.
 
 use std::hash::Hasher;
 use std::sync::Arc;

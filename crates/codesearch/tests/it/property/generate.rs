@@ -219,7 +219,24 @@ fn node(rng: &mut Rng, depth: usize) -> Node {
 }
 
 fn nodes(rng: &mut Rng, depth: usize) -> Vec<Node> {
+    if rng.u8(0..8) == 0 {
+        return in_two_cases(rng).into();
+    }
     (0..rng.usize(2..4)).map(|_| node(rng, depth + 1)).collect()
+}
+
+/// A word as it is and in small letters: their trigrams are the same.
+fn in_two_cases(rng: &mut Rng) -> [Node; 2] {
+    let word = pick(rng, &["Foo", "FOO", "Error", "Kelvin", "TODO"]);
+    let mut both = [word.to_owned(), word.to_lowercase()];
+    if rng.bool() {
+        both.reverse();
+    }
+    both.map(|word| {
+        let mut builder = Builder::default();
+        builder.literal(&word);
+        Node::Term(builder.term(Field::Content, word))
+    })
 }
 
 fn term(rng: &mut Rng) -> Term {
