@@ -40,6 +40,18 @@ pub enum Error {
         /// The folder that bars the way.
         path: PathBuf,
     },
+    /// The data directory cannot be read as one.
+    #[error(
+        "cannot read {path}, which every data directory of Postgres has: {cause}; nothing was changed. Mend that \
+         (a right, a disk, a file that was moved), or move the folder around it away to begin with an empty index",
+        path = file.display()
+    )]
+    Damaged {
+        /// The file that cannot be read.
+        file: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// A program of Postgres failed.
     #[error("{program} failed: {reason}")]
     Program {

@@ -1,6 +1,7 @@
 //! The server's life: data directory, settings, start, stop.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +28,7 @@ const STATEMENTS: &str = "pg_stat_statements";
 
 const MIB: u64 = 1 << 20;
 
-/// Makes the data directory unless there is one, and returns the build it belongs to.
+/// Makes the data directory unless there is one, and returns the build it belongs to. What is there is never deleted.
 pub(crate) fn ensure_data(
     home: &Home,
     owner: &Owner,
@@ -35,20 +36,27 @@ pub(crate) fn ensure_data(
     source: &Source,
 ) -> Result<Build> {
     let data = home.data();
-    if let Some(recorded) = builds::recorded(home)? {
-        if data.join("PG_VERSION").is_file() {
+    // `init` moves a complete data directory into place, so a folder without a readable `PG_VERSION` is one that was
+    // damaged, or that this user may not read: it is never taken for an empty one.
+    let exists = match fs::symlink_metadata(&data) {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(io("cannot look at", &data)(error)),
+    };
+    match builds::recorded(home)? {
+        Some(recorded) if exists => {
+            let version = data.join("PG_VERSION");
+            fs::read(&version).map_err(|cause| Error::Damaged { file: version, cause })?;
             return builds::same(home, source, recorded);
         }
-        // `initdb` was killed half way: nothing was in it yet.
-        if data.exists() {
-            fs::remove_dir_all(&data).map_err(io("cannot remove", &data))?;
+        None if exists => {
+            return Err(Error::Build(format!(
+                "{} is there, but nothing says which Postgres made it; move it away, or choose another place with \
+                 --home",
+                data.display()
+            )));
         }
-    } else if data.join("PG_VERSION").exists() {
-        return Err(Error::Build(format!(
-            "{} holds a data directory, but nothing says which Postgres made it; move it away, or choose \
-             another place with --home",
-            home.base().display()
-        )));
+        _ => {}
     }
     let build = builds::choose(home, source)?;
     tracing::info!("making a private Postgres {} in {}", build.version, home.base().display());

@@ -1,5 +1,6 @@
 //! Connecting: what the server must offer, the schema, and the operator that never rechecks.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,23 +9,12 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 
 use crate::error::{Error, Result};
-use crate::ingest::MAX_DERIVERS;
 use crate::pool::Leases;
+use crate::prepare::Server;
 use crate::store::Store;
 
-/// The oldest server that is supported (as `server_version_num`).
-const MIN_SERVER: i32 = 150_000;
-
-/// Connections of a program beside those for searching: [`Store::control`], and those that hold the newest
-/// state of the index and a few earlier ones.
-const CONTROL: u32 = 4;
-const PINS: u32 = 5;
-
-/// Connections that are left to the operator, beside those that the server keeps for its superuser.
-const OPERATOR: i64 = 3;
-
-/// The advisory lock on preparing the database.
-const SETUP_LOCK: i64 = 0x6373_0002_0000;
+/// Connections of a program for what is asked now and then: [`Store::control`].
+pub(crate) const CONTROL: u32 = 4;
 
 /// Where the database is.
 #[derive(Clone, Debug)]
@@ -51,17 +41,15 @@ impl Store {
     /// [`Error::Unreachable`]; [`Error::Unsuitable`] when the server is too old, lacks an extension or a right, folds
     /// letters in another way, or its schema is that of a newer version.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
-        let options = options(target).await?;
-        let mut first = PgConnection::connect_with(&options).await?;
-        check_server(&mut first).await?;
-        // Of several programs that start at once, one prepares the database. The lock ends with the
-        // connection.
-        sqlx::query("select pg_advisory_lock($1)").bind(SETUP_LOCK).execute(&mut first).await?;
-        first.execute("create schema if not exists codesearch").await?;
-        ensure_trgm(&mut first).await?;
-        sqlx::migrate!("../../migrations").run(&mut first).await?;
-        let no_recheck = ensure_operator(&mut first).await?;
-        let connections = bounded(&mut first, connections).await?;
+        let options = options(target)?;
+        let mut first = match PgConnection::connect_with(&options).await {
+            Err(error) if lacks_database(&error) => {
+                make_database(target).await?;
+                PgConnection::connect_with(&options).await?
+            }
+            connected => connected?,
+        };
+        let server = Server::of(&mut first).await?;
         let searching = options.clone().options([
             // A text in TOAST makes a sequential scan look cheap, and it never is.
             ("enable_seqscan", "off"),
@@ -70,12 +58,14 @@ impl Store {
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
         ]);
-        let leases = Leases::new(Arc::new(searching), connections);
+        let leases = Leases::new(Arc::new(searching), server.room(connections));
         let control =
             PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
-        let store = Self::new(leases, control, options, no_recheck);
-        store.convert_filters(&mut first).await?;
-        first.close().await?;
+        let mut store = Self::new(leases, control, options, server.no_recheck);
+        if !server.is_prepared(&mut first).await? {
+            store.no_recheck = store.prepare(&mut first).await?;
+        }
+        *store.spare() = Some(first);
         Ok(store)
     }
 
@@ -114,47 +104,14 @@ impl Store {
     }
 }
 
-/// How many of the connections that are wanted for searching leave enough for everything else: for
-/// this program's other ones, for those of an ingest, and for the operator.
-async fn bounded(conn: &mut PgConnection, wanted: u32) -> Result<u32> {
-    // A role and a database can have bounds of their own; -1 is none.
-    let (most, reserved, used): (i64, i64, i64) = sqlx::query_as(
-        "select least(current_setting('max_connections')::bigint,
-                      (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
-                      (select nullif(datconnlimit, -1) from pg_database where datname = current_database())),
-                current_setting('superuser_reserved_connections')::bigint
-                    + coalesce(current_setting('reserved_connections', true)::bigint, 0),
-                (select coalesce(sum(numbackends), 1)::bigint - 1 from pg_stat_database)",
-    )
-    .fetch_one(conn)
-    .await?;
-    let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-    // Each shard whose documents are derived takes two.
-    let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
-    let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
-    let room = (most - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
-    if room < wanted {
-        tracing::info!(
-            "the database takes {most} connections, {reserved} of them reserved, {used} in use and {beside} \
-             kept for an ingest, the operator and the like: searches use at most {room} instead of \
-             {wanted}; raise max_connections for more"
-        );
-    }
-    Ok(room.min(wanted))
-}
-
-pub(crate) async fn options(target: &Target) -> Result<PgConnectOptions> {
+pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
     let options = match target {
         Target::Url(url) => of_url(url)?,
-        Target::Socket { folder, role, database } => {
-            let options = PgConnectOptions::new_without_pgpass()
-                .socket(folder)
-                .port(5432)
-                .username(role)
-                .database("postgres");
-            ensure_database(&options, database).await?;
-            options.database(database)
-        }
+        Target::Socket { folder, role, database } => PgConnectOptions::new_without_pgpass()
+            .socket(folder)
+            .port(5432)
+            .username(role)
+            .database(database),
     };
     Ok(options
         .application_name("codesearch")
@@ -184,124 +141,26 @@ fn of_url(url: &str) -> Result<PgConnectOptions> {
     })
 }
 
-async fn ensure_database(postgres: &PgConnectOptions, database: &str) -> Result<()> {
-    let mut conn = PgConnection::connect_with(postgres).await?;
-    let (exists,): (bool,) =
-        sqlx::query_as("select exists (select from pg_database where datname = $1)")
-            .bind(database)
-            .fetch_one(&mut conn)
-            .await?;
-    if !exists {
-        let name = database.replace('"', "\"\"");
-        let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
-        // Another program may have been faster: 42P04 duplicate_database, 23505 its race.
-        if let Err(e) = made {
-            let code =
-                e.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
-            if !matches!(code.as_deref(), Some("42P04" | "23505")) {
-                return Err(e.into());
-            }
+/// Whether a connection failed because there is no such database (3D000, `invalid_catalog_name`).
+fn lacks_database(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("3D000"))
+}
+
+/// Makes the database of a private server; that of a URL is its owner's to make.
+async fn make_database(target: &Target) -> Result<()> {
+    let Target::Socket { database, .. } = target else { return Ok(()) };
+    let mut conn = PgConnection::connect_with(&options(target)?.database("postgres")).await?;
+    let name = database.replace('"', "\"\"");
+    let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
+    // Another program may have been faster: 42P04 duplicate_database, 23505 its race.
+    if let Err(error) = made {
+        let code = error.as_database_error().and_then(|e| e.code().map(Cow::into_owned));
+        if !matches!(code.as_deref(), Some("42P04" | "23505")) {
+            return Err(error.into());
         }
     }
     conn.close().await?;
     Ok(())
-}
-
-async fn check_server(conn: &mut PgConnection) -> Result<()> {
-    let (version, encoding, folds): (i32, String, bool) = sqlx::query_as(
-        "select current_setting('server_version_num')::int,
-                current_setting('server_encoding'),
-                lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'
-                    and lower('ΟΔΟΣ') = lower('ΟΔΟ') || lower('Σ')",
-    )
-    .fetch_one(&mut *conn)
-    .await?;
-    if version < MIN_SERVER {
-        return Err(Error::Unsuitable(format!(
-            "the server is PostgreSQL {}; version {} or newer is needed",
-            version / 10_000,
-            MIN_SERVER / 10_000
-        )));
-    }
-    if encoding != "UTF8" {
-        return Err(Error::Unsuitable(format!(
-            "the database is encoded in {encoding}; create one with: create database codesearch encoding \
-             'UTF8' template template0"
-        )));
-    }
-    // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı), and a part
-    // of a word must be folded as the word is (ICU gives a Greek word's last sigma a form of its own).
-    if !folds {
-        return Err(Error::Unsuitable(
-            "the database's locale folds letters in a way that would lose matches; create a database with: \
-             create database codesearch locale_provider libc locale 'C.UTF-8' template template0"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
-    let (exists,): (bool,) =
-        sqlx::query_as("select exists (select from pg_extension where extname = 'pg_trgm')")
-            .fetch_one(&mut *conn)
-            .await?;
-    if exists {
-        return Ok(());
-    }
-    conn.execute("create extension if not exists pg_trgm schema public").await.map_err(|e| {
-        Error::Unsuitable(format!(
-            "the database has no extension pg_trgm and it cannot be added ({e}); install the server's \
-             contrib package, or have its administrator run: create extension pg_trgm"
-        ))
-    })?;
-    Ok(())
-}
-
-/// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
-/// text: `lexemes @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
-/// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
-/// them. We do that ourselves.
-///
-/// Its function is one of the server's own, the step of the aggregate `bool_and`: of two values that
-/// are passed by reference it says only that they are there. A function in PL/pgSQL that says yes took
-/// as long as all the rest of a lookup of a common word (1.8 times the time in all).
-///
-/// The right-hand side is `bytea` because the family has a `(text, text)` operator for that
-/// strategy already; the index reads the bytes as text. Only a superuser may change an operator
-/// family. Where we are none, plain `ILIKE` does the same work with a recheck, and this returns
-/// false. (`pg_dump` does not carry the operator: the family belongs to the extension. It is
-/// therefore looked for at each start.)
-async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
-    const EXISTS: &str = "select exists (
-        select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
-        where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3
-          and a.amoprighttype = 'bytea'::regtype)";
-    let (exists,): (bool,) = sqlx::query_as(EXISTS).fetch_one(&mut *conn).await?;
-    if exists {
-        return Ok(true);
-    }
-    let made = conn
-        .execute(
-            "begin;
-             create or replace function no_recheck(text, bytea) returns boolean
-                 language internal immutable strict parallel safe as 'booland_statefunc';
-             create operator @~~ (leftarg = text, rightarg = bytea, function = no_recheck, restrict = contsel);
-             alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
-             commit",
-        )
-        .await;
-    if let Err(error) = made {
-        conn.execute("rollback").await?;
-        let (exists,): (bool,) = sqlx::query_as(EXISTS).fetch_one(&mut *conn).await?;
-        if !exists {
-            tracing::info!(
-                "the operator that never rechecks cannot be made, so candidates are rechecked by the server: {error}"
-            );
-        }
-        return Ok(exists);
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

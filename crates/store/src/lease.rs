@@ -89,7 +89,7 @@ impl Store {
             }
             // A permit of its own: searches that come meanwhile open theirs.
             let Ok(_permit) = self.leases.free.try_acquire() else { return Ok(()) };
-            let backend = self.leases.connect().await?;
+            let backend = self.leases.connect_warm().await?;
             self.leases.idle().push(backend);
         }
     }

@@ -13,7 +13,7 @@ use crate::error::Result;
 /// How long a connection is kept that nobody uses.
 pub(crate) const MAX_IDLE: Duration = Duration::from_mins(5);
 
-/// What the first search on a connection would wait for: the library of the trigram operators, the
+/// What the first searches on a connection would wait for: the library of the trigram operators, the
 /// dictionary of words, and what the server must know of tables before it can plan.
 const WARMING: &str =
     "select show_trgm('warm'), to_tsvector('english', 'warm'), to_tsvector('simple', 'warm');
@@ -56,8 +56,14 @@ impl Leases {
     pub(crate) async fn connect(&self) -> Result<Backend> {
         let mut conn = PgConnection::connect_with(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
-        conn.execute(WARMING).await?;
         Ok(Backend { conn, pid, used: Instant::now() })
+    }
+
+    /// The same, with everything that a search may want of it in place.
+    pub(crate) async fn connect_warm(&self) -> Result<Backend> {
+        let mut backend = self.connect().await?;
+        backend.conn.execute(WARMING).await?;
+        Ok(backend)
     }
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, Vec<Backend>> {

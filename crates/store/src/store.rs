@@ -1,7 +1,7 @@
 //! A connected database: what all statements start from.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
@@ -23,6 +23,8 @@ pub struct Store {
     pub(crate) no_recheck: bool,
     /// How many shards the index has, once that is fixed and known.
     shards: Arc<OnceLock<i16>>,
+    /// The connection on which the database was prepared, until somebody wants one.
+    spare: Arc<Mutex<Option<PgConnection>>>,
 }
 
 impl Store {
@@ -32,8 +34,8 @@ impl Store {
         options: PgConnectOptions,
         no_recheck: bool,
     ) -> Self {
-        let (statements, shards) = (Arc::default(), Arc::default());
-        Self { leases, control, statements, options: Arc::new(options), no_recheck, shards }
+        let (statements, shards, spare) = Default::default();
+        Self { leases, control, statements, options: Arc::new(options), no_recheck, shards, spare }
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
@@ -49,7 +51,15 @@ impl Store {
 
     /// A connection of its own, beside the pool, with the server's own planner settings.
     pub(crate) async fn connection(&self) -> Result<PgConnection> {
-        Ok(PgConnection::connect_with(&self.options).await?)
+        let spare = self.spare().take();
+        match spare {
+            Some(conn) => Ok(conn),
+            None => Ok(PgConnection::connect_with(&self.options).await?),
+        }
+    }
+
+    pub(crate) fn spare(&self) -> MutexGuard<'_, Option<PgConnection>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The few connections for what is asked now and then. Each use counts as a statement.
@@ -73,5 +83,9 @@ impl Store {
     pub async fn close(&self) {
         self.leases.close().await;
         self.control.close().await;
+        let spare = self.spare().take();
+        if let Some(conn) = spare {
+            let _ = conn.close().await;
+        }
     }
 }

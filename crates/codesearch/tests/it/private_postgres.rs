@@ -147,6 +147,33 @@ fn a_server_that_dies_comes_back() {
 }
 
 #[test]
+fn a_damaged_data_directory_is_refused_and_left_alone() {
+    let home = Home::new();
+    home.ingest();
+    let version = home.path().join("data/PG_VERSION");
+    let kept = home.path().join("kept");
+    fs::rename(&version, &kept).unwrap();
+    // Not a file, and not there at all.
+    for broken in [|path: &PathBuf| fs::create_dir(path).unwrap(), |_: &PathBuf| {}] {
+        broken(&version);
+        for args in [&["repos"][..], &["search", "hello"], &["ingest", "r"], &["db", "start"]] {
+            let ran = home.run(args).code(2);
+            let told = "PG_VERSION, which every data directory of Postgres has";
+            assert!(
+                ran.err.contains(told) && ran.err.contains("nothing was changed"),
+                "{}",
+                ran.err
+            );
+        }
+        if version.exists() {
+            fs::remove_dir(&version).unwrap();
+        }
+    }
+    fs::rename(&kept, &version).unwrap();
+    home.run(&["search", "hello"]).code(0);
+}
+
+#[test]
 fn it_is_closed_to_others_and_keeps_what_it_is_given() {
     let fixture = Fixture::new();
     fixture.run(&["init", "--shards", "1"]).code(0);

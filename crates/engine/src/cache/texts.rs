@@ -391,7 +391,7 @@ mod tests {
     }
 
     fn chunk(n: i32, blob: i32, start: i32, text: &str) -> Chunk {
-        Chunk { n, blob: BlobId(blob), line: 1, start, contents: text.to_owned() }
+        Chunk { n, blob: BlobId(blob), line: 1, start, contents: text.into() }
     }
 
     #[test]

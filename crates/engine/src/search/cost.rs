@@ -74,6 +74,14 @@ pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 /// in memory, each is a row to be read.
 pub(crate) const PROMISE_HASHES: usize = 12;
 
+/// Where more than this part of the blocks of a shard may have what is searched for, most of its chunks are taken to have it,
+/// until the database says how many.
+pub(crate) const MANY_BLOCKS: f64 = 0.9;
+
+/// Chunks of a search with a limit that are worth a connection of their own when more are read at a time: one core then
+/// reads beside the other.
+pub(crate) const CHUNKS_PER_CONNECTION: usize = 64;
+
 /// What differs between the two sources of a shard.
 #[derive(Debug)]
 pub(crate) struct SourceCosts {

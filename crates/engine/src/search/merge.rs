@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures_util::FutureExt;
@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE};
+use super::order::likely_chunks;
 use super::plans::PlanCache;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
@@ -45,8 +46,8 @@ pub(crate) struct Merge<'a> {
 /// A shard that is being searched.
 struct Running {
     events: mpsc::Receiver<ShardEvent>,
-    /// How many chunks may have to be read in it.
-    chunks: usize,
+    /// How many chunks may have to be read in it, as far as is known by now.
+    chunks: Arc<AtomicUsize>,
 }
 
 /// Why a search ended before its shards did.
@@ -163,9 +164,11 @@ impl<'a> Merge<'a> {
                 }
                 continue;
             };
-            // What is not in memory is not told from what survives, and Postgres names less of it.
-            let chunks =
-                if task.cached.texts { survivors.most(&task.query.plan, &task.shard) } else { 0 };
+            // What is not in memory is not told from what survives: Postgres names less of it.
+            let known = task.cached.texts;
+            let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
+            let chunks = known.unwrap_or_else(|| likely_chunks(candidate));
+            let named = Arc::new(AtomicUsize::new(chunks));
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
             let (send, events) = mpsc::channel(AHEAD_BATCHES);
@@ -180,15 +183,17 @@ impl<'a> Merge<'a> {
                 in_memory,
                 task,
                 survivors,
+                named: Arc::clone(&named),
             };
             stats.shards_searched += 1;
             stats.shards_from_memory += usize::from(in_memory);
             stats.shards_from_postgres += usize::from(!in_memory);
             // The merge hears if it panics.
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
-            let here = chunks <= FEW_CHUNKS || self.running.is_empty() && limit.is_some();
+            let here = known.is_some_and(|chunks| chunks <= FEW_CHUNKS)
+                || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
-            self.running.push_back(Running { events, chunks });
+            self.running.push_back(Running { events, chunks: named });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -205,7 +210,8 @@ impl<'a> Merge<'a> {
     /// Whether the shards that are being searched are likely to give what is wanted still.
     fn has_enough(&self) -> bool {
         let Some(limit) = self.limit() else { return false };
-        let chunks = self.running.iter().map(|running| running.chunks).sum();
+        let chunks = self.running.iter().map(|running| running.chunks.load(Ordering::Relaxed));
+        let chunks = chunks.sum();
         let wanted = limit.saturating_sub(self.results);
         let rate = &self.search.state.hit_rate;
         rate.is_enough(chunks, self.running.len(), self.parallel, wanted)

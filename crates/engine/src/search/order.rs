@@ -6,6 +6,7 @@
 //! then hardly looked at. Of shards that promise as much, those with smaller numbers come first. The filters are in a
 //! server's memory; of those that are not, Postgres is asked for the few rows of bits that matter.
 
+use std::cmp::Reverse;
 use std::hash::Hasher;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{CompiledQuery, Expr, Plan, Predicate};
 use store::{Shard, Store};
 
-use super::cost::PROMISE_HASHES;
+use super::cost::{MANY_BLOCKS, PROMISE_HASHES};
 use super::plans::{Hits, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
@@ -44,27 +45,35 @@ pub(crate) async fn sort(
         return Ok(());
     }
     read_filters(selection, query, store).await?;
-    let mut promises: Vec<Option<u64>> = Vec::with_capacity(selection.shards.len());
-    for candidate in &selection.shards {
+    for candidate in &mut selection.shards {
         let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
-        promises.push(of_shard.map_or(Some(0), |of_shard| {
+        candidate.promise = of_shard.map_or(Some(0), |of_shard| {
             Blocks { candidate, query, hits: &mut plans.sampled }.promise(&of_shard)
-        }));
+        });
     }
     // Where nothing tells them apart, size does not either.
-    if promises.iter().all(Option::is_none) {
-        return Ok(());
+    if selection.shards.iter().any(|candidate| candidate.promise.is_some()) {
+        let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
+        selection.shards.sort_by_key(|candidate| {
+            let promise = candidate.promise.unwrap_or_else(|| everything(candidate));
+            (Reverse(promise), candidate.shard.id)
+        });
     }
-    let candidates = std::mem::take(&mut selection.shards);
-    let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
-    let mut ranked: Vec<(u64, ShardCandidate)> = promises
-        .into_iter()
-        .zip(candidates)
-        .map(|(promise, candidate)| (promise.unwrap_or_else(|| everything(&candidate)), candidate))
-        .collect();
-    ranked.sort_by_key(|(promise, candidate)| (std::cmp::Reverse(*promise), candidate.shard.id));
-    selection.shards = ranked.into_iter().map(|(_, candidate)| candidate).collect();
     Ok(())
+}
+
+/// About how many chunks of a shard have what is searched for, by how many of its blocks promise it; 0 if nothing is known of
+/// that. Chunks that lie anywhere leave a block without any as a Poisson distribution does.
+pub(crate) fn likely_chunks(candidate: &ShardCandidate) -> usize {
+    let (Some(promise), blocks) = (candidate.promise, count_blocks(&candidate.shard)) else {
+        return 0;
+    };
+    let part = promise as f64 / (blocks as u64 * WHOLE).max(1) as f64;
+    // Nearly all blocks tell no more than that there are many.
+    if part > MANY_BLOCKS {
+        return candidate.shard.chunks as usize;
+    }
+    (-(1.0 - part).ln() * blocks as f64) as usize
 }
 
 /// Reads of filters that are not in memory the rows that tell of the query.

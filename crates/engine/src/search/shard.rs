@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use store::{BlobId, File};
 use tokio::sync::mpsc;
@@ -33,6 +33,8 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) cores: usize,
     /// How many shards are searched at once.
     pub(crate) beside: usize,
+    /// How many chunks may have to be read, as far as is known by now.
+    pub(crate) named: &'s AtomicUsize,
 }
 
 /// There is no need to search further.
@@ -96,6 +98,14 @@ impl<S: Source> ShardSearch<'_, S> {
         let candidates = self.source.candidates(blobs).await?;
         let state = &self.search.state;
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
+        if self.source.survivors().is_none() {
+            let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
+            self.named.store(candidates.chunks().max(blobs), Ordering::Relaxed);
+            // It may tell that other shards are to be searched beside this one.
+            if self.search.request.limit.is_some() && !results.send_read().await {
+                return Ok(Err(Enough));
+            }
+        }
         let files = match candidates.blobs {
             None => {
                 let mut files = self.source.reader().files(None).await?;
@@ -377,7 +387,8 @@ impl<S: Source> ShardSearch<'_, S> {
         let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
             Text::Plain(text) => Some((chunk.blob, text)),
-            Text::Compressed(_) => None,
+            // Joined, they lie by themselves.
+            Text::Shared(_) | Text::Compressed(_) => None,
         });
         context::add(files, &texts.collect(), self.search.request.context);
         Ok(())

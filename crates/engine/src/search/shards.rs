@@ -32,6 +32,8 @@ pub(crate) struct ShardCandidate {
     pub(crate) cached: CachedShard,
     /// The values of the predicates on which its repositories agree.
     pub(crate) agreed: Vec<Option<bool>>,
+    /// How many of its blocks promise something, in thousandths, if that is known.
+    pub(crate) promise: Option<u64>,
 }
 
 /// A shard to search.
@@ -79,7 +81,12 @@ impl Selection {
                 },
             };
             let cached = view.as_ref().map_or_else(CachedShard::default, |view| view.of(shard));
-            selection.shards.push(ShardCandidate { shard: shard.clone(), cached, agreed });
+            selection.shards.push(ShardCandidate {
+                shard: shard.clone(),
+                cached,
+                agreed,
+                promise: None,
+            });
         }
         selection
     }

@@ -319,13 +319,8 @@ mod tests {
     use super::*;
 
     fn survivors() -> SurvivingChunks {
-        let chunk = |n, text: &str| Chunk {
-            n,
-            blob: BlobId(n),
-            line: 1,
-            start: 0,
-            contents: text.to_owned(),
-        };
+        let chunk =
+            |n, text: &str| Chunk { n, blob: BlobId(n), line: 1, start: 0, contents: text.into() };
         let chunks = [chunk(3, "the Long road\n"), chunk(5, "a long way\n")];
         let segment = Arc::new(Segment::new(&chunks, 8).unwrap());
         let pattern = Pattern::parse("Long", Case::Smart, false).unwrap();

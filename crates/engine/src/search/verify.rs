@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use query::{CompiledQuery, Expr, Predicate, Scratch};
-use store::{BlobId, Chunk};
+use store::{BlobId, Chunk, SharedText};
 
 use crate::cache::texts::{CompressedChunk, DecompressBuffer, TEXT};
 use crate::types::Line;
@@ -44,8 +44,10 @@ pub(crate) type Terms = Arc<[usize]>;
 /// A text as it came.
 #[derive(Debug)]
 pub(crate) enum Text {
-    /// As it is.
+    /// As it is, by itself.
     Plain(String),
+    /// As it is, beside others.
+    Shared(SharedText),
     /// Compressed.
     Compressed(CompressedChunk),
 }
@@ -53,7 +55,7 @@ pub(crate) enum Text {
 impl From<Chunk> for TextChunk {
     fn from(chunk: Chunk) -> Self {
         let Chunk { n, blob, line, start, contents } = chunk;
-        Self { n, blob, line: line as u64, start: start as u64, text: Text::Plain(contents) }
+        Self { n, blob, line: line as u64, start: start as u64, text: Text::Shared(contents) }
     }
 }
 
@@ -70,6 +72,7 @@ impl Text {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Text::Plain(text) => text.len(),
+            Text::Shared(text) => text.len(),
             Text::Compressed(chunk) => chunk.bytes(),
         }
     }
@@ -78,6 +81,7 @@ impl Text {
     pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
             Text::Plain(text) => text.as_bytes(),
+            Text::Shared(text) => text.as_bytes(),
             Text::Compressed(chunk) => chunk.unpack(buffer),
         }
     }

@@ -10,11 +10,11 @@ mod stored;
 use ngram::{BLOCK_CHUNKS, FilterKind};
 
 pub use rows::{ChunkRows, sample};
-pub(crate) use stored::{NewFilters, StoredFilters, store, store_pieces, take};
+pub(crate) use stored::{NewFilters, StoredFilters, format, store, store_pieces, take};
 
 /// The form in which filters are stored: it changes with what they hold and how. `state.filters_format` has that of an
 /// index.
-const FORMAT: i32 = 1;
+pub(crate) const FORMAT: i32 = 1;
 
 /// Bits of all filters of a kind in one row.
 const SLICE_BITS: usize = 128;

@@ -1,5 +1,7 @@
 //! The filters of a shard as they are stored: adding to them, and making those of an older form anew.
 
+use std::cmp::Ordering;
+
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
@@ -7,7 +9,7 @@ use super::{
     BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES, OWN_CHUNKS,
     PIECE_BLOCKS, PIECE_CHUNKS, PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count, numbers,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ingest::copy::{self, Rows};
 use crate::store::Store;
 use crate::{BlobId, ShardId};
@@ -241,16 +243,29 @@ fn copy_sql(shard: ShardId) -> String {
     format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters())
 }
 
+/// The form of an index's filters: see [`FORMAT`].
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+pub(crate) async fn format(conn: &mut PgConnection) -> Result<i32> {
+    Ok(sqlx::query_scalar("select filters_format from state").fetch_one(conn).await?)
+}
+
 impl Store {
     /// Makes the filters of all shards anew if they are of another form than this program's.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; what is done stays done.
+    /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a statement; what is done
+    /// stays done.
     pub(crate) async fn convert_filters(&self, conn: &mut PgConnection) -> Result<()> {
-        let format: i32 =
-            sqlx::query_scalar("select filters_format from state").fetch_one(&mut *conn).await?;
-        if format >= FORMAT {
-            return Ok(());
+        match format(conn).await?.cmp(&FORMAT) {
+            Ordering::Less => {}
+            Ordering::Equal => return Ok(()),
+            Ordering::Greater => {
+                return Err(Error::Unsuitable(
+                    "the filters of the index were made by a newer version of codesearch: use that one".to_owned(),
+                ));
+            }
         }
         let shards: Vec<i16> =
             sqlx::query_scalar("select shard from shards where filtered > 0 order by shard")

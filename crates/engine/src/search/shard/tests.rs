@@ -136,7 +136,9 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     };
     let (send, mut events) = mpsc::channel(64);
     let (search, task, from) = (&search, &task, BlobId(from));
-    ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1 }.run(send).await;
+    let named = &AtomicUsize::default();
+    let one = ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1, named };
+    one.run(send).await;
     let mut files = Vec::new();
     while let Some(event) = events.recv().await {
         if let ShardEvent::Files(some, _) = event {

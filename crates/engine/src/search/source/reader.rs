@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use store::{BlobId, Epoch, File, FileFilter, Shard, Store};
 
+use super::super::cost::CHUNKS_PER_CONNECTION;
 use super::super::state::State;
 use super::super::stats::Phase;
 use super::super::verify::TextChunk;
@@ -22,6 +24,8 @@ pub(crate) struct ShardReader {
     pub(crate) files: Option<Arc<ShardFiles>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
     pub(crate) state: Arc<State>,
+    /// How many connections may read chunks of the shard at once.
+    pub(crate) connections: usize,
 }
 
 impl ShardReader {
@@ -61,15 +65,16 @@ impl Reads for ShardReader {
         }
         drop(texts);
         if !missing.is_empty() {
-            let load = async {
+            let part = missing.len().div_ceil(self.connections).max(CHUNKS_PER_CONNECTION);
+            let parts = try_join_all(missing.chunks(part).map(async |numbers| {
                 let mut lease = self.store.lease().await?;
-                let chunks = lease.chunks(self.shard.id, &missing).await?;
+                let chunks = lease.chunks(self.shard.id, numbers).await?;
                 lease.done();
                 Ok::<_, store::Error>(chunks)
-            };
-            let chunks = self.state.counters.time(Phase::Load, load).await?;
+            }));
+            let parts = self.state.counters.time(Phase::Load, parts).await?;
             self.missed(&missing);
-            found.extend(chunks.into_iter().map(TextChunk::from));
+            found.extend(parts.into_iter().flatten().map(TextChunk::from));
             found.sort_by_key(|chunk| chunk.n);
         }
         Ok(found)

@@ -1,6 +1,7 @@
 //! Searching one shard: chooses its source, once, and runs the search on it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use store::{BlobId, Store};
 use tokio::sync::mpsc;
@@ -32,6 +33,8 @@ pub(crate) struct ShardRun {
     pub(crate) beside: usize,
     /// Whether it is searched in memory.
     pub(crate) in_memory: bool,
+    /// How many chunks may have to be read, as far as is known by now.
+    pub(crate) named: Arc<AtomicUsize>,
 }
 
 /// Whether a shard is searched in memory: its files, filters and texts are there, and the filters tell enough. So many
@@ -63,17 +66,22 @@ impl ShardRun {
             files: task.cached.files.clone(),
             cache: self.cache.clone(),
             state: Arc::clone(&search.state),
+            connections: search.request.limit.map_or(1, |_| self.cores),
         };
         let (from, again) = (self.from, self.again);
-        let (cores, beside) = (self.cores, self.beside);
+        let (cores, beside, named) = (self.cores, self.beside, &*self.named);
         match (&task.cached.files, &self.cache) {
             (Some(files), Some(cache)) if self.in_memory => {
                 let source = MemorySource { reader, search, task, files, cache, survivors };
-                ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
+                ShardSearch { search, task, source, from, again, cores, beside, named }
+                    .run(events)
+                    .await;
             }
             _ => {
                 let source = PostgresSource { reader, search, task };
-                ShardSearch { search, task, source, from, again, cores, beside }.run(events).await;
+                ShardSearch { search, task, source, from, again, cores, beside, named }
+                    .run(events)
+                    .await;
             }
         }
     }

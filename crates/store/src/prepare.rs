@@ -1,0 +1,221 @@
+//! Preparing a database: what the server must offer, the schema, and the operator that never rechecks.
+
+use sqlx::migrate::Migrator;
+use sqlx::{Executor, PgConnection};
+
+use crate::connect::CONTROL;
+use crate::error::{Error, Result};
+use crate::filters;
+use crate::ingest::MAX_DERIVERS;
+use crate::store::Store;
+
+/// The oldest server that is supported (as `server_version_num`).
+const MIN_SERVER: i32 = 150_000;
+
+/// Connections of a program that hold the newest state of the index and a few earlier ones.
+const PINS: u32 = 5;
+
+/// Connections that are left to the operator, beside those that the server keeps for its superuser.
+const OPERATOR: i64 = 3;
+
+/// The advisory lock on preparing the database.
+const SETUP_LOCK: i64 = 0x6373_0002_0000;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+
+/// What a server is and has, asked in one statement: each waits for an answer, and a command line begins with them.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct Server {
+    version: i32,
+    encoding: String,
+    /// Whether it folds letters as [`query`] does.
+    folds: bool,
+    /// Whether `pg_trgm` and the schema are there, in whatever version.
+    has_schema: bool,
+    /// Whether the operator that never rechecks is there.
+    pub(crate) no_recheck: bool,
+    /// Connections that it takes; that it keeps for superusers and the like; and that are in use, but for this one.
+    connections: i64,
+    reserved: i64,
+    used: i64,
+}
+
+/// Whether the operator that never rechecks is there.
+const HAS_OPERATOR: &str = "select exists (
+    select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
+    where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3 and a.amoprighttype = 'bytea'::regtype)";
+
+impl Server {
+    /// Asks a server what it is.
+    ///
+    /// # Errors
+    /// It cannot be used, whatever is done to the database; or it cannot be reached.
+    pub(crate) async fn of(conn: &mut PgConnection) -> Result<Self> {
+        // A role and a database can have bounds of their own for connections; -1 is none.
+        let sql = format!(
+            "select current_setting('server_version_num')::int as version,
+                    current_setting('server_encoding') as encoding,
+                    lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'
+                        and lower('ΟΔΟΣ') = lower('ΟΔΟ') || lower('Σ') as folds,
+                    exists (select from pg_extension where extname = 'pg_trgm')
+                        and to_regclass('codesearch._sqlx_migrations') is not null as has_schema,
+                    ({HAS_OPERATOR}) as no_recheck,
+                    least(current_setting('max_connections')::bigint,
+                          (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+                          (select nullif(datconnlimit, -1) from pg_database
+                           where datname = current_database())) as connections,
+                    current_setting('superuser_reserved_connections')::bigint
+                        + coalesce(current_setting('reserved_connections', true)::bigint, 0) as reserved,
+                    (select coalesce(sum(numbackends), 1)::bigint - 1 from pg_stat_database) as used"
+        );
+        let server: Self = sqlx::query_as(sqlx::AssertSqlSafe(sql)).fetch_one(conn).await?;
+        server.check()?;
+        Ok(server)
+    }
+
+    fn check(&self) -> Result<()> {
+        let Self { version, encoding, folds, .. } = self;
+        if *version < MIN_SERVER {
+            return Err(Error::Unsuitable(format!(
+                "the server is PostgreSQL {}; version {} or newer is needed",
+                version / 10_000,
+                MIN_SERVER / 10_000
+            )));
+        }
+        if encoding != "UTF8" {
+            return Err(Error::Unsuitable(format!(
+                "the database is encoded in {encoding}; create one with: create database codesearch encoding \
+                 'UTF8' template template0"
+            )));
+        }
+        // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı), and a part
+        // of a word must be folded as the word is (ICU gives a Greek word's last sigma a form of its own).
+        if !folds {
+            return Err(Error::Unsuitable(
+                "the database's locale folds letters in a way that would lose matches; create a database with: \
+                 create database codesearch locale_provider libc locale 'C.UTF-8' template template0"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many of the connections that are wanted for searching leave enough for everything else: for this program's
+    /// other ones, for those of an ingest, and for the operator.
+    pub(crate) fn room(&self, wanted: u32) -> u32 {
+        let Self { connections, reserved, used, .. } = self;
+        let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
+        // Each shard whose documents are derived takes two.
+        let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
+        let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
+        let room = (connections - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
+        if room < wanted {
+            tracing::info!(
+                "the database takes {connections} connections, {reserved} of them reserved, {used} in use and \
+                 {beside} kept for an ingest, the operator and the like: searches use at most {room} instead of \
+                 {wanted}; raise max_connections for more"
+            );
+        }
+        room.min(wanted)
+    }
+
+    /// Whether nothing is left to prepare: the schema is this program's, and so is the form of the filters.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub(crate) async fn is_prepared(&self, conn: &mut PgConnection) -> Result<bool> {
+        if !(self.has_schema && self.no_recheck) {
+            return Ok(false);
+        }
+        let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+            "select version, checksum from codesearch._sqlx_migrations where success order by version",
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        let same =
+            |(migration, (version, checksum)): (&sqlx::migrate::Migration, &(i64, Vec<u8>))| {
+                migration.version == *version && *migration.checksum == **checksum
+            };
+        let is_ours =
+            applied.len() == MIGRATIONS.iter().count() && MIGRATIONS.iter().zip(&applied).all(same);
+        Ok(is_ours && filters::format(conn).await? == filters::FORMAT)
+    }
+}
+
+impl Store {
+    /// Brings the database to what this program needs; says whether it has the operator that never rechecks.
+    ///
+    /// # Errors
+    /// The database lacks something that this role may not add, or its schema is that of a newer version; the server
+    /// cannot be reached or refuses a statement.
+    pub(crate) async fn prepare(&self, conn: &mut PgConnection) -> Result<bool> {
+        // Of several programs that start at once, one prepares the database.
+        sqlx::query("select pg_advisory_lock($1)").bind(SETUP_LOCK).execute(&mut *conn).await?;
+        conn.execute("create schema if not exists codesearch").await?;
+        ensure_trgm(conn).await?;
+        MIGRATIONS.run(&mut *conn).await?;
+        let no_recheck = ensure_operator(conn).await?;
+        self.convert_filters(conn).await?;
+        sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
+        Ok(no_recheck)
+    }
+}
+
+async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
+    let (exists,): (bool,) =
+        sqlx::query_as("select exists (select from pg_extension where extname = 'pg_trgm')")
+            .fetch_one(&mut *conn)
+            .await?;
+    if exists {
+        return Ok(());
+    }
+    conn.execute("create extension if not exists pg_trgm schema public").await.map_err(|e| {
+        Error::Unsuitable(format!(
+            "the database has no extension pg_trgm and it cannot be added ({e}); install the server's \
+             contrib package, or have its administrator run: create extension pg_trgm"
+        ))
+    })?;
+    Ok(())
+}
+
+/// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
+/// text: `lexemes @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
+/// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
+/// them. We do that ourselves.
+///
+/// Its function is one of the server's own, the step of the aggregate `bool_and`: of two values that
+/// are passed by reference it says only that they are there. A function in PL/pgSQL that says yes took
+/// as long as all the rest of a lookup of a common word (1.8 times the time in all).
+///
+/// The right-hand side is `bytea` because the family has a `(text, text)` operator for that
+/// strategy already; the index reads the bytes as text. Only a superuser may change an operator
+/// family. Where we are none, plain `ILIKE` does the same work with a recheck, and this returns
+/// false. (`pg_dump` does not carry the operator: the family belongs to the extension. It is
+/// therefore looked for at each start.)
+async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
+    let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
+    if exists {
+        return Ok(true);
+    }
+    let made = conn
+        .execute(
+            "begin;
+             create or replace function no_recheck(text, bytea) returns boolean
+                 language internal immutable strict parallel safe as 'booland_statefunc';
+             create operator @~~ (leftarg = text, rightarg = bytea, function = no_recheck, restrict = contsel);
+             alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
+             commit",
+        )
+        .await;
+    if let Err(error) = made {
+        conn.execute("rollback").await?;
+        let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
+        if !exists {
+            tracing::info!(
+                "the operator that never rechecks cannot be made, so candidates are rechecked by the server: {error}"
+            );
+        }
+        return Ok(exists);
+    }
+    Ok(true)
+}
