@@ -76,7 +76,7 @@ pub(crate) const PROMISE_HASHES: usize = 12;
 
 /// Where more than this part of the blocks of a shard may have what is searched for, most of its chunks are taken to have it,
 /// until the database says how many.
-pub(crate) const MANY_BLOCKS: f64 = 0.9;
+pub(crate) const MANY_BLOCKS: f64 = 0.25;
 
 /// Chunks of a search with a limit that are worth a connection of their own when more are read at a time: one core then
 /// reads beside the other.
@@ -95,11 +95,12 @@ pub(crate) const MEMORY: SourceCosts = SourceCosts { growth: 2 };
 /// Each batch costs a round trip.
 pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 
-/// Whether the filters of chunks tell enough of what a lookup asks for: a chunk that they let through by chance takes ten
-/// microseconds and more to read, and with fewer n-grams there are hundreds in a shard. The trigram index names documents
-/// that hold them all in less.
-pub(crate) fn tells_chunks_apart(ngrams: &NgramQuery) -> bool {
-    ngrams.chunk_ngrams() >= TELLING_FROM_POSTGRES
+/// Whether the trigram index of a shard whose texts are not in memory is asked for a lookup, beside the filters of chunks. A
+/// chunk that those let through by chance takes ten microseconds and more to read; the index names the documents that
+/// hold a literal in 0.04 to 0.16 ms a shard, if it need not look at them (`no_recheck`). So it is asked unless most
+/// documents hold it; and with few n-grams always, since then hundreds of chunks in a shard are let through by chance.
+pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck: bool) -> bool {
+    ngrams.chunk_ngrams() < TELLING_FROM_POSTGRES || no_recheck && frequency <= MAX_FREQUENCY
 }
 
 /// Microseconds of a core, ours and the database's, for asking the trigram index of a shard, and for each chunk that it then
@@ -115,6 +116,10 @@ const READ_US: f64 = 2.5;
 const TELLING_NGRAMS: usize = 2;
 /// The same for texts that are not in memory: reading one takes longer.
 const TELLING_FROM_POSTGRES: usize = 3;
+
+/// How many of 1000 chunks hold a literal at most for which the trigram index is asked: half of the documents, of about
+/// eighteen chunks each, hold one that is in 40.
+const MAX_FREQUENCY: u32 = 40;
 
 /// Whether a shard that is in memory is better searched by way of Postgres: for a pattern of so few n-grams that most of
 /// what survives the filters survives by chance. `survivors` are the chunks that do, of `chunks`, of which so many of 1000
@@ -158,17 +163,17 @@ impl HitRate {
     }
 
     /// Whether so many chunks, which some shards are to read, are likely to give as many results as are wanted, or tell how
-    /// many they give.
+    /// many they give. So many shards keep all cores busy.
     pub(crate) fn is_enough(
         &self,
         chunks: usize,
         shards: usize,
-        cores: usize,
+        busy: usize,
         wanted: usize,
     ) -> bool {
         let rate = self.rate();
         let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
-        let telling = chunks >= TELLING_CHUNKS && (rate.is_none() || shards >= cores);
+        let telling = chunks >= TELLING_CHUNKS && (rate.is_none() || shards >= busy);
         telling || likely > wanted as f64
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::FutureExt;
@@ -20,7 +20,7 @@ use super::plans::PlanCache;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
 use super::source::{ShardRun, is_in_memory};
-use super::state::Search;
+use super::state::{ChunkCount, Search};
 use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
 use crate::cache::ShardCache;
@@ -41,13 +41,18 @@ pub(crate) struct Merge<'a> {
     progress: Progress,
     /// Shards that are being searched, in order.
     running: VecDeque<Running>,
+    /// What those promised that were searched to their end, and how many chunks were named in them.
+    ended: (u64, usize),
 }
 
 /// A shard that is being searched.
 struct Running {
     events: mpsc::Receiver<ShardEvent>,
-    /// How many chunks may have to be read in it, as far as is known by now.
-    chunks: Arc<AtomicUsize>,
+    named: Arc<ChunkCount>,
+    /// How much of it promises something, as of [`ShardCandidate`].
+    promise: u64,
+    /// It keeps a core busy; one that is not in memory waits for Postgres half of the time.
+    in_memory: bool,
 }
 
 /// Why a search ended before its shards did.
@@ -75,6 +80,7 @@ impl<'a> Merge<'a> {
             results: 0,
             progress: Progress::of(&search.request),
             running: VecDeque::new(),
+            ended: (0, 0),
         }
     }
 
@@ -167,8 +173,10 @@ impl<'a> Merge<'a> {
             // What is not in memory is not told from what survives: Postgres names less of it.
             let known = task.cached.texts;
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
-            let chunks = known.unwrap_or_else(|| likely_chunks(candidate));
-            let named = Arc::new(AtomicUsize::new(chunks));
+            let named = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
+            if let Some(chunks) = known {
+                named.tell(chunks);
+            }
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
             let (send, events) = mpsc::channel(AHEAD_BATCHES);
@@ -193,7 +201,8 @@ impl<'a> Merge<'a> {
             let here = known.is_some_and(|chunks| chunks <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
-            self.running.push_back(Running { events, chunks: named });
+            let promise = candidate.promise.unwrap_or(0);
+            self.running.push_back(Running { events, named, promise, in_memory });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -210,11 +219,25 @@ impl<'a> Merge<'a> {
     /// Whether the shards that are being searched are likely to give what is wanted still.
     fn has_enough(&self) -> bool {
         let Some(limit) = self.limit() else { return false };
-        let chunks = self.running.iter().map(|running| running.chunks.load(Ordering::Relaxed));
-        let chunks = chunks.sum();
+        let chunks = self.running.iter().map(|running| running.named.chunks()).sum();
         let wanted = limit.saturating_sub(self.results);
         let rate = &self.search.state.hit_rate;
-        rate.is_enough(chunks, self.running.len(), self.parallel, wanted)
+        let waits = self.running.iter().any(|running| !running.in_memory);
+        let busy = if waits { 2 * self.parallel } else { self.parallel };
+        rate.is_enough(chunks, self.running.len(), busy, wanted)
+    }
+
+    /// About how many chunks a shard has to be read: as many for what it promises as those had that are known.
+    fn likely_chunks(&self, candidate: &ShardCandidate) -> usize {
+        let known = |running: &Running| Some((running.promise, running.named.exact()?));
+        let known = self.running.iter().filter_map(known).chain([self.ended]);
+        let (promise, named) = known.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        match candidate.promise {
+            Some(of_this) if promise > 0 => {
+                (u128::from(of_this) * named as u128 / u128::from(promise)) as usize
+            }
+            _ => likely_chunks(candidate),
+        }
     }
 
     /// What there is to search in a shard, and which chunks survive its filters; none if it is ruled out.
@@ -294,7 +317,10 @@ impl<'a> Merge<'a> {
 
     /// Notes that the first of the running shards was searched to its end.
     fn end_first(&mut self) {
-        self.running.pop_front();
+        if let Some(ended) = self.running.pop_front() {
+            self.ended.0 += ended.promise;
+            self.ended.1 += ended.named.chunks();
+        }
         self.search.state.given.store(self.results, Ordering::Relaxed);
     }
 

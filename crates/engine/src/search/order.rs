@@ -69,7 +69,7 @@ pub(crate) fn likely_chunks(candidate: &ShardCandidate) -> usize {
         return 0;
     };
     let part = promise as f64 / (blocks as u64 * WHOLE).max(1) as f64;
-    // Nearly all blocks tell no more than that there are many.
+    // Files lie together that have much in common: then a block of many has many.
     if part > MANY_BLOCKS {
         return candidate.shard.chunks as usize;
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use store::{BlobId, File};
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
 use super::source::{Reads, Source};
-use super::state::Search;
+use super::state::{ChunkCount, Search};
 use super::verify::{Hit, MatchInput, Terms, Text, join};
 use crate::types::FileMatch;
 
@@ -33,8 +33,7 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) cores: usize,
     /// How many shards are searched at once.
     pub(crate) beside: usize,
-    /// How many chunks may have to be read, as far as is known by now.
-    pub(crate) named: &'s AtomicUsize,
+    pub(crate) named: &'s ChunkCount,
 }
 
 /// There is no need to search further.
@@ -100,7 +99,7 @@ impl<S: Source> ShardSearch<'_, S> {
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         if self.source.survivors().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            self.named.store(candidates.chunks().max(blobs), Ordering::Relaxed);
+            self.named.tell(candidates.chunks().max(blobs));
             // It may tell that other shards are to be searched beside this one.
             if self.search.request.limit.is_some() && !results.send_read().await {
                 return Ok(Err(Enough));

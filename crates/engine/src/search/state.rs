@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use query::{CompiledQuery, Select};
 use store::{CatalogRepo, RepoId};
@@ -69,6 +69,32 @@ impl State {
     pub(crate) fn notes(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return true };
         repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
+    }
+}
+
+/// How many chunks may have to be read in a shard: a guess, until its source has named them.
+#[derive(Debug)]
+pub(crate) struct ChunkCount {
+    guess: usize,
+    exact: OnceLock<usize>,
+}
+
+impl ChunkCount {
+    pub(crate) fn guess(guess: usize) -> Self {
+        Self { guess, exact: OnceLock::new() }
+    }
+
+    /// As they were named; the first word counts.
+    pub(crate) fn tell(&self, chunks: usize) {
+        let _ = self.exact.set(chunks);
+    }
+
+    pub(crate) fn exact(&self) -> Option<usize> {
+        self.exact.get().copied()
+    }
+
+    pub(crate) fn chunks(&self) -> usize {
+        self.exact().unwrap_or(self.guess)
     }
 }
 

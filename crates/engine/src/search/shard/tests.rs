@@ -136,7 +136,7 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     };
     let (send, mut events) = mpsc::channel(64);
     let (search, task, from) = (&search, &task, BlobId(from));
-    let named = &AtomicUsize::default();
+    let named = &ChunkCount::guess(0);
     let one = ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1, named };
     one.run(send).await;
     let mut files = Vec::new();

@@ -1,15 +1,15 @@
-//! A shard that is not in memory, or only in part: Postgres names the candidates, by the same filters and, where these tell
-//! too little, by its trigram indexes. What is in memory of its files and texts spares questions.
+//! A shard that is not in memory, or only in part: Postgres names the candidates, by its trigram indexes where these know
+//! more, and by the same filters as memory has. What is in memory of its files and texts spares questions.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
-use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
+use query::{LiteralQuery, Lookup, Plan, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, Found};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
-use super::super::cost::{POSTGRES, SourceCosts, tells_chunks_apart};
+use super::super::cost::{POSTGRES, SourceCosts, asks_trigram_index};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
@@ -71,9 +71,11 @@ struct Indexes<'s> {
 }
 
 impl<'s> Indexes<'s> {
-    /// Asks for everything that a plan may want: a statement for filters, and perhaps one for trigram indexes.
+    /// Asks for everything that a plan may want: perhaps a statement for trigram indexes, and one for filters unless those
+    /// leave nothing.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task } = source;
+        let no_recheck = reader.store.no_recheck();
         let (mut filtered, mut indexed) = (Vec::new(), Vec::new());
         for lookup in task.query.plan.lookups() {
             match lookup.scope {
@@ -84,7 +86,7 @@ impl<'s> Indexes<'s> {
                 }),
                 Scope::Chunk => {
                     let ngrams = lookup.ngrams(search.query());
-                    if !tells_chunks_apart(&ngrams) {
+                    if asks_trigram_index(&ngrams, lookup.literals.frequency(), no_recheck) {
                         indexed.push(lookup);
                     }
                     filtered.push(ngrams);
@@ -92,18 +94,36 @@ impl<'s> Indexes<'s> {
             }
         }
         let mut lease = reader.store.lease().await?;
-        let mut rows = None;
-        if !filtered.is_empty() {
-            let all: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
-            rows = lease.chunk_rows(&reader.shard, &store::sample(&all)).await?;
-        }
-        let mut found = Vec::new();
+        let mut asked = Self { source, rows: None, found: Vec::new() };
         if !indexed.is_empty() {
-            found = lease.lookups(reader.shard.id, reader.epoch(), &indexed).await?;
+            let found = lease.lookups(reader.shard.id, reader.epoch(), &indexed).await?;
+            asked.found = indexed.into_iter().zip(found).collect();
+        }
+        if !filtered.is_empty() && !asked.rule_out(&task.query.plan) {
+            let all: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
+            asked.rows = lease.chunk_rows(&reader.shard, &store::sample(&all)).await?;
         }
         lease.done();
-        let found = indexed.into_iter().zip(found).collect();
-        Ok(Self { source, rows, found })
+        Ok(asked)
+    }
+
+    /// What the trigram indexes found of a lookup, if they were asked.
+    fn found(&self, lookup: &Lookup) -> Option<&Found> {
+        self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found)
+    }
+
+    /// Whether the trigram indexes have nothing of what a plan asks for.
+    fn rule_out(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Scan => false,
+            Plan::Lookup(lookup) => match self.found(lookup) {
+                Some(Found::Documents(documents)) => documents.is_empty(),
+                Some(Found::Blobs(blobs)) => blobs.is_empty(),
+                None => false,
+            },
+            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
+            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+        }
     }
 
     /// The chunks that may hold some n-grams, if that is known.
@@ -134,8 +154,7 @@ impl<'s> Indexes<'s> {
 
 impl LookUp for Indexes<'_> {
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
-        let found = self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found);
-        match (lookup.scope, found, &self.source.reader.files) {
+        match (lookup.scope, self.found(lookup), &self.source.reader.files) {
             (Scope::Path, _, Some(files)) => {
                 let terms = &self.source.search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
@@ -145,6 +164,9 @@ impl LookUp for Indexes<'_> {
             (Scope::Path, ..) => None,
             (Scope::Blob, ..) => {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
+            }
+            (Scope::Chunk, Some(Found::Documents(documents)), _) if documents.is_empty() => {
+                Some(Answer::Chunks(Vec::new()))
             }
             (Scope::Chunk, found, _) => {
                 let mut chunks = self.surviving(&lookup.ngrams(self.source.search.query()))?;

@@ -1,7 +1,6 @@
 //! Searching one shard: chooses its source, once, and runs the search on it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use store::{BlobId, Store};
 use tokio::sync::mpsc;
@@ -10,7 +9,7 @@ use super::super::cost::ask_postgres;
 use super::super::sender::ShardEvent;
 use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
-use super::super::state::Search;
+use super::super::state::{ChunkCount, Search};
 use super::super::survivors::{Survivors, count_ngrams};
 use super::{MemorySource, PostgresSource, ShardReader};
 use crate::cache::ShardCache;
@@ -33,8 +32,7 @@ pub(crate) struct ShardRun {
     pub(crate) beside: usize,
     /// Whether it is searched in memory.
     pub(crate) in_memory: bool,
-    /// How many chunks may have to be read, as far as is known by now.
-    pub(crate) named: Arc<AtomicUsize>,
+    pub(crate) named: Arc<ChunkCount>,
 }
 
 /// Whether a shard is searched in memory: its files, filters and texts are there, and the filters tell enough. So many
