@@ -20,7 +20,7 @@ const FOUND_AHEAD: usize = 2;
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let request = Arc::new(request(args)?);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open(database, 2 * parallel as u32)?.run(async |store| {
+    Database::open(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
         let paths = Paths::new(store, args.local || args.vimgrep).await?;

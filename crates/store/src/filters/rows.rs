@@ -237,19 +237,22 @@ pub(super) fn groups(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     groups
 }
 
-/// The statement for the shards of a range: `$1` are those that are asked for, `$2` and `$3` the kinds and bits.
+/// The statement for the shards of a range: `$1` are those that are asked for, `$2` and `$3` the kinds and bits. The shards
+/// are the inner side of one loop over the bits, which is planned in three quarters of the time of a loop for each shard,
+/// and a command line plans it for one search.
 fn rows_sql(range: Range<i16>) -> String {
     let shard = |n: i16| {
         format!(
-            "select {n}::smallint, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
-                 substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
-                           for octet_length(bits) / {SLICE_BITS}) end
-             from unnest($2::smallint[], $3::int[]) asked (kind, bit) cross join lateral (
-                 select bits from {}
-                 where shard = {n} and kind = asked.kind and number = bit / {SLICE_BITS} offset 0) found
-             where {n} = any($1::smallint[])",
+            "select shard, bits from {} where shard = {n} and {n} = any($1::smallint[]) and kind = asked.kind
+                 and number = bit / {SLICE_BITS}",
             ShardId(n).filters()
         )
     };
-    range.map(shard).collect::<Vec<_>>().join(" union all ")
+    format!(
+        "select shard, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
+             substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
+                       for octet_length(bits) / {SLICE_BITS}) end
+         from unnest($2::smallint[], $3::int[]) asked (kind, bit) cross join lateral ({}) found",
+        range.map(shard).collect::<Vec<_>>().join(" union all ")
+    )
 }
