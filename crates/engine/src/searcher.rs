@@ -100,11 +100,13 @@ impl Searcher {
             let catalog = self.snapshot(request.resume.as_ref()).await?;
             let (query, cache) = (request.program(), self.cache.as_deref());
             let (of, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
-            let mut selection = Selection::of(of, repos, query, cache, request.brute);
+            let go_on = || !state.clock.is_over_or_late();
+            let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
             order::sort(&mut selection, query, &mut plans, &self.store).await?;
             Ok::<_, Error>((catalog, selection))
         };
-        let Some(chosen) = state.clock.wait(choosing).await else {
+        let chosen = state.clock.wait(choosing).await;
+        let Some(chosen) = chosen.filter(|_| !state.clock.is_over()) else {
             done.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
             return Ok(None);
         };

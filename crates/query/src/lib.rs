@@ -28,6 +28,7 @@ mod parse;
 mod pattern;
 mod plan;
 mod settings;
+mod stepped;
 mod tree;
 mod trigram;
 mod write;

@@ -1,29 +1,48 @@
 //! Decides, line by line, which lines match.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use memchr::{memchr, memchr_iter, memrchr};
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::hir::Hir;
 
 use crate::error::QueryError;
 use crate::pattern::Pattern;
+use crate::stepped::{Interrupted, Space, Stepped};
 
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
+
+/// A match that may take more work than this is looked for step by step, with looks at the clock. In bytes of the compiled
+/// pattern times bytes of text; the slowest of the engines does 10,000 of these in a microsecond, so that this is a tenth of a
+/// second at worst.
+const MAX_UNINTERRUPTED: usize = 1_000_000_000;
+
+/// With a compiled pattern of more bytes, the clock is asked at each name; with fewer, a name takes 20 microseconds at worst.
+const HEAVY: usize = 200_000;
 
 /// A compiled pattern. Threads may share one; each needs its own [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
     spans_lines: bool,
+    /// Only texts: no engine takes long to find one.
+    is_literal: bool,
+    hir: Hir,
+    /// Made when first needed.
+    stepped: Arc<OnceLock<Stepped>>,
 }
 
 /// The space in which a pattern is run. Building one and getting it warm takes much longer than
 /// matching a chunk, so a search keeps them.
 #[derive(Clone, Debug)]
-pub struct Scratch(Cache);
+pub struct Scratch {
+    cache: Cache,
+    space: Option<Space>,
+}
 
 /// One line that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +72,19 @@ impl Matcher {
         Regex::builder()
             .configure(config)
             .build_from_hir(pattern.hir())
-            .map(|regex| Self { regex, spans_lines: pattern.spans_lines() })
+            .map(|regex| Self {
+                regex,
+                spans_lines: pattern.spans_lines(),
+                is_literal: pattern.hir().properties().is_alternation_literal(),
+                hir: pattern.hir().clone(),
+                stepped: Arc::default(),
+            })
             .map_err(|error| pattern.error(build_message(&error)))
     }
 
     /// Space to run it in.
     pub fn scratch(&self) -> Scratch {
-        Scratch(self.regex.create_cache())
+        Scratch { cache: self.regex.create_cache(), space: None }
     }
 
     /// Bytes of memory that the compiled pattern takes.
@@ -73,8 +98,8 @@ impl Matcher {
     }
 
     /// Calls `found` for every line of `text`, which is UTF-8, in which something matches, in order, as long as it
-    /// returns true. `go_on` is asked at each match, since one line can be a whole file; when it says no,
-    /// what was found so far of a line is not told.
+    /// returns true. `go_on` is asked at each match and, where one takes long to find, many times before that; when it says
+    /// no, what was found so far of a line is not told.
     pub fn lines(
         &self,
         scratch: &mut Scratch,
@@ -82,84 +107,111 @@ impl Matcher {
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        if self.spans_lines {
-            self.spans(text, go_on, found);
+        // Whoever is interrupted is told by the clock.
+        let _ = if self.spans_lines {
+            self.spans(scratch, text, go_on, found)
         } else {
-            self.line_by_line(scratch, text, go_on, found);
+            self.line_by_line(scratch, text, go_on, found)
+        };
+    }
+
+    /// The first match in a part of a text.
+    fn find(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        part: Range<usize>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Range<usize>>, Interrupted> {
+        if self.is_literal || self.memory().saturating_mul(part.len()) <= MAX_UNINTERRUPTED {
+            let input = Input::new(text).span(part);
+            return Ok(self
+                .regex
+                .search_with(&mut scratch.cache, &input)
+                .map(|found| found.range()));
         }
+        let stepped = self.stepped.get_or_init(|| Stepped::new(&self.hir, MAX_COMPILED_BYTES));
+        let space = scratch.space.get_or_insert_with(|| stepped.space());
+        stepped.find(space, text, part, go_on)
     }
 
     fn line_by_line(
         &self,
-        Scratch(cache): &mut Scratch,
+        scratch: &mut Scratch,
         text: &[u8],
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
-    ) {
+    ) -> Result<(), Interrupted> {
         let (mut at, mut counted, mut line) = (0, 0, 0);
         while at < text.len() {
-            let Some(first) = self.regex.search_with(cache, &Input::new(text).span(at..text.len()))
-            else {
-                return;
-            };
+            let Some(first) = self.find(scratch, text, at..text.len(), go_on)? else { break };
             // After a final line feed there is no further line, though `$` holds there.
-            if first.start() == text.len() && text.ends_with(b"\n") {
-                return;
+            if first.start == text.len() && text.ends_with(b"\n") {
+                break;
             }
-            let start = memrchr(b'\n', &text[at..first.start()]).map_or(at, |i| at + i + 1);
-            let end = memchr(b'\n', &text[first.end()..]).map_or(text.len(), |i| first.end() + i);
+            let start = memrchr(b'\n', &text[at..first.start]).map_or(at, |i| at + i + 1);
+            let end = memchr(b'\n', &text[first.end..]).map_or(text.len(), |i| first.end + i);
             line += memchr_iter(b'\n', &text[counted..start]).count();
             counted = start;
 
             let mut ranges: Vec<Range<usize>> = Vec::new();
-            ranges.push(first.start() - start..first.end() - start);
-            let mut from = after(text, first.range());
+            ranges.push(first.start - start..first.end - start);
+            let mut from = after(text, &first);
             while from <= end {
                 if !go_on() {
-                    return;
+                    return Err(Interrupted);
                 }
-                let rest = Input::new(text).span(from..end);
-                let Some(next) = self.regex.search_with(cache, &rest) else { break };
+                let Some(next) = self.find(scratch, text, from..end, go_on)? else { break };
                 // A match of nothing right behind another match is none, as everywhere.
-                let behind = ranges.last().is_some_and(|last| start + last.end == next.end());
+                let behind = ranges.last().is_some_and(|last| start + last.end == next.end);
                 if !(next.is_empty() && behind) {
-                    ranges.push(next.start() - start..next.end() - start);
+                    ranges.push(next.start - start..next.end - start);
                 }
-                from = after(text, next.range());
+                from = after(text, &next);
             }
             if !found(LineMatch { line, span: start..end, ranges }) {
-                return;
+                break;
             }
             at = end + 1;
         }
+        Ok(())
     }
 
     /// Every line that some match touches: a match is in all lines of which it has a character, their
     /// line feeds included.
     fn spans(
         &self,
+        scratch: &mut Scratch,
         text: &[u8],
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
-    ) {
+    ) -> Result<(), Interrupted> {
         let line_end = |at: usize| memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
         let mut current: Option<LineMatch> = None;
         // The line that `start..` begins, and its number.
         let (mut start, mut line) = (0, 0);
-        for whole in self.regex.find_iter(text) {
+        let (mut from, mut last_end) = (0, None);
+        while from <= text.len() {
+            let Some(whole) = self.find(scratch, text, from..text.len(), go_on)? else { break };
             if !go_on() {
-                return;
+                return Err(Interrupted);
             }
-            if whole.start() == text.len() && (text.is_empty() || text.ends_with(b"\n")) {
+            from = after(text, &whole);
+            // A match of nothing right behind another match is none.
+            if whole.is_empty() && last_end == Some(whole.end) {
+                continue;
+            }
+            last_end = Some(whole.end);
+            if whole.start == text.len() && (text.is_empty() || text.ends_with(b"\n")) {
                 break;
             }
-            if let Some(i) = memrchr(b'\n', &text[start..whole.start()]) {
+            if let Some(i) = memrchr(b'\n', &text[start..whole.start]) {
                 line += memchr_iter(b'\n', &text[start..=start + i]).count();
                 start += i + 1;
             }
             loop {
                 let end = line_end(start);
-                let range = whole.start().max(start) - start..whole.end().min(end) - start;
+                let range = whole.start.max(start) - start..whole.end.min(end) - start;
                 match &mut current {
                     Some(same) if same.line == line => same.ranges.push(range),
                     _ => {
@@ -167,12 +219,12 @@ impl Matcher {
                         if let Some(done) = current.replace(next)
                             && !found(done)
                         {
-                            return;
+                            return Ok(());
                         }
                     }
                 }
                 // Does it go on in the next line?
-                if whole.end() <= end + 1 || end == text.len() {
+                if whole.end <= end + 1 || end == text.len() {
                     break;
                 }
                 (start, line) = (end + 1, line + 1);
@@ -181,6 +233,7 @@ impl Matcher {
         if let Some(last) = current {
             found(last);
         }
+        Ok(())
     }
 
     /// Whether the pattern occurs anywhere in `text`, taken as one line. For names and paths.
@@ -188,19 +241,53 @@ impl Matcher {
         self.regex.is_match(text)
     }
 
-    /// The same, with space to run it in.
-    pub fn is_match_with(&self, Scratch(cache): &mut Scratch, text: &str) -> bool {
-        self.regex.search_half_with(cache, &Input::new(text).earliest(true)).is_some()
+    /// The same. `go_on` is asked where that takes long; when it says no, the answer is no.
+    pub fn is_match_within(&self, text: &str, go_on: &dyn Fn() -> bool) -> bool {
+        if self.is_heavy() {
+            self.is_match_with(&mut self.scratch(), text, go_on)
+        } else {
+            self.is_match(text)
+        }
     }
 
-    /// Where the pattern occurs in `text`, taken as one line. For names and paths.
-    pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        self.regex.find_iter(text).map(|found| found.range()).collect()
+    /// The same, with space to run it in.
+    pub fn is_match_with(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        go_on: &dyn Fn() -> bool,
+    ) -> bool {
+        if self.is_heavy() {
+            let all = 0..text.len();
+            return go_on()
+                && matches!(self.find(scratch, text.as_bytes(), all, go_on), Ok(Some(_)));
+        }
+        let input = Input::new(text).earliest(true);
+        self.regex.search_half_with(&mut scratch.cache, &input).is_some()
+    }
+
+    /// Where the pattern occurs in `text`, taken as one line. For names and paths. `go_on` is asked where that takes long; when
+    /// it says no, the answer ends there.
+    pub fn ranges(&self, text: &str, go_on: &dyn Fn() -> bool) -> Vec<Range<usize>> {
+        if !self.is_heavy() {
+            return self.regex.find_iter(text).map(|found| found.range()).collect();
+        }
+        let mut ranges = Vec::new();
+        self.lines(&mut self.scratch(), text.as_bytes(), go_on, &mut |line| {
+            ranges = line.ranges;
+            false
+        });
+        ranges
+    }
+
+    /// Whether looking for it in a few names may take long.
+    fn is_heavy(&self) -> bool {
+        !self.is_literal && self.memory() > HEAVY
     }
 }
 
 /// Where to go on after a match: behind it, and past one more character when it was empty.
-fn after(text: &[u8], found: Range<usize>) -> usize {
+fn after(text: &[u8], found: &Range<usize>) -> usize {
     if !found.is_empty() {
         return found.end;
     }

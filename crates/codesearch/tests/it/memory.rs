@@ -117,6 +117,45 @@ fn the_time_is_up_for_what_is_in_memory_too() {
 }
 
 #[test]
+fn the_time_is_up_within_one_match() {
+    let fixture = Fixture::new();
+    fixture.write("one/slow.txt", "a".repeat(200_000));
+    let path = format!("one/{}/{}.txt", "a".repeat(250), "a".repeat(250));
+    fixture.write(&path, "a word\n");
+    fixture.ingest();
+    // Each letter visits thousands of states, in automata that no engine can build ahead.
+    let slow = "(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}";
+    let queries = [
+        format!("c:\"{slow}\""),
+        format!("c:\"\\b{slow}\""),
+        format!("c:\"{slow}\" multiline:yes"),
+        format!("c:\"(?s){slow}.{slow}\""),
+    ];
+    for cache in ["0", "64"] {
+        let server = fixture.serve_with(&["--cache", cache]);
+        if cache != "0" {
+            server.settle();
+        }
+        for query in &queries {
+            let begun = std::time::Instant::now();
+            let query = encoded(&format!("case:yes {query}"));
+            let path = format!("/search?q={query}&limit=10&timeout=300ms");
+            let (status, answer) = server.json(&path);
+            assert_eq!(status, 200, "{answer}");
+            assert_eq!(answer["stats"]["stopped_because"], "timeout", "{query}: {answer}");
+            // It took ten seconds of a release build.
+            assert!(begun.elapsed().as_secs() < 5, "{query}");
+        }
+    }
+    // What takes long and is there is found.
+    let query = encoded("case:yes c:\"(?:[a-z]?){1000}a$\"");
+    let server = fixture.serve();
+    let (_, answer) = server.json(&format!("/search?q={query}&limit=10&timeout=5m"));
+    assert_eq!(answer["stats"]["complete"], true, "{answer}");
+    assert_eq!(answer["stats"]["files"], 1, "{answer}");
+}
+
+#[test]
 fn a_server_knows_of_a_change_at_once() {
     let fixture = Fixture::new();
     fixture.write("one/a.txt", "the first text\n");

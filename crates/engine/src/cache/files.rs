@@ -168,6 +168,7 @@ impl ShardFiles {
         terms: &[&CompiledTerm],
         blobs: &Range<i32>,
         mut left: Option<&[BlobId]>,
+        go_on: &dyn Fn() -> bool,
     ) -> Vec<BlobId> {
         let any = NgramQuery::any(terms.iter().map(|term| term.ngrams.clone()).collect());
         let mut scratches: Vec<Scratch> = terms.iter().map(|term| term.matcher.scratch()).collect();
@@ -176,7 +177,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.filters.columns(&any).iter() {
+        for block in self.filters.columns(&any).iter().take_while(|_| go_on()) {
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {
@@ -189,7 +190,7 @@ impl ShardFiles {
                 }
                 let path = self.path(at);
                 let mut both = terms.iter().zip(&mut scratches);
-                if both.any(|(term, scratch)| term.matcher.is_match_with(scratch, path)) {
+                if both.any(|(term, scratch)| term.matcher.is_match_with(scratch, path, go_on)) {
                     matching.push(self.rows[at].blob);
                 }
             }
@@ -405,17 +406,17 @@ mod tests {
         assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
             let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-            files.matching(&query.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None)
+            files.matching(&query.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None, &|| true)
         };
         assert_eq!(matching("(^a|b$)"), [BlobId(1)]);
         assert_eq!(matching("read or a.go"), [BlobId(5), BlobId(9)]);
         assert_eq!(matching("write"), []);
         let query = CompiledQuery::new(&Query::parse("[ab]", Case::Smart).unwrap()).unwrap();
         let terms: Vec<_> = query.terms.iter().collect();
-        assert_eq!(files.matching(&terms, &(2..9), None), [BlobId(5)]);
+        assert_eq!(files.matching(&terms, &(2..9), None, &|| true), [BlobId(5)]);
         let left = |left: &[i32]| {
             let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();
-            files.matching(&terms, &(0..i32::MAX), Some(&left))
+            files.matching(&terms, &(0..i32::MAX), Some(&left), &|| true)
         };
         assert_eq!(left(&[0, 2, 5, 7]), [BlobId(5)]);
         assert_eq!(left(&[4, 9]), [BlobId(9)]);

@@ -80,7 +80,7 @@ pub(crate) const MANY_BLOCKS: f64 = 0.25;
 
 /// Chunks of a search with a limit that are worth a connection of their own when more are read at a time: one core then
 /// reads beside the other.
-pub(crate) const CHUNKS_PER_CONNECTION: usize = 64;
+pub(crate) const CHUNKS_PER_CONNECTION: usize = 128;
 
 /// What differs between the two sources of a shard.
 #[derive(Debug)]

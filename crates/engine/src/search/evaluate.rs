@@ -81,7 +81,8 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let terms = &self.search.query().terms;
-        let matches = |term: &usize| terms[*term].matcher.is_match(&file.path);
+        let go_on = || !self.search.state.clock.is_over_or_late();
+        let matches = |term: &usize| terms[*term].matcher.is_match_within(&file.path, &go_on);
         let path = self.task.query.path_terms.iter().copied().filter(matches).collect();
         let open = OpenFile { file, path };
         (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
@@ -178,7 +179,9 @@ impl<'a> Evaluator<'a> {
                     parts.extend(if last { lines.remove(&hit) } else { lines.get(&hit).cloned() });
                 }
                 Predicate::Path(term) => {
-                    path_ranges.extend(query.terms[term].matcher.ranges(&open.file.path));
+                    let matcher = &query.terms[term].matcher;
+                    let go_on = || !self.search.state.clock.is_over_or_late();
+                    path_ranges.extend(matcher.ranges(&open.file.path, &go_on));
                 }
                 _ => {}
             }

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use query::Predicate;
 use store::Catalog;
 
 use super::state::Search;
+
+/// How long files that are not in the index are looked at, beyond the time of the search.
+const MOST: Duration = Duration::from_millis(50);
 
 /// How many files that are not in the index might match, by the reason why they are not.
 pub(crate) async fn count(
@@ -24,10 +28,16 @@ pub(crate) async fn count(
     let counting = tokio::task::spawn_blocking(move || {
         let query = search.query();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let begun = Instant::now();
+        let go_on = || begun.elapsed() < MOST;
         for file in catalog.skipped_now() {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
-                Predicate::Path(term) => Some(query.terms[term].matcher.is_match(&file.path)),
+                // Who gave up is told of more than there may be.
+                Predicate::Path(term) => {
+                    let matcher = &query.terms[term].matcher;
+                    go_on().then(|| matcher.is_match_within(&file.path, &go_on)).filter(|_| go_on())
+                }
                 // Nobody knows what is in it.
                 Predicate::Content(_) | Predicate::Language(_) => None,
             };

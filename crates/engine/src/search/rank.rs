@@ -249,7 +249,7 @@ mod tests {
             offset: 0,
             text: (*text).to_owned(),
             ended: true,
-            ranges: matcher.ranges(text),
+            ranges: matcher.ranges(text, &|| true),
         };
         FileMatch {
             repo_id: RepoId(1),
@@ -257,7 +257,7 @@ mod tests {
             repo: "r".to_owned(),
             rank: 0,
             path: path.to_owned(),
-            path_ranges: matcher.ranges(path),
+            path_ranges: matcher.ranges(path, &|| true),
             language: None,
             bytes: 0,
             lines: lines.iter().enumerate().map(line).collect(),

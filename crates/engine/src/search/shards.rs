@@ -48,13 +48,14 @@ pub(crate) struct ShardTask {
 
 impl Selection {
     /// Finds the repositories that the query does not rule out by their names, and the shards that
-    /// hold them. With `brute`, every plan is a scan.
+    /// hold them. With `brute`, every plan is a scan. When `go_on` says no, what it gives is of no use.
     pub(crate) fn of(
         (epoch, shards): (Epoch, &[Shard]),
         repos: &HashMap<RepoId, CatalogRepo>,
         query: &CompiledQuery,
         cache: Option<&ShardCache>,
         brute: bool,
+        go_on: &dyn Fn() -> bool,
     ) -> Self {
         let mut predicates = Vec::new();
         query.expr.predicates(&mut |predicate| {
@@ -70,7 +71,7 @@ impl Selection {
             brute,
         };
         // Of each shard with files that are wanted, what its repositories agree on.
-        let chosen = selection.choose_repos(repos, query);
+        let chosen = selection.choose_repos(repos, query, go_on);
         let view = cache.filter(|_| !brute).map(ShardCache::view);
         for shard in shards {
             let agreed = match &chosen {
@@ -130,6 +131,7 @@ impl Selection {
         &mut self,
         repos: &HashMap<RepoId, CatalogRepo>,
         query: &CompiledQuery,
+        go_on: &dyn Fn() -> bool,
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
         let predicates = &self.predicates;
         if !predicates.iter().any(|predicate| matches!(predicate, Predicate::Repo(_))) {
@@ -139,7 +141,9 @@ impl Selection {
         let mut shards: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
         for (id, repo) in repos {
             let holds = |predicate: Predicate| match predicate {
-                Predicate::Repo(term) => Some(query.terms[term].matcher.is_match(&repo.name)),
+                Predicate::Repo(term) => {
+                    Some(query.terms[term].matcher.is_match_within(&repo.name, go_on))
+                }
                 _ => None,
             };
             let values: Vec<Option<bool>> = predicates.iter().map(|of| holds(*of)).collect();
@@ -200,7 +204,7 @@ mod tests {
         let repos = (1..).map(RepoId).zip(repos).collect();
         let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
         let shards = [shard(0), shard(1), shard(2)];
-        let selection = Selection::of((Epoch(1), &shards), &repos, &query, None, false);
+        let selection = Selection::of((Epoch(1), &shards), &repos, &query, None, false, &|| true);
         (query, selection)
     }
 

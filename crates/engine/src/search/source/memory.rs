@@ -76,7 +76,8 @@ impl LookUp for InRange<'_> {
             Scope::Path => {
                 let terms = &search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                Some(Answer::Blobs(files.matching(&terms, &self.blobs, left)))
+                let go_on = || !search.state.clock.is_over_or_late();
+                Some(Answer::Blobs(files.matching(&terms, &self.blobs, left, &go_on)))
             }
             Scope::Chunk => {
                 let chunks = self.source.survivors.get(lookup)?;

@@ -158,7 +158,8 @@ impl LookUp for Indexes<'_> {
             (Scope::Path, _, Some(files)) => {
                 let terms = &self.source.search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left)))
+                let go_on = || !self.source.search.state.clock.is_over_or_late();
+                Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left, &go_on)))
             }
             (Scope::Path, Some(Found::Blobs(blobs)), None) => Some(Answer::Blobs(blobs.clone())),
             (Scope::Path, ..) => None,

@@ -157,7 +157,7 @@ fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
 }
 
 fn file_result(file: FileMatch, matcher: &Matcher) -> Option<FileResult> {
-    let range = matcher.ranges(&file.path).into_iter().next()?;
+    let range = matcher.ranges(&file.path, &|| true).into_iter().next()?;
     let bounds = bounds(&file.path, &range);
     Some(FileResult { tree: file.repo, version: "", path: file.path, bounds })
 }

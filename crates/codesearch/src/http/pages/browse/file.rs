@@ -1,6 +1,7 @@
 //! `/file` and `/raw`: one file, with what a query matches in it, or its text alone.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::Json;
@@ -163,6 +164,9 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     Ok(render(StatusCode::OK, &page))
 }
 
+/// How long a page may take to find what its query matches.
+const MAX_MATCHING: Duration = Duration::from_millis(500);
+
 /// The lines of a file, in colours, with what a query matches; and in how many lines it does.
 fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let text = &document.text;
@@ -171,12 +175,12 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
+        let begun = Instant::now();
+        // A line may have very many matches, or take long for one.
+        let go_on = || begun.elapsed() < MAX_MATCHING;
         program.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
                 let matcher = &program.terms[term].matcher;
-                let begun = std::time::Instant::now();
-                // A line may have very many matches.
-                let go_on = || begun.elapsed().as_secs() < 2;
                 matcher.lines(&mut matcher.scratch(), text.as_bytes(), &go_on, &mut |found| {
                     hits.entry(found.line).or_default().extend(found.ranges);
                     go_on()

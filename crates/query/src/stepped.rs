@@ -1,0 +1,420 @@
+//! Matching step by step, so that it can be interrupted within a line.
+//!
+//! The engines of `regex-automata` run to the end of what they are given. That is well for a chunk of code and an
+//! ordinary pattern; but a line may be a megabyte long, and a pattern may have 100,000 states of which each character may
+//! visit all. Here the same automata are driven one character at a time, with a look at the clock between: first the
+//! lazy DFA, and where it cannot tell (a word's border beside a letter beyond ASCII), the simulation of the NFA by Pike
+//! (<https://swtch.com/~rsc/regexp/regexp2.html>).
+
+use std::ops::Range;
+
+use regex_automata::hybrid::dfa::{Cache as DfaCache, Config as DfaConfig, DFA};
+use regex_automata::nfa::thompson::{Compiler, Config as NfaConfig, NFA, State, WhichCaptures};
+use regex_automata::util::primitives::StateID;
+use regex_automata::{Anchored, Input, MatchKind};
+use regex_syntax::hir::Hir;
+
+/// Work between two looks at the clock, in states that are visited: about a millisecond.
+const WORK: usize = 100_000;
+
+/// Memory of a lazy DFA, in bytes.
+const CACHE_BYTES: usize = 2 << 20;
+
+/// The automata of a pattern.
+#[derive(Debug)]
+pub(crate) struct Stepped {
+    nfa: NFA,
+    /// Forward and backward; none if they would take too much memory.
+    lazy: Option<(DFA, DFA)>,
+    /// Characters between two looks at the clock: each may make a state of the DFA out of all states of the NFA.
+    every: usize,
+}
+
+/// The space in which they run.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    lazy: Option<(DfaCache, DfaCache)>,
+    threads: Threads,
+}
+
+/// Whoever was asked whether to go on said no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupted;
+
+/// Why the lazy DFA gives no answer.
+enum Stop {
+    Interrupted,
+    /// It cannot tell.
+    Quit,
+}
+
+type GoOn<'a> = &'a dyn Fn() -> bool;
+
+impl Stepped {
+    /// Of a pattern that was compiled before, with at most so many bytes.
+    pub(crate) fn new(hir: &Hir, most: usize) -> Self {
+        let compile = |reverse| {
+            let config = NfaConfig::new()
+                .utf8(true)
+                .reverse(reverse)
+                .nfa_size_limit(Some(most))
+                .which_captures(WhichCaptures::None);
+            Compiler::new().configure(config).build_from_hir(hir).ok()
+        };
+        let nfa = compile(false).expect("it was compiled before");
+        let lazy = compile(true).and_then(|reverse| {
+            let config = || {
+                DfaConfig::new()
+                    .prefilter(None)
+                    .unicode_word_boundary(true)
+                    .skip_cache_capacity_check(true)
+                    .cache_capacity(CACHE_BYTES)
+            };
+            let forward = DFA::builder().configure(config()).build_from_nfa(nfa.clone()).ok()?;
+            let backward = config().match_kind(MatchKind::All);
+            let backward = DFA::builder().configure(backward).build_from_nfa(reverse).ok()?;
+            Some((forward, backward))
+        });
+        let every = (WORK / nfa.states().len().max(1)).clamp(1, 4096);
+        Self { nfa, lazy, every }
+    }
+
+    /// Space to run in.
+    pub(crate) fn space(&self) -> Space {
+        let caches =
+            |(forward, backward): &(DFA, DFA)| (forward.create_cache(), backward.create_cache());
+        Space {
+            lazy: self.lazy.as_ref().map(caches),
+            threads: Threads::new(self.nfa.states().len()),
+        }
+    }
+
+    /// The first match in a part of a text, as the `regex` crate defines it.
+    ///
+    /// # Errors
+    /// `go_on` said no.
+    pub(crate) fn find(
+        &self,
+        space: &mut Space,
+        text: &[u8],
+        mut part: Range<usize>,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Range<usize>>, Interrupted> {
+        loop {
+            let found = match self.find_lazily(space, text, part.clone(), go_on) {
+                Err(Stop::Interrupted) => return Err(Interrupted),
+                Err(Stop::Quit) => self.find_by_threads(space, text, part.clone(), go_on)?,
+                Ok(found) => found,
+            };
+            // A match of nothing within a character is none.
+            match found {
+                Some(found) if found.is_empty() && splits_character(text, found.start) => {
+                    part.start = found.start + 1;
+                }
+                found => return Ok(found),
+            }
+        }
+    }
+
+    fn find_lazily(
+        &self,
+        space: &mut Space,
+        text: &[u8],
+        part: Range<usize>,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Range<usize>>, Stop> {
+        let (Some((forward, backward)), Some((ahead, behind))) = (&self.lazy, &mut space.lazy)
+        else {
+            return Err(Stop::Quit);
+        };
+        let input = Input::new(text).span(part.clone());
+        let start = forward.start_state_forward(ahead, &input).map_err(|_| Stop::Quit)?;
+        let bytes = part.clone().map(|at| (at, text[at]));
+        let after = text.get(part.end).copied();
+        let Some(end) = self.walk(forward, ahead, start, bytes, (part.end, after), go_on)? else {
+            return Ok(None);
+        };
+        let input = Input::new(text).span(part.start..end).anchored(Anchored::Yes);
+        let start = backward.start_state_reverse(behind, &input).map_err(|_| Stop::Quit)?;
+        let bytes = (part.start..end).rev().map(|at| (at + 1, text[at]));
+        let before = part.start.checked_sub(1).map(|at| text[at]);
+        let start = self.walk(backward, behind, start, bytes, (part.start, before), go_on)?;
+        Ok(Some(start.ok_or(Stop::Quit)?..end))
+    }
+
+    /// Walks through a DFA: gives the place of the last match before it is dead. A match is known one byte late, so that each
+    /// byte has the place before it, and there is one more byte than those of the part, or the end of the text.
+    fn walk(
+        &self,
+        dfa: &DFA,
+        cache: &mut DfaCache,
+        start: regex_automata::hybrid::LazyStateID,
+        bytes: impl Iterator<Item = (usize, u8)>,
+        (last, beyond): (usize, Option<u8>),
+        go_on: GoOn<'_>,
+    ) -> Result<Option<usize>, Stop> {
+        let (mut state, mut found, mut left) = (start, None, self.every);
+        for (at, byte) in bytes {
+            left -= 1;
+            if left == 0 {
+                if !go_on() {
+                    return Err(Stop::Interrupted);
+                }
+                left = self.every;
+            }
+            state = dfa.next_state(cache, state, byte).map_err(|_| Stop::Quit)?;
+            if state.is_tagged() {
+                if state.is_match() {
+                    found = Some(at);
+                } else if state.is_dead() {
+                    return Ok(found);
+                } else if state.is_quit() {
+                    return Err(Stop::Quit);
+                }
+            }
+        }
+        let state = match beyond {
+            Some(byte) => dfa.next_state(cache, state, byte),
+            None => dfa.next_eoi_state(cache, state),
+        };
+        let state = state.map_err(|_| Stop::Quit)?;
+        if state.is_quit() {
+            return Err(Stop::Quit);
+        }
+        Ok(if state.is_match() { Some(last) } else { found })
+    }
+
+    fn find_by_threads(
+        &self,
+        space: &mut Space,
+        text: &[u8],
+        part: Range<usize>,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Range<usize>>, Interrupted> {
+        let Threads { now, next, stack } = &mut space.threads;
+        now.clear();
+        let (mut found, mut work) = (None, 0);
+        for at in part.start..=part.end {
+            if found.is_none() {
+                work += self.follow(now, stack, self.nfa.start_anchored(), at, text, at);
+            }
+            if now.states.is_empty() {
+                break;
+            }
+            work += now.states.len();
+            if work > WORK {
+                if !go_on() {
+                    return Err(Interrupted);
+                }
+                work = 0;
+            }
+            next.clear();
+            for &(id, start) in &now.states {
+                let to = match self.nfa.state(id) {
+                    State::ByteRange { trans } if at < part.end => {
+                        trans.matches(text, at).then_some(trans.next)
+                    }
+                    State::Sparse(sparse) if at < part.end => sparse.matches(text, at),
+                    State::Dense(dense) if at < part.end => dense.matches(text, at),
+                    State::Match { .. } => {
+                        // Those behind it are of less worth.
+                        found = Some(start..at);
+                        break;
+                    }
+                    _ => None,
+                };
+                if let Some(to) = to {
+                    work += self.follow(next, stack, to, start, text, at + 1);
+                }
+            }
+            std::mem::swap(now, next);
+        }
+        Ok(found)
+    }
+
+    /// Adds a state, and all that it leads to without a byte, in the order of their worth. Says how many were visited.
+    fn follow(
+        &self,
+        threads: &mut ThreadList,
+        stack: &mut Vec<StateID>,
+        from: StateID,
+        start: usize,
+        text: &[u8],
+        at: usize,
+    ) -> usize {
+        let mut visited = 0;
+        stack.push(from);
+        while let Some(id) = stack.pop() {
+            visited += 1;
+            if !threads.add(id, start) {
+                continue;
+            }
+            match self.nfa.state(id) {
+                State::Look { look, next } => {
+                    if self.nfa.look_matcher().matches(*look, text, at) {
+                        stack.push(*next);
+                    }
+                }
+                State::Union { alternates } => stack.extend(alternates.iter().rev()),
+                State::BinaryUnion { alt1, alt2 } => stack.extend([*alt2, *alt1]),
+                State::Capture { next, .. } => stack.push(*next),
+                State::ByteRange { .. }
+                | State::Sparse(_)
+                | State::Dense(_)
+                | State::Fail
+                | State::Match { .. } => {}
+            }
+        }
+        visited
+    }
+}
+
+/// What the simulation needs: the states that are reached before a character and after it.
+#[derive(Clone, Debug)]
+struct Threads {
+    now: ThreadList,
+    next: ThreadList,
+    stack: Vec<StateID>,
+}
+
+/// States in the order of their worth, each with where the match began that reached it.
+#[derive(Clone, Debug)]
+struct ThreadList {
+    states: Vec<(StateID, usize)>,
+    /// For each state the round in which it was added last.
+    rounds: Vec<u32>,
+    round: u32,
+}
+
+impl Threads {
+    fn new(states: usize) -> Self {
+        let list = || ThreadList { states: Vec::new(), rounds: vec![0; states], round: 1 };
+        Self { now: list(), next: list(), stack: Vec::new() }
+    }
+}
+
+impl ThreadList {
+    fn clear(&mut self) {
+        self.states.clear();
+        self.round = self.round.checked_add(1).unwrap_or_else(|| {
+            self.rounds.fill(0);
+            1
+        });
+    }
+
+    /// Adds a state; false if it is there.
+    fn add(&mut self, id: StateID, start: usize) -> bool {
+        let round = &mut self.rounds[id.as_usize()];
+        let is_new = *round != self.round;
+        if is_new {
+            *round = self.round;
+            self.states.push((id, start));
+        }
+        is_new
+    }
+}
+
+/// Whether a place lies within a character of UTF-8.
+fn splits_character(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+    use regex_automata::meta::Regex;
+
+    use super::*;
+    use crate::{Case, Pattern};
+
+    /// All parts of a text: what both ways find in them, beside the engines of the library.
+    fn check(pattern: &str, text: &str) {
+        let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();
+        let regex = Regex::builder().build_from_hir(pattern.hir()).unwrap();
+        let stepped = Stepped::new(pattern.hir(), 1 << 20);
+        let mut space = stepped.space();
+        let bytes = text.as_bytes();
+        for from in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            for end in (from..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+                let expected = regex.search(&Input::new(text).span(from..end));
+                let expected = expected.map(|found| found.range());
+                let found = stepped.find(&mut space, bytes, from..end, &|| true);
+                assert_eq!(
+                    found,
+                    Ok(expected.clone()),
+                    "{} {text:?} {from}..{end}",
+                    pattern.source()
+                );
+                let found =
+                    stepped.find_by_threads(&mut space, bytes, from..end, &|| true).unwrap();
+                let splits = |found: &Range<usize>| splits_character(bytes, found.start);
+                if !found.as_ref().is_some_and(splits) {
+                    assert_eq!(found, expected, "{} {text:?} {from}..{end}", pattern.source());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_finds_what_the_library_finds() {
+        let patterns = [
+            "",
+            "a",
+            "a|ab",
+            "ab|a",
+            "a*",
+            "a*?",
+            "(a|b)*c",
+            "a+?b",
+            "(?:)|a",
+            r"\bab",
+            r"a\b",
+            r"\Ba",
+            "é",
+            ".",
+            "[^a]",
+            "^a",
+            "b$",
+            "^$",
+            r"\w+",
+            "(?:ab?){2,3}",
+            "x*",
+            r"\bé\b",
+            "b|",
+        ];
+        for pattern in patterns {
+            for text in ["", "a", "ab", "aab abc", "xé a", "é", "béa\nab\n", "日本 ab"] {
+                check(pattern, text);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_the_library_finds_in_anything(
+            pattern in "(?:[abé.]|\\\\b|\\(a\\|b\\)|\\[ab\\]|[abé][*+?]|\\(ab\\)[*?]){1,6}",
+            text in "[abé \n]{0,10}",
+        ) {
+            check(&pattern, &text);
+        }
+    }
+
+    #[test]
+    fn it_is_interrupted_within_a_line() {
+        // The first is one that the lazy DFA takes long for, the second one that it cannot run.
+        let text = format!("é {}", "a".repeat(100_000));
+        for pattern in ["(?:[a-z]?){5000}[0-9]{9}", r"\b(?:[a-z]?){5000}\b[0-9]{9}"] {
+            let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();
+            let stepped = Stepped::new(pattern.hir(), 10 << 20);
+            let asked = Cell::new(0);
+            let go_on = || {
+                asked.set(asked.get() + 1);
+                asked.get() < 10
+            };
+            let found = stepped.find(&mut stepped.space(), text.as_bytes(), 0..text.len(), &go_on);
+            assert_eq!((found, asked.get()), (Err(Interrupted), 10));
+        }
+    }
+}
