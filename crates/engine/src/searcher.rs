@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use store::{BlobId, Catalog, Epoch, Shard, ShardId, Store};
+use store::{BlobId, Catalog, Shard, ShardId, Store, Switch};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -111,7 +111,7 @@ impl Searcher {
             return Ok(None);
         };
         let (catalog, selection) = chosen?;
-        done.epoch = catalog.epoch;
+        done.switch = catalog.switch;
         done.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
         done.shards = catalog.shards.len();
         done.shards_pruned = done.shards - selection.shards.len();
@@ -120,6 +120,10 @@ impl Searcher {
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, &self.store, self.cache.as_ref(), self.parallel);
         merge.run(&mut plans, self.threads.as_ref(), done, found).await?;
+        // Of a state that nothing holds any longer, what an ingest replaced may have been deleted meanwhile.
+        if self.snapshots.may_be_old(&catalog) && !catalog.is_held().await {
+            return Err(Error::Gone);
+        }
         Ok(Some((search, catalog)))
     }
 
@@ -127,8 +131,8 @@ impl Searcher {
     async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
         let newest = self.catalog().await?;
         match resume {
-            Some(from) if from.epoch != newest.epoch => {
-                self.snapshots.earlier(from.epoch).ok_or(Error::Gone)
+            Some(from) if from.switch != newest.switch => {
+                self.snapshots.earlier(from.switch).await.ok_or(Error::Gone)
             }
             _ => Ok(newest),
         }
@@ -151,12 +155,12 @@ impl Searcher {
     }
 
     /// A state of the index that was searched a moment ago, or else the newest.
-    pub(crate) async fn state(&self, epoch: Epoch) -> Result<Arc<Catalog>, store::Error> {
+    pub(crate) async fn state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
         let catalog = self.catalog().await?;
-        Ok(if catalog.epoch == epoch {
+        Ok(if catalog.switch == switch {
             catalog
         } else {
-            self.snapshots.earlier(epoch).unwrap_or(catalog)
+            self.snapshots.earlier(switch).await.unwrap_or(catalog)
         })
     }
 
@@ -259,10 +263,10 @@ impl Searcher {
     pub async fn add_context(
         &self,
         files: &mut [FileMatch],
-        epoch: Epoch,
+        switch: Switch,
         (before, after): (usize, usize),
     ) -> Result<(), store::Error> {
-        let catalog = self.state(epoch).await?;
+        let catalog = self.state(switch).await?;
         let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
         for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
             by_shard.entry(file.place.0).or_default().push(file);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Catalog, Epoch, Store};
+use store::{Catalog, Store, Switch};
 use tokio::sync::RwLock;
 
 /// How many states are kept that are not the newest, and for how long: what they refer to cannot be deleted.
@@ -57,25 +57,35 @@ impl Snapshots {
         let old = slot.take();
         let fresh = Arc::new(store.catalog().await?);
         match old {
-            Some(old) if old.identity != fresh.identity => self.earlier.forget(),
             Some(old) if keep_earlier => self.earlier.keep(old),
             _ => {}
         }
+        self.earlier.forget_but_before(&fresh);
         replaces(&fresh);
         self.changes.seen.store(count, Ordering::SeqCst);
         *slot = Some(Arc::clone(&fresh));
         Ok(fresh)
     }
 
-    /// A state that was the newest a moment ago, if it is kept.
-    pub(crate) fn earlier(&self, epoch: Epoch) -> Option<Arc<Catalog>> {
-        self.earlier.find(epoch)
+    /// A state that was the newest a moment ago, if it is kept and nothing of it was deleted.
+    pub(crate) async fn earlier(&self, switch: Switch) -> Option<Arc<Catalog>> {
+        let found = self.earlier.find(switch)?;
+        if found.is_held().await {
+            return Some(found);
+        }
+        self.earlier.forget(switch);
+        None
     }
 
     /// Whether a state is known to be the newest no longer.
     pub(crate) fn is_old(&self, catalog: &Arc<Catalog>) -> bool {
         let newest = self.newest.try_read();
         newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(kept, catalog)))
+    }
+
+    /// Whether a state may be the newest no longer, as far as can be told without waiting.
+    pub(crate) fn may_be_old(&self, catalog: &Arc<Catalog>) -> bool {
+        self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
     /// Listens for changes of the index until the connection breaks, and calls `heard` for each.
@@ -125,9 +135,9 @@ impl Earlier {
         kept.truncate(MAX_EARLIER);
     }
 
-    fn find(&self, epoch: Epoch) -> Option<Arc<Catalog>> {
+    fn find(&self, switch: Switch) -> Option<Arc<Catalog>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|(kept, _)| kept.epoch == epoch).map(|(kept, _)| Arc::clone(kept))
+        kept.iter().find(|(kept, _)| kept.switch == switch).map(|(kept, _)| Arc::clone(kept))
     }
 
     fn tidy(&self) {
@@ -135,8 +145,15 @@ impl Earlier {
         kept.retain(|(_, since)| since.elapsed() < KEEP_EARLIER);
     }
 
-    fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    fn forget(&self, switch: Switch) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(kept, _)| kept.switch != switch);
+    }
+
+    /// Forgets what is not of the history of a state: a database was made anew, or lost its last commits.
+    fn forget_but_before(&self, newest: &Catalog) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(kept, _)| newest.follows(kept.identity, kept.switch));
     }
 }
 

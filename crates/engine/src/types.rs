@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use query::{CompiledQuery, Count, Plan, Query, QueryError};
-use store::{BlobId, Epoch, RepoId, ShardId};
+use store::{BlobId, RepoId, ShardId, Switch};
 
 /// Results unless a query or its request says otherwise.
 pub const DEFAULT_LIMIT: usize = 100;
@@ -73,8 +73,8 @@ impl Request {
 /// repository that is in several shards is one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The state of the index.
-    pub epoch: Epoch,
+    /// The state of the index, by the switch to it.
+    pub switch: Switch,
     /// A hash of the query: [`Stats::query`](crate::search::Stats::query).
     pub query: u64,
     /// Results that were given before.
@@ -144,7 +144,7 @@ impl ShardSet {
 impl Resume {
     /// All of it as numbers, to be written into a cursor.
     pub fn numbers(&self) -> Vec<u64> {
-        let mut numbers = vec![self.epoch.0 as u64, self.query, self.results as u64];
+        let mut numbers = vec![self.switch.0.cast_unsigned(), self.query, self.results as u64];
         if let Some(LastFile { shard, blob, files }) = self.last {
             numbers.extend([shard.0 as u64, blob.0 as u64, u64::from(files)]);
             let used = self.searched.0.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
@@ -155,8 +155,8 @@ impl Resume {
 
     /// The same from those numbers; none if they are not such.
     pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
-        let (epoch, query, results, rest) = match numbers {
-            [epoch, query, results, rest @ ..] => (*epoch, *query, *results, rest),
+        let (switch, query, results, rest) = match numbers {
+            [switch, query, results, rest @ ..] => (*switch, *query, *results, rest),
             _ => return None,
         };
         let mut searched = ShardSet::default();
@@ -170,8 +170,8 @@ impl Resume {
             }
             _ => return None,
         };
-        let (epoch, results) = (i32::try_from(epoch).ok()?, usize::try_from(results).ok()?);
-        Some(Self { epoch: Epoch(epoch), query, results, searched, last })
+        let (switch, results) = (Switch(switch.cast_signed()), usize::try_from(results).ok()?);
+        Some(Self { switch, query, results, searched, last })
     }
 }
 
@@ -258,7 +258,8 @@ mod tests {
         for (searched, last) in
             [(ShardSet::default(), None), (ShardSet::default(), Some(last)), (searched, Some(last))]
         {
-            let resume = Resume { epoch: Epoch(7), query: u64::MAX, results: 100, searched, last };
+            let switch = Switch(i64::MAX);
+            let resume = Resume { switch, query: u64::MAX, results: 100, searched, last };
             assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
         }
         for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 11]] {

@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{Error, Result};
 use crate::ingest::EPOCHS;
 use crate::store::Store;
-use crate::{Epoch, RepoId, ShardId};
+use crate::{Epoch, RepoId, ShardId, Switch};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
 pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
@@ -25,6 +25,10 @@ pub struct Catalog {
     pub identity: i64,
     /// The epoch that all of this belongs to.
     pub epoch: Epoch,
+    /// The switch to it.
+    pub switch: Switch,
+    /// The last switches before, and this one.
+    history: Vec<Switch>,
     /// The shards that hold files, in order.
     pub shards: Vec<Shard>,
     /// The repositories.
@@ -85,24 +89,24 @@ impl Store {
     /// [`Error::Empty`] when nothing was ever indexed.
     pub async fn catalog(&self) -> Result<Catalog> {
         let mut pin = self.connection().await?;
-        let (mut identity, mut epoch) = current_epoch(&mut pin).await?;
+        let mut current = current_epoch(&mut pin).await?;
         loop {
             sqlx::query("select pg_advisory_lock_shared($1, $2)")
                 .bind(PIN_LOCKS)
-                .bind(epoch.0)
+                .bind(current.epoch.0)
                 .execute(&mut pin)
                 .await?;
             // An ingest may have gone on between the reading and the locking, and cleared up.
             let now = current_epoch(&mut pin).await?;
-            if now == (identity, epoch) {
+            if now == current {
                 break;
             }
             sqlx::query("select pg_advisory_unlock_shared($1, $2)")
                 .bind(PIN_LOCKS)
-                .bind(epoch.0)
+                .bind(current.epoch.0)
                 .execute(&mut pin)
                 .await?;
-            (identity, epoch) = now;
+            current = now;
         }
         // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
         // and the epoch decides what is seen of them.
@@ -111,22 +115,27 @@ impl Store {
             "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
              from shards where live_from <= $1 order by shard",
         )
-        .bind(epoch.0)
+        .bind(current.epoch.0)
         .fetch_all(&mut *tx)
         .await?;
         let repos: Vec<(i32, String, i32, Vec<i16>)> =
             sqlx::query_as("select id, name, rank, shards from repos where indexed_at is not null")
                 .fetch_all(&mut *tx)
                 .await?;
+        let history: Vec<i64> =
+            sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let now = current_epoch(&mut tx).await?;
         tx.commit().await?;
-        if now != (identity, epoch) {
+        if now != current {
             drop(pin);
             return Box::pin(self.catalog()).await;
         }
+        let Current { identity, epoch, switch } = current;
         Ok(Catalog {
             identity,
             epoch,
+            switch,
+            history: history.into_iter().map(Switch).collect(),
             shards: shards
                 .into_iter()
                 .map(|(id, bytes, since, chunks, changed, filtered, names, of_names)| Shard {
@@ -196,7 +205,25 @@ impl Catalog {
     /// The server cannot be reached or refuses a statement.
     pub async fn is_current(&self) -> Result<bool> {
         let mut pin = self.pin.lock().await;
-        Ok(current_epoch(&mut pin).await? == (self.identity, self.epoch))
+        let Self { identity, epoch, switch, .. } = *self;
+        Ok(current_epoch(&mut pin).await? == Current { identity, epoch, switch })
+    }
+
+    /// Whether nothing of it was deleted: its connection lives, and so does the lock that this has on the epoch.
+    pub async fn is_held(&self) -> bool {
+        let mut pin = self.pin.lock().await;
+        pin.ping().await.is_ok()
+    }
+
+    /// Whether this is the state after another one of the same index, or that state itself: what is known of that one and has
+    /// not changed since holds of this one.
+    pub fn follows(&self, identity: i64, switch: Switch) -> bool {
+        self.identity == identity && self.history.contains(&switch)
+    }
+
+    /// Whether this is the same state.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.identity, self.switch) == (other.identity, other.switch)
     }
 
     /// Every file that was left out. Read when first asked for, and kept.
@@ -235,10 +262,26 @@ impl Catalog {
     }
 }
 
-async fn current_epoch(conn: &mut PgConnection) -> Result<(i64, Epoch)> {
-    let (identity, epoch): (i64, i32) =
-        sqlx::query_as("select identity, epoch from state").fetch_one(conn).await?;
-    if epoch == 0 { Err(Error::Empty) } else { Ok((identity, Epoch(epoch))) }
+/// What the current epoch is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Current {
+    identity: i64,
+    epoch: Epoch,
+    switch: Switch,
+}
+
+async fn current_epoch(conn: &mut PgConnection) -> Result<Current> {
+    let (identity, epoch, switch): (i64, i32, Option<i64>) = sqlx::query_as(
+        "select identity, epoch, (select number from switches where epoch = state.epoch) from state",
+    )
+    .fetch_one(conn)
+    .await?;
+    let switch = Switch(switch.unwrap_or_default());
+    if epoch == 0 {
+        Err(Error::Empty)
+    } else {
+        Ok(Current { identity, epoch: Epoch(epoch), switch })
+    }
 }
 
 #[cfg(test)]

@@ -78,6 +78,11 @@ pub struct BlobId(pub i32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoId(pub i32);
 
+/// The random number of a switch to another epoch: an epoch that was lost, and the one that is made in its place, have the same
+/// number and different switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switch(pub i64);
+
 /// A state of the index; each publishing makes the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i32);

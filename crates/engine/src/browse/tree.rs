@@ -111,7 +111,7 @@ impl Tree {
     }
 
     pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
-        (self.catalog.identity, self.catalog.epoch) == (catalog.identity, catalog.epoch)
+        self.catalog.is_same(catalog)
     }
 
     /// How many files there are.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ngram::{ShardFilter, SignatureFile};
-use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store};
+use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store, Switch};
 use tokio::sync::Semaphore;
 
 use files::ShardFiles;
@@ -30,8 +30,17 @@ pub(crate) struct ShardCache {
     pub(crate) texts: Arc<Texts>,
     /// Segments that searches want are read one at a time.
     loading: Arc<Semaphore>,
-    /// Which index all this is of, and the newest state of it that was met.
-    of: Mutex<(i64, Epoch)>,
+    met: Mutex<Met>,
+}
+
+/// Which index all that is kept is of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    identity: i64,
+    /// The newest state of it that was met.
+    switch: Switch,
+    /// How often everything was forgotten. What was being read then may be of what is no more.
+    forgotten: u64,
 }
 
 type Shards = BTreeMap<ShardId, Entry>;
@@ -79,20 +88,32 @@ impl ShardCache {
     /// Keeps up to so many bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
-        let of = Mutex::new((0, Epoch(0)));
-        Self { shards: RwLock::default(), texts, loading, of }
+        Self { shards: RwLock::default(), texts, loading, met: Mutex::default() }
     }
 
-    /// Forgets everything when this is a state of another index, or an older one than was met before: a
+    /// Forgets everything when this is a state of another index, or does not follow the one that was met before: a
     /// database was made anew, or lost its last commits. Numbers then mean something else.
     pub(crate) fn meet(&self, catalog: &Catalog) {
-        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
-        let (identity, newest) = *of;
-        if identity != catalog.identity || newest > catalog.epoch {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        if !catalog.follows(met.identity, met.switch) {
             self.change(BTreeMap::clear);
             self.texts.clear();
+            met.forgotten += 1;
         }
-        *of = (catalog.identity, catalog.epoch);
+        (met.identity, met.switch) = (catalog.identity, catalog.switch);
+    }
+
+    /// How often everything was forgotten.
+    fn forgotten(&self) -> u64 {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner).forgotten
+    }
+
+    /// Keeps what was read, unless everything was forgotten since.
+    fn keep(&self, forgotten: u64, keep: impl FnOnce()) {
+        let met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        if met.forgotten == forgotten {
+            keep();
+        }
     }
 
     /// What is known now. As long as this is held, nothing more gets known.
@@ -189,6 +210,7 @@ impl ShardCache {
         catalog: &Catalog,
         shard: &Shard,
     ) -> Result<(), store::Error> {
+        let forgotten = self.forgotten();
         let kept = self.kept(shard);
         let old_files = kept.as_ref().filter(|kept| kept.changed == shard.changed);
         let old_filters = kept.as_ref().filter(|kept| kept.filtered == shard.filtered);
@@ -217,16 +239,19 @@ impl ShardCache {
             filters,
             read: kept.map_or(0, |kept| kept.read),
         };
-        self.change(|shards| shards.insert(shard.id, new));
+        self.keep(forgotten, || {
+            self.change(|shards| shards.insert(shard.id, new));
+        });
         Ok(())
     }
 
     async fn read_texts(
-        &self,
+        self: &Arc<Self>,
         store: &Store,
         shard: &Shard,
         is_old: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), store::Error> {
+        let forgotten = self.forgotten();
         let from = self.kept(shard).map_or(0, |kept| kept.read);
         if from >= shard.chunks {
             return Ok(());
@@ -246,30 +271,33 @@ impl ShardCache {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut read = std::pin::pin!(reading.buffered(processors.div_ceil(2)));
         while let Some(number) = read.try_next().await? {
-            self.change(|shards| {
-                if let Some(kept) = shards.get_mut(&shard.id) {
-                    kept.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);
-                }
+            self.keep(forgotten, || {
+                self.change(|shards| {
+                    if let Some(kept) = shards.get_mut(&shard.id) {
+                        kept.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);
+                    }
+                });
             });
         }
         Ok(())
     }
 
     async fn read_segment(
-        &self,
+        self: &Arc<Self>,
         store: &Store,
         shard: &Shard,
         number: i32,
     ) -> Result<(), store::Error> {
+        let forgotten = self.forgotten();
         let first = number * SEGMENT_CHUNKS;
         let upto = shard.chunks.min(first + SEGMENT_CHUNKS);
         let mut lease = store.lease().await?;
         let chunks = lease.chunk_range(shard.id, first..upto).await?;
         lease.done();
-        let (texts, key) = (Arc::clone(&self.texts), SegmentKey::of(shard, first));
+        let (this, key) = (Arc::clone(self), SegmentKey::of(shard, first));
         let work = tokio::task::spawn_blocking(move || {
             match Segment::new(&chunks, upto) {
-                Ok(segment) => texts.keep(key, segment),
+                Ok(segment) => this.keep(forgotten, || this.texts.keep(key, segment)),
                 // They are read from Postgres then.
                 Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),
             }

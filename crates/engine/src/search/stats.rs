@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use store::{Epoch, ShardId};
+use store::{ShardId, Switch};
 
 use crate::types::{Progress, Request, Resume, ShardSet};
 
@@ -42,8 +42,8 @@ pub struct Stats {
     pub skipped: BTreeMap<String, usize>,
     /// Why the answer is not all there is.
     pub stopped: Option<Stopped>,
-    /// The state of the index that was searched.
-    pub epoch: Epoch,
+    /// The state of the index that was searched, by the switch to it.
+    pub switch: Switch,
     /// A hash of the query.
     pub query: u64,
     /// How far the answer has come, with what was given before.
@@ -61,7 +61,7 @@ impl Stats {
     /// Where a search begins that begins where this one did.
     pub fn from_start(&self, request: &Request) -> Resume {
         request.resume.unwrap_or(Resume {
-            epoch: self.epoch,
+            switch: self.switch,
             query: self.query,
             results: 0,
             searched: ShardSet::default(),

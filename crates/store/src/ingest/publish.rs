@@ -159,10 +159,27 @@ impl Session {
     }
 }
 
+/// Switches that are kept. A server that has not looked for so many forgets all that it knows.
+const KEPT_SWITCHES: i32 = 100;
+
 /// Makes an epoch the current one, and tells whoever listens once the transaction has committed.
 pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()> {
+    // Before anybody is told of it, so that no crash takes it back: what was written before is then kept, too.
+    conn.execute("set local synchronous_commit = on").await?;
     sqlx::query("update state set epoch = $1, prepared = null")
         .bind(epoch.0)
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query(
+        "insert into switches (epoch, number) values ($1, (random() * 9e18)::bigint)
+         on conflict (epoch) do update set number = excluded.number",
+    )
+    .bind(epoch.0)
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query("delete from switches where epoch <= $1 - $2 or epoch > $1")
+        .bind(epoch.0)
+        .bind(KEPT_SWITCHES)
         .execute(&mut *conn)
         .await?;
     sqlx::query("select pg_notify($1, $2)")

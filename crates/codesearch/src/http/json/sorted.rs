@@ -91,7 +91,7 @@ impl Sort {
         let mut files: Vec<_> = top.into_best().skip(shown).take(limit).collect();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
         if around != (0, 0) && request.program().select == Select::Lines {
-            server.searcher.add_context(&mut files, stats.epoch, around).await?;
+            server.searcher.add_context(&mut files, stats.switch, around).await?;
         }
         Ok(Sorted { request, files, stats, next })
     }

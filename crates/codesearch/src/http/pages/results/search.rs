@@ -184,7 +184,7 @@ impl Search {
             }));
         } else if select == Select::Lines {
             let around = (CONTEXT, CONTEXT);
-            server.searcher.add_context(&mut files, stats.epoch, around).await?;
+            server.searcher.add_context(&mut files, stats.switch, around).await?;
         }
         let marked = files.into_iter().zip(counts).map(|(mut file, (matches, dropped))| {
             for (number, ranges) in dropped {
