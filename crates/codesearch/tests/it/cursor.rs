@@ -318,6 +318,39 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
     }
 }
 
+#[test]
+fn a_state_that_nothing_holds_any_longer_is_gone() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    server.settle();
+    let all = whole(&server, "needle");
+    let mut pages = Pages::of("needle", &all, Address::Search);
+    pages.one_more(&server, 7);
+    let next = pages.next.clone().unwrap();
+    let change = |n: usize| {
+        for repo in 0..12 {
+            for file in 0..5 {
+                let path = format!("r{repo:02}/src/file_{file}.txt");
+                fixture.write(&path, format!("changed {n}\n"));
+            }
+        }
+        fixture.ingest_over(SHARDS);
+        let query = format!("changed.{n}");
+        eventually("the server knows of it", || server.search(&query)["stats"]["files"] != 0);
+    };
+    let held = "from pg_locks where locktype = 'advisory' and classid::bigint = 1668481025 and objsubid = 2
+         and database = (select oid from pg_database where datname = current_database())";
+    change(1);
+    let first = "select min(objid::bigint) ";
+    let ended = format!(
+        "select pg_terminate_backend(pid, 10000) {held} and objid::bigint = ({first}{held})"
+    );
+    assert!(fixture.sql::<bool>(&ended));
+    change(2);
+    let (status, answer) = server.json(&url("/search", "needle", 50, Some(&next)));
+    assert_refused(status, &answer);
+}
+
 /// A cursor whose state is gone is refused, in a sentence that says what to do.
 #[track_caller]
 fn assert_refused(status: u16, answer: &Value) {

@@ -131,6 +131,43 @@ fn what_a_search_still_reads_is_not_deleted() {
 }
 
 #[test]
+fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
+    let (fixture, beside) = (Fixture::new(), Fixture::new());
+    beside.run(&["init", "--shards", "1"]).code(0);
+    fixture.write("r/a.txt", "alpha\n");
+    fixture.ingest();
+    let index = &fixture.index;
+    eventually("nobody else is connected", || {
+        let others = "select count(*) from pg_stat_activity
+                      where datname = current_database() and pid <> pg_backend_pid()";
+        fixture.sql::<i64>(others) == 0
+    });
+    beside.exec(&format!("create database {index}_before template {index}"));
+    let server = fixture.serve();
+    fixture.write("r/a.txt", "gamma\n");
+    fixture.ingest();
+    server.settle();
+    eventually("it is found", || server.search("gamma")["stats"]["files"] == 1);
+    server.settle();
+    // As after a crash that lost the last commits, or a restore.
+    beside.exec(&format!("drop database {index} with (force)"));
+    beside.exec(&format!("alter database {index}_before rename to {index}"));
+    fixture.write("r/a.txt", "delta\n");
+    fixture.ingest();
+    assert_eq!(fixture.sql::<i32>("select epoch from state"), 2);
+    eventually("the other text is found", || {
+        let (status, answer) = server.json("/search?q=delta");
+        assert!(status == 503 || status == 200, "{answer}");
+        status == 200 && answer["stats"]["files"] == 1
+    });
+    assert_eq!(server.search("gamma")["stats"]["files"], 0);
+    server.settle();
+    assert_eq!(server.search("gamma")["stats"]["files"], 0);
+    assert_eq!(server.search("delta")["stats"]["files"], 1);
+    fixture.check_invariants();
+}
+
+#[test]
 fn a_killed_ingest_is_finished_by_the_next() {
     let fixture = Fixture::new();
     // About 30 MB in many files: the repository's own sources, over and over, each a little other.
