@@ -19,12 +19,13 @@
 mod builds;
 mod error;
 mod home;
+mod memory;
 mod server;
 mod user;
 
 pub use builds::{Build, Source};
 pub use error::{Error, Result};
-pub use server::machine_memory;
+pub use memory::Memory;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,10 @@ pub struct Status {
     pub kept: bool,
     /// Size of the data directory in bytes.
     pub bytes: u64,
+    /// The memory that a program started like this one may use.
+    pub memory: Memory,
+    /// What the server was given of it when it was started last: settings with their values.
+    pub given: Vec<String>,
 }
 
 impl Postgres {
@@ -156,6 +161,8 @@ pub fn status(options: &Options) -> Result<Status> {
         pid: server::is_ready(&home).then(|| server::pid(&home)).flatten(),
         kept: home.is_kept(),
         bytes: home.data_bytes(),
+        memory: Memory::available(),
+        given: server::given(&home),
     })
 }
 

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use sysinfo::System;
-
 use crate::builds::{self, Build, Source};
 use crate::error::{Error, Result, io};
 use crate::home::Home;
+use crate::memory::Memory;
 use crate::user::Owner;
 
 /// How long a start may take: recovery after a crash reads at most `max_wal_size` of log.
@@ -103,17 +102,10 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     fs::rename(&fresh, &data).map_err(io("cannot create", &data))
 }
 
-/// Bytes of memory of the machine, or of the control group that this program may not leave.
-pub fn machine_memory() -> u64 {
-    let mut system = System::new();
-    system.refresh_memory();
-    let machine = system.total_memory();
-    system.cgroup_limits().map_or(machine, |limits| limits.total_memory.min(machine))
-}
-
 /// Writes the settings this program stands for. `local.conf` beside them is the operator's.
 fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
-    let memory = machine_memory() / MIB;
+    let Memory { bytes, bound } = Memory::available();
+    let memory = bytes / MIB;
     let compression =
         if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
     // It counts statements, what they take and read.
@@ -129,6 +121,7 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          unix_socket_permissions = 0700\n\
          port = 5432\n\
          max_connections = 100\n\
+         # Of {memory} MB, the bound of {bound}.\n\
          shared_buffers = '{shared}MB'\n\
          effective_cache_size = '{cache}MB'\n\
          maintenance_work_mem = '{maintenance}MB'\n\
@@ -155,6 +148,16 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     write(&managed, &text)?;
     owner.give(&managed)
 }
+
+/// The settings of memory that the server was started with last, each with its value.
+pub(crate) fn given(home: &Home) -> Vec<String> {
+    let text = fs::read_to_string(home.data().join("managed.conf")).unwrap_or_default();
+    let of_memory = |line: &&str| OF_MEMORY.iter().any(|name| line.starts_with(name));
+    text.lines().filter(of_memory).map(|line| line.replace('\'', "")).collect()
+}
+
+/// The settings that are shares of the memory there is.
+const OF_MEMORY: [&str; 3] = ["shared_buffers", "effective_cache_size", "maintenance_work_mem"];
 
 /// Whether this build can compress with lz4: some are made without it.
 fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {

@@ -43,6 +43,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                 None => say!("running: no"),
             }
             say!("data:    {}", HumanBytes(status.bytes));
+            let postgres::Memory { bytes, bound } = status.memory;
+            say!("memory:  {}, the bound of {bound}", HumanBytes(bytes));
+            if !status.given.is_empty() {
+                say!(
+                    "         of which Postgres was given at its last start: {}",
+                    status.given.join(", ")
+                );
+            }
             Ok(if status.pid.is_some() { crate::FOUND } else { crate::NOTHING })
         }
         DbCommand::Start => {

@@ -91,7 +91,7 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
-    let cache = args.cache_bytes.unwrap_or_else(|| postgres::machine_memory() / 4);
+    let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
         .keeping(cache)
         .sharing_out(database.runtime.handle().clone());
