@@ -132,6 +132,6 @@ mod tests {
         wrong(&write([1, 50, 7, 0]));
         wrong(&write([1, 50, 7, 0, 0, 0]));
         wrong(&write([1, 50, 7, 0, 0, 0, 0]));
-        wrong(&write([1, 50, u64::MAX, 0, 0]));
+        wrong(&write([1, 50, 7, 0, 0, 1 << 20, 5, 6]));
     }
 }

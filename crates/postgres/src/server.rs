@@ -198,6 +198,8 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
     }
     configure(home, owner, build)?;
     let log = home.log();
+    // What the server said before it was last stopped, or died.
+    let _ = fs::rename(&log, log.with_extension("log.1"));
     let begun = Instant::now();
     loop {
         let _ = fs::remove_file(&log);

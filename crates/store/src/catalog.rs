@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
@@ -14,6 +15,10 @@ use crate::{Epoch, RepoId, ShardId, Switch};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
 pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
+
+/// How long the connection that holds an epoch may take to say what the newest one is: a row of one table. After that it is
+/// taken for lost, and another one is made.
+const PIN_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What there is to search at one epoch.
 ///
@@ -202,17 +207,20 @@ impl Catalog {
     /// Whether this is still the newest state of the index.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses a statement.
+    /// The server cannot be reached, refuses a statement, or does not answer in time.
     pub async fn is_current(&self) -> Result<bool> {
-        let mut pin = self.pin.lock().await;
         let Self { identity, epoch, switch, .. } = *self;
-        Ok(current_epoch(&mut pin).await? == Current { identity, epoch, switch })
+        let asking = async { current_epoch(&mut *self.pin.lock().await).await };
+        let now = tokio::time::timeout(PIN_ANSWERS, asking).await.map_err(|_| {
+            Error::Unreachable(format!("it does not answer within {PIN_ANSWERS:?}"))
+        })?;
+        Ok(now? == Current { identity, epoch, switch })
     }
 
     /// Whether nothing of it was deleted: its connection lives, and so does the lock that this has on the epoch.
     pub async fn is_held(&self) -> bool {
-        let mut pin = self.pin.lock().await;
-        pin.ping().await.is_ok()
+        let asking = async { self.pin.lock().await.ping().await.is_ok() };
+        tokio::time::timeout(PIN_ANSWERS, asking).await.unwrap_or(false)
     }
 
     /// Whether this is the state after another one of the same index, or that state itself: what is known of that one and has

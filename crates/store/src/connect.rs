@@ -1,9 +1,10 @@
-//! Connecting: what the server must offer, the schema, and the operator that never rechecks.
+//! Connecting: where the database is, and the connections that a program begins with.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
@@ -15,6 +16,22 @@ use crate::store::Store;
 
 /// Connections of a program for what is asked now and then: [`Store::control`].
 pub(crate) const CONTROL: u32 = 4;
+
+/// How long a connection may take to be made. A server that is busy starts a process in milliseconds; one that has not by
+/// then does not answer at all.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Opens a connection.
+///
+/// # Errors
+/// The server cannot be reached, or does not answer in time.
+pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    let connecting = PgConnection::connect_with(options);
+    tokio::time::timeout(CONNECT, connecting).await.unwrap_or_else(|_| {
+        let why = format!("it does not answer within {CONNECT:?}");
+        Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
+    })
+}
 
 /// Where the database is.
 #[derive(Clone, Debug)]
@@ -42,10 +59,10 @@ impl Store {
     /// letters in another way, or its schema is that of a newer version.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
         let options = options(target)?;
-        let mut first = match PgConnection::connect_with(&options).await {
+        let mut first = match connect(&options).await {
             Err(error) if lacks_database(&error) => {
                 make_database(target).await?;
-                PgConnection::connect_with(&options).await?
+                connect(&options).await?
             }
             connected => connected?,
         };
@@ -59,8 +76,8 @@ impl Store {
             ("jit", "off"),
         ]);
         let leases = Leases::new(Arc::new(searching), server.room(connections));
-        let control =
-            PgPoolOptions::new().max_connections(CONTROL).connect_lazy_with(options.clone());
+        let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
+        let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(leases, control, options, server.no_recheck);
         if !server.is_prepared(&mut first).await? {
             store.no_recheck = store.prepare(&mut first).await?;
@@ -149,7 +166,7 @@ fn lacks_database(error: &sqlx::Error) -> bool {
 /// Makes the database of a private server; that of a URL is its owner's to make.
 async fn make_database(target: &Target) -> Result<()> {
     let Target::Socket { database, .. } = target else { return Ok(()) };
-    let mut conn = PgConnection::connect_with(&options(target)?.database("postgres")).await?;
+    let mut conn = connect(&options(target)?.database("postgres")).await?;
     let name = database.replace('"', "\"\"");
     let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
     // Another program may have been faster: 42P04 duplicate_database, 23505 its race.

@@ -8,6 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Executor, PgConnection};
 use tokio::sync::Semaphore;
 
+use crate::connect;
 use crate::error::Result;
 
 /// How long a connection is kept that nobody uses.
@@ -54,7 +55,7 @@ impl Leases {
     }
 
     pub(crate) async fn connect(&self) -> Result<Backend> {
-        let mut conn = PgConnection::connect_with(&self.options).await?;
+        let mut conn = connect::connect(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
         Ok(Backend { conn, pid, used: Instant::now() })
     }

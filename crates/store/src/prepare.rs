@@ -202,6 +202,8 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
             "begin;
              create or replace function no_recheck(text, bytea) returns boolean
                  language internal immutable strict parallel safe as 'booland_statefunc';
+             -- A restore brings the operator, and not its place in the family, which belongs to the extension.
+             drop operator if exists @~~ (text, bytea);
              create operator @~~ (leftarg = text, rightarg = bytea, function = no_recheck, restrict = contsel);
              alter operator family gin_trgm_ops using gin add operator 3 @~~ (text, bytea);
              commit",
@@ -218,4 +220,39 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
         return Ok(exists);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_index;
+
+    #[test]
+    fn the_operator_finds_its_family_again_after_a_restore() {
+        on_index(1, async |store| {
+            assert!(store.no_recheck());
+            let mut conn = store.connection().await.unwrap();
+            // A dump has the operator, which is ours, and not what was added to the family of the extension.
+            conn.execute(
+                "alter operator family gin_trgm_ops using gin drop operator 3 (text, bytea)",
+            )
+            .await
+            .unwrap();
+            assert!(!Server::of(&mut conn).await.unwrap().no_recheck);
+            assert!(ensure_operator(&mut conn).await.unwrap());
+            let server = Server::of(&mut conn).await.unwrap();
+            assert!(server.no_recheck && server.is_prepared(&mut conn).await.unwrap());
+        });
+    }
+
+    #[test]
+    fn filters_of_a_newer_program_are_refused() {
+        on_index(1, async |store| {
+            let mut conn = store.connection().await.unwrap();
+            conn.execute("update state set filters_format = 1000").await.unwrap();
+            assert!(!Server::of(&mut conn).await.unwrap().is_prepared(&mut conn).await.unwrap());
+            let refused = store.prepare(&mut conn).await.unwrap_err().to_string();
+            assert!(refused.contains("newer version"), "{refused}");
+        });
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
+use crate::connect;
 use crate::error::Result;
 use crate::pool::Leases;
 
@@ -19,7 +20,7 @@ pub struct Store {
     /// How many statements were made for searches and pages.
     statements: Arc<AtomicU64>,
     pub(crate) options: Arc<PgConnectOptions>,
-    /// Whether the operator that never rechecks exists: see `connect::ensure_operator`.
+    /// Whether the operator that never rechecks exists: see `prepare::ensure_operator`.
     pub(crate) no_recheck: bool,
     /// How many shards the index has, once that is fixed and known.
     shards: Arc<OnceLock<i16>>,
@@ -54,7 +55,7 @@ impl Store {
         let spare = self.spare().take();
         match spare {
             Some(conn) => Ok(conn),
-            None => Ok(PgConnection::connect_with(&self.options).await?),
+            None => Ok(connect::connect(&self.options).await?),
         }
     }
 

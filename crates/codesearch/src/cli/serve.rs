@@ -82,6 +82,9 @@ pub(crate) struct OperatorArgs {
     /// MiB of answers that all clients together may be sent in a minute
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) server_mib_per_minute: Option<u32>,
+    /// How long a search may take, whatever its request says: one for everything (`limit=0`) has no time limit of its own
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = query::duration)]
+    pub(crate) max_time: Duration,
     /// A file of tokens with limits of their own
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,

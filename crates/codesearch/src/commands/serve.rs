@@ -49,6 +49,7 @@ pub(crate) fn settings(args: &OperatorArgs) -> Result<Settings> {
     let limits = Limits::new(each, all, tokens.unwrap_or_default(), args.trust_forwarded);
     let mut settings = Settings {
         slow: Some(args.slow),
+        max_time: args.max_time,
         statistics: !args.no_statistics,
         limits,
         ..Settings::default()

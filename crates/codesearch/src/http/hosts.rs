@@ -1,15 +1,19 @@
-//! By which names this server may be asked.
+//! By which names this server may be asked, and for which pages.
 //!
 //! A page of another site can have its own name point at 127.0.0.1, and would then be let in by the browser
 //! as if it were ours. What listens on this machine only answers to this machine's names only.
+//!
+//! It can also have the browser ask without reading the answer: to start searches, or to learn something from how long
+//! they take. A browser says for whom it asks (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`): what it
+//! asks for another site is refused, but for a link that a person follows. Programs say nothing of that.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -19,25 +23,31 @@ use super::params::wants_page;
 
 /// The names by which a server is asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts(Option<Arc<[String]>>);
+pub(crate) struct Hosts {
+    /// Those it was told; none if it takes every name.
+    others: Option<Arc<[String]>>,
+    /// It listens for other machines, which may ask by any of its addresses.
+    is_open: bool,
+}
 
 impl Hosts {
     /// Those of a server that listens on an address, beside others that it is told. One that listens for
-    /// other machines does not know what they call it, and takes every name.
+    /// other machines and is told none does not know what they call it, and takes every name.
     pub(crate) fn of(address: SocketAddr, others: &[String]) -> Self {
-        let others = others.iter().map(|name| name.to_lowercase()).collect();
-        Self(address.ip().to_canonical().is_loopback().then_some(others))
+        let is_open = !address.ip().to_canonical().is_loopback();
+        let names: Arc<[String]> = others.iter().map(|name| name.to_lowercase()).collect();
+        Self { others: (!is_open || !names.is_empty()).then_some(names), is_open }
     }
 
     /// Whether this server may be asked by what stands in `Host`, with or without a port.
     fn allow(&self, host: &str) -> bool {
-        let Some(others) = &self.0 else { return true };
+        let Some(others) = &self.others else { return true };
         let Ok(authority) = host.parse::<Authority>() else { return false };
         let name = authority.host().trim_end_matches('.').to_lowercase();
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         name == "localhost"
             || name.ends_with(".localhost")
-            || address.is_ok_and(|address| address.to_canonical().is_loopback())
+            || address.is_ok_and(|ip| self.is_open || ip.to_canonical().is_loopback())
             || others.contains(&name)
     }
 }
@@ -49,20 +59,68 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
         Some(authority) => Some(authority.as_str()),
         None => request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default()),
     };
-    if name.is_none_or(|name| hosts.allow(name)) {
+    let (status, code, message) = if !name.is_none_or(|name| hosts.allow(name)) {
+        let message = "this server is asked by a name that it does not know; start it with codesearch serve \
+                       --host NAME, or ask for localhost";
+        (StatusCode::MISDIRECTED_REQUEST, "wrong_host", message)
+    } else if is_for_another_site(request.headers(), name) {
+        let message = "a page of another site asked for this; follow a link, or ask from a program that does not \
+                       send Origin or Sec-Fetch-Site";
+        (StatusCode::FORBIDDEN, "other_site", message)
+    } else {
         return next.run(request).await;
-    }
-    let message = "this server listens on a loopback address and is asked by another name; \
-                   start it with codesearch serve --host NAME, or ask for localhost"
-        .to_owned();
-    let body = Body { code: "wrong_host", message, position: None };
-    let failure = Failure { status: StatusCode::MISDIRECTED_REQUEST, body };
+    };
+    let failure =
+        Failure { status, body: Body { code, message: message.to_owned(), position: None } };
     if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
+}
+
+/// Whether a browser asks for a page that is not of this server, by what it says of that.
+fn is_for_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
+    let told = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let Some(site) = told("sec-fetch-site") else {
+        // An older browser, or a request that such a program makes: it names the page's origin where it matters.
+        let origin =
+            told("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, at)| at));
+        return origin.is_some_and(|origin| Some(origin) != host);
+    };
+    // Another port of this machine is the same site, and may be anybody's.
+    let is_ours = site == "same-origin" || site == "none";
+    let is_followed = told("sec-fetch-mode") == Some("navigate")
+        && told("sec-fetch-dest").is_none_or(|for_what| for_what == "document");
+    !is_ours && !is_followed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_browser_asks_for_another_site_is_told_from_the_rest() {
+        let check = |expected: bool, told: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in told {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            assert_eq!(is_for_another_site(&headers, Some("localhost:8080")), expected, "{told:?}");
+        };
+        // Programs, our own pages, what a person types.
+        check(false, &[]);
+        check(false, &[("origin", "http://localhost:8080")]);
+        check(false, &[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:8080")]);
+        check(false, &[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")]);
+        // A link.
+        let site = ("sec-fetch-site", "cross-site");
+        check(false, &[site, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")]);
+        // An image, a frame, a script that fetches, another port.
+        check(true, &[site, ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")]);
+        check(true, &[site, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")]);
+        check(true, &[site, ("sec-fetch-mode", "cors"), ("origin", "https://evil.example")]);
+        check(true, &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "cors")]);
+        check(true, &[("origin", "https://evil.example")]);
+        check(true, &[("origin", "http://localhost:3000")]);
+        check(true, &[("origin", "null")]);
+    }
 
     #[test]
     fn a_server_on_loopback_answers_to_its_own_names() {
@@ -94,6 +152,11 @@ mod tests {
             assert!(!hosts.allow(host), "{host}");
         }
         assert!(Hosts::of("0.0.0.0:80".parse().unwrap(), &[]).allow("evil.example"));
+        let told = Hosts::of("0.0.0.0:80".parse().unwrap(), &["search.example".to_owned()]);
+        for host in ["search.example", "localhost", "192.168.0.1:80", "[2001:db8::1]"] {
+            assert!(told.allow(host), "{host}");
+        }
+        assert!(!told.allow("evil.example"));
         assert!(Hosts::of("[::1]:80".parse().unwrap(), &[]).allow("localhost"));
         assert!(!Hosts::of("[::1]:80".parse().unwrap(), &[]).allow("evil.example"));
     }

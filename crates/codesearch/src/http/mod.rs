@@ -142,11 +142,12 @@ async fn nothing(headers: HeaderMap) -> Response {
     }
 }
 
-/// Says of every response that it is what it says it is, and that another client may get another one at
-/// the same address.
+/// Says of every response that it is what it says it is, that no page of another site may have it, and that another client
+/// may get another one at the same address.
 async fn mark(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     headers.append(VARY, HeaderValue::from_static("accept"));
     response
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::search::Searcher;
+use engine::search::{Request, Searcher};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) statistics: bool,
     /// Searches that run at once, for all clients together.
     pub(crate) at_once: usize,
+    /// How long a search may take, whatever its request says.
+    pub(crate) max_time: Duration,
     pub(crate) limits: Limits,
 }
 
@@ -37,6 +39,7 @@ impl Default for Settings {
             slow: None,
             statistics: false,
             at_once: SEARCHES_PER_CORE * cores,
+            max_time: Duration::from_mins(5),
             limits: Limits::default(),
         }
     }
@@ -47,6 +50,7 @@ impl Default for Settings {
 pub(crate) struct Server {
     pub(super) searcher: Arc<Searcher>,
     turns: Arc<Semaphore>,
+    max_time: Duration,
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: Arc<Limits>,
     /// Where searches are made.
@@ -59,6 +63,7 @@ impl Server {
         Self {
             searcher,
             turns: Arc::new(Semaphore::new(settings.at_once)),
+            max_time: settings.max_time,
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
             threads: Handle::current(),
@@ -68,6 +73,17 @@ impl Server {
     /// Its statistics.
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.metrics.recorder
+    }
+
+    /// A request within the time that a search may take here.
+    pub(super) fn bounded(&self, request: &Arc<Request>) -> Arc<Request> {
+        let timeout = request.timeout.map_or(self.max_time, |timeout| timeout.min(self.max_time));
+        if request.timeout == Some(timeout) {
+            return Arc::clone(request);
+        }
+        let mut bounded = Request::clone(request);
+        bounded.timeout = Some(timeout);
+        Arc::new(bounded)
     }
 
     /// Waits for a turn to search.

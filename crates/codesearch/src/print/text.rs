@@ -1,6 +1,7 @@
 //! Matches as text, as ripgrep prints them: on a terminal in colour below a heading, on a pipe one
 //! `path:line:text` a line.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -40,6 +41,8 @@ enum Mode {
 pub(crate) struct Text {
     mode: Mode,
     color: bool,
+    /// Makes a text safe to print there.
+    safe: fn(&str) -> Cow<'_, str>,
     heading: bool,
     context: bool,
     paths: Paths,
@@ -58,6 +61,7 @@ impl Text {
                 Select::Lines => Mode::Lines,
             },
             color: coloured(args.color, terminal),
+            safe: if terminal { pictured } else { |text| Cow::Borrowed(text) },
             heading: if terminal { !args.no_heading && !args.vimgrep } else { args.heading },
             context: [args.before_context, args.after_context, Some(args.context)]
                 .iter()
@@ -69,7 +73,8 @@ impl Text {
     }
 
     fn styled(&self, style: Style, text: &str) -> String {
-        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        let text = (self.safe)(text);
+        if self.color { format!("{style}{text}{style:#}") } else { text.into_owned() }
     }
 
     /// Prints a line; with the column of a match in it, if one is given.
@@ -92,10 +97,14 @@ impl Text {
         let mut at = 0;
         for range in line.ranges.iter().filter(|range| self.color && !range.is_empty()) {
             let (start, end) = (range.start.min(shown), range.end.min(shown));
-            write!(out, "{}{}", &line.text[at..start], self.styled(MATCH, &line.text[start..end]))?;
+            let (before, found) = (&line.text[at..start], &line.text[start..end]);
+            write!(out, "{}{}", (self.safe)(before), self.styled(MATCH, found))?;
             at = end;
         }
-        writeln!(out, "{}{more}", &line.text[at..shown])
+        // A line may end with a carriage return before its line feed: there it does nothing.
+        let rest = &line.text[at..shown];
+        let (rest, end) = rest.strip_suffix('\r').map_or((rest, ""), |rest| (rest, "\r"));
+        writeln!(out, "{}{end}{more}", (self.safe)(rest))
     }
 
     /// How many bytes of a line are shown, and what is said of the rest.
@@ -118,6 +127,22 @@ impl Text {
             }
         }
     }
+}
+
+/// A text as it may be printed on a terminal: with a picture in the place of each control character. A file may be
+/// anybody's, and what it says to the terminal is not for it to say.
+fn pictured(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && c != '\t';
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let picture = |c: char| match u32::from(c) {
+        _ if !is_control(c) => Some(c),
+        code @ 0..0x20 => char::from_u32(0x2400 + code),
+        0x7f => Some('\u{2421}'),
+        _ => None,
+    };
+    text.chars().map(|c| picture(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 impl Printer for Text {
@@ -167,5 +192,16 @@ impl Printer for Text {
 
     fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_a_file() {
+        assert_eq!(pictured("é\tplain"), "é\tplain");
+        assert_eq!(pictured("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
     }
 }

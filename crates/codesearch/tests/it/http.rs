@@ -17,6 +17,26 @@ fn served() -> (Fixture, Server) {
 }
 
 #[test]
+fn pages_of_other_sites_get_nothing() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.txt", "needle\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    let ask = |headers: &[(&str, &str)]| {
+        let (status, headers, body) = server.ask("/search?q=needle", headers);
+        assert_eq!(headers["cross-origin-resource-policy"], "same-origin");
+        (status, body.contains("one/a.txt"))
+    };
+    let (site, no_cors) = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"));
+    assert_eq!(ask(&[site, no_cors, ("sec-fetch-dest", "image")]), (403, false));
+    assert_eq!(ask(&[("origin", "https://evil.example")]), (403, false));
+    // A link that a person follows, our own page, a program.
+    assert_eq!(ask(&[site, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")]).0, 200);
+    assert_eq!(ask(&[("sec-fetch-site", "same-origin")]).0, 200);
+    assert_eq!(ask(&[]).0, 200);
+}
+
+#[test]
 fn json_for_programs() {
     let (_fixture, server) = served();
     let (status, answer) = server.json("/search?q=gr%C3%B6%C3%9Fe|func&limit=100");

@@ -188,6 +188,19 @@ fn what_was_left_out_is_told_within_the_filters() {
 }
 
 #[test]
+fn a_search_for_everything_ends_when_the_operator_says() {
+    let fixture = fixture();
+    let server = fixture.serve_with(&["--cache", "0", "--max-time", "300ms"]);
+    let held = fixture.hold("lock table chunks, documents in access exclusive mode");
+    for asked in ["limit=0", "limit=10&timeout=60m", "limit=0&timeout=60m"] {
+        let (_, answer) = server.json(&format!("/search?q=serve&{asked}"));
+        assert_eq!(answer["stats"]["stopped_because"], "timeout", "{asked}: {answer}");
+    }
+    drop(held);
+    assert_eq!(server.search("serve")["stats"]["complete"], true);
+}
+
+#[test]
 fn a_timeout_says_so_and_ends_what_runs() {
     let fixture = fixture();
     // Reading texts ahead would wait, too.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::equality::copy;
 use crate::harness::{Fixture, eventually};
@@ -165,6 +166,36 @@ fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
     assert_eq!(server.search("gamma")["stats"]["files"], 0);
     assert_eq!(server.search("delta")["stats"]["files"], 1);
     fixture.check_invariants();
+}
+
+#[test]
+fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "alpha\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    server.settle();
+    let holder = "select pid from pg_locks where locktype = 'advisory' and classid::bigint = 1668481025
+         and objsubid = 2 and database = (select oid from pg_database where datname = current_database())";
+    let pid = fixture.sql::<i32>(holder);
+    let signal = |name: &str| {
+        let done = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+        assert!(done.success());
+    };
+    signal("-STOP");
+    // It looks for a newer state every other second, and each time asks that connection at first.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(8) {
+        for path in ["/readyz", "/search?q=alpha", "/metrics"] {
+            let asked = Instant::now();
+            assert_eq!(server.get(path, "*/*").0, 200, "{path}");
+            assert!(asked.elapsed() < Duration::from_secs(6), "{path}: {:?}", asked.elapsed());
+        }
+    }
+    let now = format!("{holder} and pid <> {pid}");
+    assert_ne!(fixture.sql::<i32>(&now), pid);
+    signal("-CONT");
+    assert_eq!(server.search("alpha")["stats"]["files"], 1);
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! Which repositories lie below a folder.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use gix_config::file::Metadata;
+use gix_config::file::init::Options;
 use gix_config::{File, Source};
 
 use super::Error;
+
+/// Largest file of git's that is read, in bytes: `packed-refs` has a line of some 70 for each branch and tag.
+const MAX_GIT_FILE: u64 = 64 << 20;
 
 /// A repository on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,13 +165,13 @@ fn web(origin: &str, commit: &str) -> Option<String> {
 fn commit(folder: &Path) -> Option<String> {
     let common = git_folder(folder)?;
     let own = own_git_folder(folder).unwrap_or_else(|| common.clone());
-    let head = fs::read_to_string(own.join("HEAD")).ok()?;
+    let head = read_small(&own.join("HEAD"))?;
     let commit = match head.trim().strip_prefix("ref: ") {
         None => head.trim().to_owned(),
-        Some(name) => match fs::read_to_string(common.join(name)) {
-            Ok(commit) => commit.trim().to_owned(),
-            Err(_) => {
-                let packed = fs::read_to_string(common.join("packed-refs")).ok()?;
+        Some(name) => match read_small(&common.join(name)) {
+            Some(commit) => commit.trim().to_owned(),
+            None => {
+                let packed = read_small(&common.join("packed-refs"))?;
                 let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
                 line.split(' ').next()?.to_owned()
             }
@@ -177,7 +183,8 @@ fn commit(folder: &Path) -> Option<String> {
 
 /// The configuration of a repository.
 fn config(folder: &Path) -> Option<File> {
-    File::from_path_no_includes(git_folder(folder)?.join("config"), Source::Local).ok()
+    let mut text = read_bytes(&git_folder(folder)?.join("config"))?;
+    File::from_bytes_owned(&mut text, Metadata::from(Source::Local), Options::default()).ok()
 }
 
 /// The rank that a configuration gives, 0 if it gives none: our own, or else Zoekt's priority, which may
@@ -209,17 +216,33 @@ fn own_git_folder(folder: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let text = fs::read_to_string(git).ok()?;
+    let text = read_small(&git)?;
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
 /// Where git keeps what all checkouts of a repository share, its configuration among it.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let named = own_git_folder(folder)?;
-    match fs::read_to_string(named.join("commondir")) {
-        Ok(common) => Some(named.join(common.trim())),
-        Err(_) => Some(named),
+    match read_small(&named.join("commondir")) {
+        Some(common) => Some(named.join(common.trim())),
+        None => Some(named),
     }
+}
+
+/// A file of git's: an ordinary one of an ordinary size, since a repository may be anybody's, and have a link to a device
+/// or a pipe in its place.
+fn read_bytes(path: &Path) -> Option<Vec<u8>> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_GIT_FILE + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MAX_GIT_FILE).then_some(bytes)
+}
+
+/// The same, of text.
+fn read_small(path: &Path) -> Option<String> {
+    String::from_utf8(read_bytes(path)?).ok()
 }
 
 #[cfg(test)]
@@ -311,6 +334,25 @@ mod tests {
         let github = format!("https://github.com/a/b/blob/{hash}/");
         let gitlab = format!("https://gitlab.example.org/a/b/-/blob/{hash}/");
         assert_eq!(webs, [Some(github), None, Some(gitlab)]);
+    }
+
+    #[test]
+    fn what_is_no_ordinary_file_is_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let git = root.path().join("one/.git");
+        make(root.path(), &[("one", "https://github.com/a/b")], &["one/.git/refs"]);
+        // Each of these would be read for ever.
+        std::os::unix::fs::symlink("/dev/zero", git.join("HEAD")).unwrap();
+        assert_eq!(commit(&root.path().join("one")), None);
+        fs::remove_file(git.join("HEAD")).unwrap();
+        fs::write(git.join("HEAD"), "ref: /dev/zero\n").unwrap();
+        assert_eq!(commit(&root.path().join("one")), None);
+        nix::unistd::mkfifo(&git.join("refs/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/pipe\n").unwrap();
+        assert_eq!(commit(&root.path().join("one")), None);
+        fs::remove_file(git.join("config")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", git.join("config")).unwrap();
+        assert!(config(&root.path().join("one")).is_none());
     }
 
     #[test]

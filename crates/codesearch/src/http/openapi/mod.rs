@@ -11,7 +11,7 @@ Search repositories by regular expression. All addresses are asked with GET. A b
 pages at the same addresses. Answers are compressed with zstd or gzip for clients that ask for it. No other site may \
 read answers (no CORS headers are sent). A parameter that an address does not have is refused with 400 (pages ignore \
 it). A server on a loopback address that is asked by another name than localhost or a loopback address answers 421, \
-unless it was started with --host NAME.";
+unless it was started with --host NAME. What a browser asks for a page of another site is refused with 403.";
 
 /// The document, as it is sent and as `docs/openapi.json` has it.
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
