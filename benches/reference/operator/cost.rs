@@ -38,7 +38,7 @@ pub(crate) struct Cost {
 
 pub(crate) fn measure(bench: &Bench<'_>) -> Result<Cost> {
     // Two servers share the memory that one would take.
-    let cache = (postgres::machine_memory() >> 23).to_string();
+    let cache = (postgres::Memory::available().bytes >> 23).to_string();
     let cache = ["--cache", &cache];
     let off = bench.index.server(&[&cache[..], &["--no-statistics", "--slow", "60m"]].concat())?;
     let on = bench.index.server(&[&cache[..], &ALL].concat())?;

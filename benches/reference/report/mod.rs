@@ -70,7 +70,7 @@ pub(crate) fn machine() -> String {
     format!(
         "{} cores, {} GB of memory, {}",
         crate::index::cores(),
-        postgres::machine_memory() >> 30,
+        postgres::Memory::available().bytes >> 30,
         std::env::consts::OS
     )
 }

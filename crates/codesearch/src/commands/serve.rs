@@ -92,6 +92,7 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host);
+    let behind_proxy = args.operator.trust_forwarded;
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
         .keeping(cache)
@@ -128,8 +129,14 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
-        let ended =
-            http::serve(&threads, listener, http::routes_of(server.clone(), hosts), stop).await;
+        let ended = http::serve(
+            &threads,
+            listener,
+            http::routes_of(server.clone(), hosts),
+            behind_proxy,
+            stop,
+        )
+        .await;
         for task in [watching, keeping] {
             task.abort();
             let _ = task.await;

@@ -1,12 +1,13 @@
-//! Connections of clients: how many there may be, and how long one may be silent.
+//! Connections of clients: how many there may be, and how long one may be silent, or not read what it is sent.
 //!
 //! Like `axum::serve`, with bounds: neither a client that never finishes its request nor ten thousand clients at once
 //! may starve the others. Nor may searches: connections have threads of their own, and searches run on others, unless
 //! there is only one ([`on_search_threads`]).
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -25,6 +26,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 
 use super::error::Failure;
 
@@ -35,8 +37,18 @@ const THREADS: usize = 2;
 /// Connections at the same time. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
+/// Connections of one address at the same time, unless all clients have that of a proxy: further ones are closed at once, so
+/// that no client has all there are.
+const MAX_OF_ADDRESS: usize = MAX_CONNECTIONS / 2;
+
 /// How long a client may take for the head of a request, and stay silent between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a client may leave the server waiting for more of the body of a request.
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a client may read nothing of an answer before it is given up: its search holds memory and a turn.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long the server goes on sending answers that were begun when it is told to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -83,16 +95,22 @@ pub(crate) async fn serve(
     threads: &Threads,
     listener: std::net::TcpListener,
     routes: Router,
+    behind_proxy: bool,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let handles: Vec<Handle> = threads.0.iter().map(|runtime| runtime.handle().clone()).collect();
-    handles[0].clone().spawn(accept(handles, listener, routes, stop)).await?
+    let addresses = Addresses {
+        most: if behind_proxy { usize::MAX } else { MAX_OF_ADDRESS },
+        ..Addresses::default()
+    };
+    handles[0].clone().spawn(accept(handles, listener, routes, addresses, stop)).await?
 }
 
 async fn accept(
     threads: Vec<Handle>,
     listener: std::net::TcpListener,
     routes: Router,
+    addresses: Addresses,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
@@ -116,6 +134,7 @@ async fn accept(
                 continue;
             }
         };
+        let Some(place) = addresses.take(address.ip()) else { continue };
         // Without this, an answer waits until the client has acknowledged the one before it.
         let _ = stream.set_nodelay(true);
         let stream = match move_to(stream, thread) {
@@ -125,6 +144,8 @@ async fn accept(
                 continue;
             }
         };
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(WRITE_TIMEOUT));
         let routes = TowerToHyperService::new(routes.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(address.ip()));
@@ -133,19 +154,58 @@ async fn accept(
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let connection = graceful.watch(connection);
         thread.spawn(async move {
             // Clients leave when they like.
             if let Err(error) = connection.await {
                 tracing::debug!("a connection ended early: {error}");
             }
-            drop(slot);
+            drop((slot, place));
         });
     }
     drop(listener);
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
     Ok(())
+}
+
+/// How many connections each address has.
+#[derive(Clone, Debug, Default)]
+struct Addresses {
+    most: usize,
+    connections: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+/// A connection of an address, until it is dropped.
+struct OfAddress(Addresses, IpAddr);
+
+impl Addresses {
+    fn count(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more; none if the address has too many.
+    fn take(&self, address: IpAddr) -> Option<OfAddress> {
+        let mut counts = self.count();
+        let count = counts.entry(address).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(OfAddress(self.clone(), address))
+    }
+}
+
+impl Drop for OfAddress {
+    fn drop(&mut self) {
+        let mut counts = self.0.count();
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
 }
 
 /// Moves a connection to another runtime, which waits for its events from now on.
@@ -220,6 +280,18 @@ mod tests {
         answer
     }
 
+    #[test]
+    fn no_address_has_all_connections() {
+        let addresses = Addresses { most: 2, ..Addresses::default() };
+        let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let held = (addresses.take(one).unwrap(), addresses.take(one).unwrap());
+        assert!(addresses.take(one).is_none() && addresses.take(other).is_some());
+        drop(held.0);
+        assert!(addresses.take(one).is_some());
+        drop(held.1);
+        assert!(addresses.count().is_empty());
+    }
+
     async fn broken() -> &'static str {
         panic!("on purpose")
     }
@@ -254,8 +326,9 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
-        searches
-            .spawn(async move { serve(&threads, listener, routes, std::future::pending()).await });
+        searches.spawn(async move {
+            serve(&threads, listener, routes, false, std::future::pending()).await
+        });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {
             // One where it is, one elsewhere.

@@ -24,13 +24,15 @@ use std::future::ready as ready_made;
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::extract::State;
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_request, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutBody;
 
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
@@ -108,6 +110,9 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        .layer(map_request(async |request: Request| {
+            request.map(|body| Body::new(TimeoutBody::new(connections::BODY_TIMEOUT, body)))
+        }))
         .layer(from_fn_with_state(hosts, hosts::check))
         .layer(CompressionLayer::new())
         .layer(map_response(mark))

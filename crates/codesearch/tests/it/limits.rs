@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fixture, Server, eventually};
+use crate::harness::{Fixture, Server, eventually, raw};
 use crate::private_postgres::Home;
 
 const TOKEN: &str = "0123456789abcdef0123";
@@ -246,4 +246,18 @@ fn connections_leave_room_for_others() {
     log.read_to_string(&mut text).unwrap();
     assert!(text.contains("the database takes 20 connections"), "{text}");
     assert!(text.contains("raise max_connections for more"), "{text}");
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.txt", "needle\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    for begun in ["", "{\"Q\":"] {
+        let head = "POST /api/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n";
+        let answer = raw(server.address, format!("{head}\r\n{begun}").as_bytes());
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
+        assert!(status.is_some_and(|status| (400..500).contains(&status)), "{answer:?}");
+    }
 }
