@@ -25,6 +25,12 @@ pub enum Error {
         "the database's disk is full; free some space and run the command again, nothing is lost"
     )]
     DiskFull,
+    /// What is stored is not what was stored.
+    #[error(
+        "the index is damaged: {0}; have the disk and the server's log looked at, then index the repository anew \
+         (codesearch remove, codesearch ingest)"
+    )]
+    Damaged(String),
     /// The statement was cancelled, by us or by the operator.
     #[error("the database cancelled the statement: {0}")]
     Cancelled(String),

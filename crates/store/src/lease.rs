@@ -26,7 +26,7 @@ pub struct Lease {
     store: Store,
     /// It has answered nothing yet: it may have died since it was last used.
     fresh: bool,
-    _permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A statement with its parameters, prepared once on each connection.
@@ -113,7 +113,7 @@ impl Store {
             Some(backend) => backend,
             None => self.leases.connect().await?,
         };
-        Ok(Lease { backend: Some(backend), store: self.clone(), fresh, _permit: permit })
+        Ok(Lease { backend: Some(backend), store: self.clone(), fresh, permit: Some(permit) })
     }
 }
 
@@ -177,7 +177,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection lives until the server has been told: its process cannot be another one's.
-        let control = self.store.control().clone();
+        let (control, permit) = (self.store.control().clone(), self.permit.take());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let told =
@@ -185,7 +185,8 @@ impl Drop for Lease {
             if let Err(error) = told {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
-            drop(conn);
+            // Only then is there room for another one: a server takes no more connections than it was promised.
+            drop((conn, permit));
         });
     }
 }

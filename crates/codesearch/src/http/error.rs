@@ -109,6 +109,9 @@ impl From<store::Error> for Failure {
             store::Error::Unreachable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
             }
+            store::Error::Damaged(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", error.to_string())
+            }
             _ => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal",

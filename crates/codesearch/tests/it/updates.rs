@@ -169,6 +169,28 @@ fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
 }
 
 #[test]
+fn a_text_that_is_not_whole_is_no_answer() {
+    let fixture = Fixture::new();
+    let lines = "a line of the text\n".repeat(2000);
+    fixture.write("r/a.txt", lines);
+    fixture.write("r/b.txt", "another text\n");
+    fixture.ingest();
+    let server = fixture.serve_with(&["--cache", "0"]);
+    assert_eq!(server.get("/file?repo=r&path=a.txt", "text/plain").0, 200);
+    fixture.exec(
+        "delete from chunks c using blobs b
+         where c.shard = b.shard and b.chunks > 2 and c.n = b.id + 1",
+    );
+    let (status, _, body) = server.get("/file?repo=r&path=a.txt", "text/html");
+    assert!(status == 500 && body.contains("the index is damaged"), "{status} {body}");
+    assert_eq!(server.get("/file?repo=r&path=b.txt", "text/html").0, 200);
+    let ran = fixture.run(&["search", "--brute", "nowhere_at_all"]).code(2);
+    assert!(ran.err.contains("the index is damaged"), "{}", ran.err);
+    let ran = fixture.run(&["search", "text.*\\n.*text"]).code(2);
+    assert!(ran.err.contains("not complete"), "{}", ran.err);
+}
+
+#[test]
 fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "alpha\n");

@@ -26,7 +26,7 @@ impl Searcher {
     /// A file with its text; none if there is no such file.
     ///
     /// # Errors
-    /// The database cannot be reached, or refuses a statement.
+    /// The database cannot be reached, refuses a statement, or has not all of the text.
     pub async fn file_text(
         &self,
         repo: &str,
@@ -36,6 +36,11 @@ impl Searcher {
         let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
         let (blob, bytes) = (entry.blob, entry.bytes);
         let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+        if text.len() != bytes {
+            let have = text.len();
+            let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
+            return Err(store::Error::Damaged(what));
+        }
         let hash = self.store().hash(shard.id, blob).await?;
         Ok(Some(FileText {
             repo: repo.to_owned(),

@@ -1,5 +1,6 @@
 //! Reading files and texts of a shard: what is in memory from there, and the rest from Postgres.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -86,18 +87,20 @@ impl Reads for ShardReader {
         for (blob, bytes) in blobs {
             match texts.as_mut().and_then(|texts| texts.blob(*blob, *bytes)) {
                 Some(chunks) => found.extend(chunks.into_iter().map(TextChunk::from)),
-                None => missing.push(*blob),
+                None => missing.push((*blob, *bytes)),
             }
         }
         drop(texts);
         if !missing.is_empty() {
             let load = async {
                 let mut lease = self.store.lease().await?;
-                let chunks = lease.blobs(self.shard.id, &missing).await?;
+                let ids: Vec<BlobId> = missing.iter().map(|(blob, _)| *blob).collect();
+                let chunks = lease.blobs(self.shard.id, &ids).await?;
                 lease.done();
                 Ok::<_, store::Error>(chunks)
             };
             let chunks = self.state.counters.time(Phase::Load, load).await?;
+            self.check_whole(&missing, &chunks)?;
             self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
             found.extend(chunks.into_iter().map(TextChunk::from));
             found.sort_by_key(|chunk| chunk.n);
@@ -107,6 +110,28 @@ impl Reads for ShardReader {
 }
 
 impl ShardReader {
+    /// Checks that blobs are there as a whole, each with its size in bytes: what is missing might have matched.
+    fn check_whole(
+        &self,
+        blobs: &[(BlobId, usize)],
+        chunks: &[store::Chunk],
+    ) -> Result<(), store::Error> {
+        let mut have: HashMap<BlobId, usize> = HashMap::new();
+        for chunk in chunks {
+            *have.entry(chunk.blob).or_default() += chunk.contents.len();
+        }
+        let have = |blob| have.get(&blob).copied().unwrap_or(0);
+        match blobs.iter().find(|(blob, bytes)| have(*blob) != *bytes) {
+            None => Ok(()),
+            Some((blob, bytes)) => Err(store::Error::Damaged(format!(
+                "of the {bytes} bytes of blob {} in shard {}, {} are there",
+                blob.0,
+                self.shard.id.0,
+                have(*blob)
+            ))),
+        }
+    }
+
     /// Has segments read into memory that many of these chunks are in.
     fn missed(&self, numbers: &[i32]) {
         if let Some(cache) = &self.cache {
