@@ -29,6 +29,8 @@ const HEAVY: usize = 200_000;
 pub struct Matcher {
     regex: Regex,
     spans_lines: bool,
+    /// Bytes that it takes: summing them up takes as long as matching a path.
+    memory: usize,
     /// Only texts: no engine takes long to find one.
     is_literal: bool,
     hir: Hir,
@@ -73,6 +75,7 @@ impl Matcher {
             .configure(config)
             .build_from_hir(pattern.hir())
             .map(|regex| Self {
+                memory: regex.memory_usage(),
                 regex,
                 spans_lines: pattern.spans_lines(),
                 is_literal: pattern.hir().properties().is_alternation_literal(),
@@ -89,7 +92,7 @@ impl Matcher {
 
     /// Bytes of memory that the compiled pattern takes.
     pub fn memory(&self) -> usize {
-        self.regex.memory_usage()
+        self.memory
     }
 
     /// Whether a match may go from one line into the next, so that only a whole text tells.
@@ -123,7 +126,7 @@ impl Matcher {
         part: Range<usize>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Range<usize>>, Interrupted> {
-        if self.is_literal || self.memory().saturating_mul(part.len()) <= MAX_UNINTERRUPTED {
+        if self.is_literal || self.memory.saturating_mul(part.len()) <= MAX_UNINTERRUPTED {
             let input = Input::new(text).span(part);
             return Ok(self
                 .regex
@@ -281,8 +284,8 @@ impl Matcher {
     }
 
     /// Whether looking for it in a few names may take long.
-    fn is_heavy(&self) -> bool {
-        !self.is_literal && self.memory() > HEAVY
+    pub fn is_heavy(&self) -> bool {
+        !self.is_literal && self.memory > HEAVY
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct ShardFiles {
 /// Files in a block of the filters of paths.
 const BLOCK_FILES: usize = 64;
 
+/// Blocks whose paths are matched between two looks at the clock.
+const BLOCKS_AT_ONCE: usize = 64;
+
 /// A language of some files.
 #[derive(Debug)]
 struct Language {
@@ -177,7 +180,17 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        for block in self.filters.columns(&any).iter().take_while(|_| go_on()) {
+        // Looking at the clock takes as long as matching a path.
+        let heavy = terms.iter().any(|term| term.matcher.is_heavy());
+        let mut left_of_turn = BLOCKS_AT_ONCE;
+        for block in self.filters.columns(&any).iter() {
+            left_of_turn -= 1;
+            if heavy || left_of_turn == 0 {
+                if !go_on() {
+                    break;
+                }
+                left_of_turn = BLOCKS_AT_ONCE;
+            }
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {
                 if let Some(left) = &mut left {
