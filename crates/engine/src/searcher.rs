@@ -100,7 +100,7 @@ impl Searcher {
             let catalog = self.snapshot(request.resume.as_ref()).await?;
             let (query, cache) = (request.program(), self.cache.as_deref());
             let (of, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
-            let go_on = || !state.clock.is_over_or_late();
+            let go_on = || state.clock.goes_on();
             let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
             order::sort(&mut selection, query, &mut plans, &self.store).await?;
             Ok::<_, Error>((catalog, selection))

@@ -1,8 +1,8 @@
 //! Everything that is SQL: the catalog, candidates, files and texts, filters, and ingest.
 //!
 //! No other crate names a table, and no statement names the parent of a partition: each names the partitions that it
-//! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema and its reasons are in `migrations/`; the rules that
-//! hold between the tables are in `ARCHITECTURE.md`.
+//! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema
+//! and its reasons are in `migrations/`; the rules that hold between the tables are in `ARCHITECTURE.md`.
 
 mod candidates;
 mod catalog;
@@ -19,12 +19,12 @@ mod repos;
 mod statistics;
 mod status;
 mod store;
+mod target;
 #[cfg(test)]
 mod testing;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
-pub use connect::Target;
 pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
@@ -38,6 +38,7 @@ pub use repos::Repo;
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;
+pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,8 +8,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Executor, PgConnection};
 use tokio::sync::Semaphore;
 
-use crate::connect;
 use crate::error::Result;
+use crate::target::connect;
 
 /// How long a connection is kept that nobody uses.
 pub(crate) const MAX_IDLE: Duration = Duration::from_mins(5);
@@ -55,7 +55,7 @@ impl Leases {
     }
 
     pub(crate) async fn connect(&self) -> Result<Backend> {
-        let mut conn = connect::connect(&self.options).await?;
+        let mut conn = connect(&self.options).await?;
         let (pid,) = sqlx::query_as("select pg_backend_pid()").fetch_one(&mut conn).await?;
         Ok(Backend { conn, pid, used: Instant::now() })
     }

@@ -3,11 +3,11 @@
 use sqlx::migrate::Migrator;
 use sqlx::{Executor, PgConnection};
 
-use crate::connect::CONTROL;
 use crate::error::{Error, Result};
 use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::store::Store;
+use crate::target::CONTROL;
 
 /// The oldest server that is supported (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;

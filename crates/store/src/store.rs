@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::connect;
 use crate::error::Result;
 use crate::pool::Leases;
+use crate::target::connect;
 
 /// A connected database with the current schema.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Store {
         let spare = self.spare().take();
         match spare {
             Some(conn) => Ok(conn),
-            None => Ok(connect::connect(&self.options).await?),
+            None => Ok(connect(&self.options).await?),
         }
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn on_index(shards: i16, test: impl AsyncFnOnce(&Store)) {
         store.init(shards).await.unwrap();
         test(&store).await;
         store.close().await;
-        let options = crate::connect::options(&target("postgres")).unwrap();
+        let options = crate::target::options(&target("postgres")).unwrap();
         let mut conn = PgConnection::connect_with(&options).await.unwrap();
         let sql = format!("drop database {database} with (force)");
         sqlx::query(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();

@@ -182,14 +182,9 @@ impl ShardFiles {
         }
         // Looking at the clock takes as long as matching a path.
         let heavy = terms.iter().any(|term| term.matcher.is_heavy());
-        let mut left_of_turn = BLOCKS_AT_ONCE;
-        for block in self.filters.columns(&any).iter() {
-            left_of_turn -= 1;
-            if heavy || left_of_turn == 0 {
-                if !go_on() {
-                    break;
-                }
-                left_of_turn = BLOCKS_AT_ONCE;
+        for (nth, block) in self.filters.columns(&any).iter().enumerate() {
+            if (heavy || nth % BLOCKS_AT_ONCE == 0) && !go_on() {
+                break;
             }
             let from = rows.start.max(block * BLOCK_FILES);
             for at in from..rows.end.min((block + 1) * BLOCK_FILES) {

@@ -241,7 +241,7 @@ mod tests {
                 blob: BlobId(blob),
                 line: 1,
                 start: 0,
-                text: Text::Plain(String::new()),
+                text: Text::Owned(String::new()),
             },
             job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };

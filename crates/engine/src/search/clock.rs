@@ -30,13 +30,13 @@ impl Clock {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// The same where the search itself waits for what is being done, so that it cannot look at its deadline: if the time is
-    /// up, this ends it.
-    pub(crate) fn is_over_or_late(&self) -> bool {
+    /// Whether the search goes on. Where the search itself waits for what is being done, it cannot look at its deadline: if
+    /// the time is up, this ends it.
+    pub(crate) fn goes_on(&self) -> bool {
         if !self.is_over() && self.is_late() {
             self.end();
         }
-        self.is_over()
+        !self.is_over()
     }
 
     fn deadline(&self) -> Option<Instant> {

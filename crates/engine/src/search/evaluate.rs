@@ -81,7 +81,7 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let terms = &self.search.query().terms;
-        let go_on = || !self.search.state.clock.is_over_or_late();
+        let go_on = || self.search.state.clock.goes_on();
         let matches = |term: &usize| terms[*term].matcher.is_match_within(&file.path, &go_on);
         let path = self.task.query.path_terms.iter().copied().filter(matches).collect();
         let open = OpenFile { file, path };
@@ -180,7 +180,7 @@ impl<'a> Evaluator<'a> {
                 }
                 Predicate::Path(term) => {
                     let matcher = &query.terms[term].matcher;
-                    let go_on = || !self.search.state.clock.is_over_or_late();
+                    let go_on = || self.search.state.clock.goes_on();
                     path_ranges.extend(matcher.ranges(&open.file.path, &go_on));
                 }
                 _ => {}

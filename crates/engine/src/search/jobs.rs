@@ -76,7 +76,7 @@ impl MatchQueue {
             self.waiting().push_back(Waiting { inputs, found });
             let queue = Arc::clone(self);
             threads::MATCHING.spawn(move || {
-                queue.match_next(usize::MAX, Clock::is_over);
+                queue.match_next(usize::MAX, |clock| !clock.is_over());
             });
             told
         });
@@ -87,7 +87,7 @@ impl MatchQueue {
     pub(crate) async fn found(&self, matching: Matching) -> Vec<Hit> {
         let work = async {
             match matching.how {
-                How::Here(inputs) => self.matched(&inputs, &|| !self.clock.is_over_or_late()),
+                How::Here(inputs) => self.matched(&inputs, &|| self.clock.goes_on()),
                 How::Queued(parts) => {
                     let mut verified = Verified::default();
                     for part in parts {
@@ -115,7 +115,7 @@ impl MatchQueue {
                 Err(TryRecvError::Empty) => {}
             }
             tokio::task::yield_now().await;
-            if part.is_empty() && !self.match_next(HELP_BYTES, Clock::is_over_or_late) {
+            if part.is_empty() && !self.match_next(HELP_BYTES, Clock::goes_on) {
                 break;
             }
         }
@@ -124,14 +124,14 @@ impl MatchQueue {
 
     /// Matches the texts that have waited longest, of those that have no more than so many bytes, as long as the search is
     /// not over; false if there are none.
-    fn match_next(&self, most_bytes: usize, is_over: fn(&Clock) -> bool) -> bool {
+    fn match_next(&self, most_bytes: usize, goes_on: fn(&Clock) -> bool) -> bool {
         let next = {
             let mut waiting = self.waiting();
             let place = waiting.iter().position(|next| size(&next.inputs) <= most_bytes);
             place.and_then(|place| waiting.remove(place))
         };
         let Some(Waiting { inputs, found }) = next else { return false };
-        let go_on = || !is_over(&self.clock) && !found.is_closed();
+        let go_on = || goes_on(&self.clock) && !found.is_closed();
         // The task that waits for them hears of a panic, whoever matches them.
         let matching = AssertUnwindSafe(|| self.matched(&inputs, &go_on));
         if let Ok(verified) = catch_unwind(matching) {
@@ -222,7 +222,7 @@ mod tests {
                 blob: BlobId(*blob),
                 line: 1,
                 start: 0,
-                text: Text::Plain("x".repeat(*bytes)),
+                text: Text::Owned("x".repeat(*bytes)),
             },
             job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE};
-use super::order::likely_chunks;
+use super::order::guessed_chunks;
 use super::plans::PlanCache;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
@@ -41,18 +41,34 @@ pub(crate) struct Merge<'a> {
     progress: Progress,
     /// Shards that are being searched, in order.
     running: VecDeque<Running>,
-    /// What those promised that were searched to their end, and how many chunks were named in them.
-    ended: (u64, usize),
+    /// Those that were searched to their end.
+    ended: Kept,
 }
 
 /// A shard that is being searched.
 struct Running {
     events: mpsc::Receiver<ShardEvent>,
-    named: Arc<ChunkCount>,
+    chunks: Arc<ChunkCount>,
     /// How much of it promises something, as of [`ShardCandidate`].
     promise: u64,
     /// It keeps a core busy; one that is not in memory waits for Postgres half of the time.
     in_memory: bool,
+}
+
+/// What shards promised, as of [`ShardCandidate`], and how many chunks were then named in them.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    promise: u64,
+    chunks: usize,
+}
+
+impl std::iter::Sum for Kept {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, next| Self {
+            promise: sum.promise + next.promise,
+            chunks: sum.chunks + next.chunks,
+        })
+    }
 }
 
 /// Why a search ended before its shards did.
@@ -80,7 +96,7 @@ impl<'a> Merge<'a> {
             results: 0,
             progress: Progress::of(&search.request),
             running: VecDeque::new(),
-            ended: (0, 0),
+            ended: Kept::default(),
         }
     }
 
@@ -173,9 +189,9 @@ impl<'a> Merge<'a> {
             // What is not in memory is not told from what survives: Postgres names less of it.
             let known = task.cached.texts;
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
-            let named = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
-            if let Some(chunks) = known {
-                named.tell(chunks);
+            let chunks = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
+            if let Some(known) = known {
+                chunks.tell(known);
             }
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
@@ -191,18 +207,18 @@ impl<'a> Merge<'a> {
                 in_memory,
                 task,
                 survivors,
-                named: Arc::clone(&named),
+                chunks: Arc::clone(&chunks),
             };
             stats.shards_searched += 1;
             stats.shards_from_memory += usize::from(in_memory);
             stats.shards_from_postgres += usize::from(!in_memory);
             // The merge hears if it panics.
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
-            let here = known.is_some_and(|chunks| chunks <= FEW_CHUNKS)
+            let here = known.is_some_and(|known| known <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
             let promise = candidate.promise.unwrap_or(0);
-            self.running.push_back(Running { events, named, promise, in_memory });
+            self.running.push_back(Running { events, chunks, promise, in_memory });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -219,7 +235,7 @@ impl<'a> Merge<'a> {
     /// Whether the shards that are being searched are likely to give what is wanted still.
     fn has_enough(&self) -> bool {
         let Some(limit) = self.limit() else { return false };
-        let chunks = self.running.iter().map(|running| running.named.chunks()).sum();
+        let chunks = self.running.iter().map(|running| running.chunks.chunks()).sum();
         let wanted = limit.saturating_sub(self.results);
         let rate = &self.search.state.hit_rate;
         let waits = self.running.iter().any(|running| !running.in_memory);
@@ -229,14 +245,15 @@ impl<'a> Merge<'a> {
 
     /// About how many chunks a shard has to be read: as many for what it promises as those had that are known.
     fn likely_chunks(&self, candidate: &ShardCandidate) -> usize {
-        let known = |running: &Running| Some((running.promise, running.named.exact()?));
-        let known = self.running.iter().filter_map(known).chain([self.ended]);
-        let (promise, named) = known.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        let kept = |running: &Running| {
+            Some(Kept { promise: running.promise, chunks: running.chunks.exact()? })
+        };
+        let known: Kept = self.running.iter().filter_map(kept).chain([self.ended]).sum();
         match candidate.promise {
-            Some(of_this) if promise > 0 => {
-                (u128::from(of_this) * named as u128 / u128::from(promise)) as usize
+            Some(promise) if known.promise > 0 => {
+                (u128::from(promise) * known.chunks as u128 / u128::from(known.promise)) as usize
             }
-            _ => likely_chunks(candidate),
+            _ => guessed_chunks(candidate),
         }
     }
 
@@ -318,8 +335,8 @@ impl<'a> Merge<'a> {
     /// Notes that the first of the running shards was searched to its end.
     fn end_first(&mut self) {
         if let Some(ended) = self.running.pop_front() {
-            self.ended.0 += ended.promise;
-            self.ended.1 += ended.named.chunks();
+            let ended = Kept { promise: ended.promise, chunks: ended.chunks.chunks() };
+            self.ended = [self.ended, ended].into_iter().sum();
         }
         self.search.state.given.store(self.results, Ordering::Relaxed);
     }

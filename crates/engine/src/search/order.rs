@@ -64,7 +64,7 @@ pub(crate) async fn sort(
 
 /// About how many chunks of a shard have what is searched for, by how many of its blocks promise it; 0 if nothing is known of
 /// that. Chunks that lie anywhere leave a block without any as a Poisson distribution does.
-pub(crate) fn likely_chunks(candidate: &ShardCandidate) -> usize {
+pub(crate) fn guessed_chunks(candidate: &ShardCandidate) -> usize {
     let (Some(promise), blocks) = (candidate.promise, count_blocks(&candidate.shard)) else {
         return 0;
     };

@@ -33,7 +33,7 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) cores: usize,
     /// How many shards are searched at once.
     pub(crate) beside: usize,
-    pub(crate) named: &'s ChunkCount,
+    pub(crate) chunks: &'s ChunkCount,
 }
 
 /// There is no need to search further.
@@ -99,7 +99,7 @@ impl<S: Source> ShardSearch<'_, S> {
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         if self.source.survivors().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            self.named.tell(candidates.chunks().max(blobs));
+            self.chunks.tell(candidates.chunks().max(blobs));
             // It may tell that other shards are to be searched beside this one.
             if self.search.request.limit.is_some() && !results.send_read().await {
                 return Ok(Err(Enough));
@@ -385,7 +385,7 @@ impl<S: Source> ShardSearch<'_, S> {
         blobs.dedup();
         let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
-            Text::Plain(text) => Some((chunk.blob, text)),
+            Text::Owned(text) => Some((chunk.blob, text)),
             // Joined, they lie by themselves.
             Text::Shared(_) | Text::Compressed(_) => None,
         });

@@ -45,7 +45,7 @@ pub(crate) type Terms = Arc<[usize]>;
 #[derive(Debug)]
 pub(crate) enum Text {
     /// As it is, by itself.
-    Plain(String),
+    Owned(String),
     /// As it is, beside others.
     Shared(SharedText),
     /// Compressed.
@@ -71,7 +71,7 @@ impl Text {
     /// Bytes of it.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Text::Plain(text) => text.len(),
+            Text::Owned(text) => text.len(),
             Text::Shared(text) => text.len(),
             Text::Compressed(chunk) => chunk.bytes(),
         }
@@ -80,7 +80,7 @@ impl Text {
     /// The text itself, perhaps in `buffer`.
     pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
-            Text::Plain(text) => text.as_bytes(),
+            Text::Owned(text) => text.as_bytes(),
             Text::Shared(text) => text.as_bytes(),
             Text::Compressed(chunk) => chunk.unpack(buffer),
         }
@@ -97,11 +97,11 @@ pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
         for chunk in chunks {
             let text = str::from_utf8(chunk.text.read(buffer)).expect(TEXT);
             match joined.last_mut() {
-                Some(TextChunk { blob, text: Text::Plain(whole), .. }) if *blob == chunk.blob => {
+                Some(TextChunk { blob, text: Text::Owned(whole), .. }) if *blob == chunk.blob => {
                     whole.push_str(text);
                 }
                 _ => {
-                    let text = Text::Plain(text.to_owned());
+                    let text = Text::Owned(text.to_owned());
                     joined.push(TextChunk { text, ..chunk });
                 }
             }
@@ -337,7 +337,7 @@ mod tests {
                     blob: BlobId(blob),
                     line: 1,
                     start: 0,
-                    text: Text::Plain(text.to_owned()),
+                    text: Text::Owned(text.to_owned()),
                 },
                 job: MatchJob { terms: terms.into(), condition: Arc::clone(&condition) },
             };

@@ -27,7 +27,7 @@ impl Vectors {
         let (blob, start, text) = self.chunks[n as usize];
         let before = self.chunks[blob.0 as usize..n as usize].iter();
         let lines: usize = before.map(|(_, _, text)| text.matches('\n').count()).sum();
-        let text = Text::Plain(text.to_owned());
+        let text = Text::Owned(text.to_owned());
         TextChunk { n, blob, line: lines as u64 + 1, start, text }
     }
 }
@@ -137,7 +137,8 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     let (send, mut events) = mpsc::channel(64);
     let (search, task, from) = (&search, &task, BlobId(from));
     let named = &ChunkCount::guess(0);
-    let one = ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1, named };
+    let one =
+        ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1, chunks: named };
     one.run(send).await;
     let mut files = Vec::new();
     while let Some(event) = events.recv().await {

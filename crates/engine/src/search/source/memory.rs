@@ -76,7 +76,7 @@ impl LookUp for InRange<'_> {
             Scope::Path => {
                 let terms = &search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                let go_on = || !search.state.clock.is_over_or_late();
+                let go_on = || search.state.clock.goes_on();
                 Some(Answer::Blobs(files.matching(&terms, &self.blobs, left, &go_on)))
             }
             Scope::Chunk => {

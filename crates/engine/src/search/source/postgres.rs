@@ -158,7 +158,7 @@ impl LookUp for Indexes<'_> {
             (Scope::Path, _, Some(files)) => {
                 let terms = &self.source.search.query().terms;
                 let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
-                let go_on = || !self.source.search.state.clock.is_over_or_late();
+                let go_on = || self.source.search.state.clock.goes_on();
                 Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left, &go_on)))
             }
             (Scope::Path, Some(Found::Blobs(blobs)), None) => Some(Answer::Blobs(blobs.clone())),

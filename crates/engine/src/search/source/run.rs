@@ -32,7 +32,7 @@ pub(crate) struct ShardRun {
     pub(crate) beside: usize,
     /// Whether it is searched in memory.
     pub(crate) in_memory: bool,
-    pub(crate) named: Arc<ChunkCount>,
+    pub(crate) chunks: Arc<ChunkCount>,
 }
 
 /// Whether a shard is searched in memory: its files, filters and texts are there, and the filters tell enough. So many
@@ -67,17 +67,17 @@ impl ShardRun {
             connections: search.request.limit.map_or(1, |_| self.cores),
         };
         let (from, again) = (self.from, self.again);
-        let (cores, beside, named) = (self.cores, self.beside, &*self.named);
+        let (cores, beside, chunks) = (self.cores, self.beside, &*self.chunks);
         match (&task.cached.files, &self.cache) {
             (Some(files), Some(cache)) if self.in_memory => {
                 let source = MemorySource { reader, search, task, files, cache, survivors };
-                ShardSearch { search, task, source, from, again, cores, beside, named }
+                ShardSearch { search, task, source, from, again, cores, beside, chunks }
                     .run(events)
                     .await;
             }
             _ => {
                 let source = PostgresSource { reader, search, task };
-                ShardSearch { search, task, source, from, again, cores, beside, named }
+                ShardSearch { search, task, source, from, again, cores, beside, chunks }
                     .run(events)
                     .await;
             }

@@ -1,0 +1,98 @@
+//! Where the database is, and a connection to it.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+
+use crate::error::{Error, Result};
+
+/// Connections of a program for what is asked now and then: [`Store::control`].
+pub(crate) const CONTROL: u32 = 4;
+
+/// How long a connection may take to be made. A server that is busy starts a process in milliseconds; one that has not by
+/// then does not answer at all.
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+
+/// Opens a connection.
+///
+/// # Errors
+/// The server cannot be reached, or does not answer in time.
+pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    let connecting = PgConnection::connect_with(options);
+    tokio::time::timeout(CONNECT, connecting).await.unwrap_or_else(|_| {
+        let why = format!("it does not answer within {CONNECT:?}");
+        Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
+    })
+}
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A URL, as in `DATABASE_URL`.
+    Url(String),
+    /// A socket in a folder, with one name for role and database. The database is made when
+    /// missing.
+    Socket {
+        /// The folder that holds the socket.
+        folder: PathBuf,
+        /// The role.
+        role: String,
+        /// The database.
+        database: String,
+    },
+}
+
+pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
+    let options = match target {
+        Target::Url(url) => of_url(url)?,
+        Target::Socket { folder, role, database } => PgConnectOptions::new_without_pgpass()
+            .socket(folder)
+            .port(5432)
+            .username(role)
+            .database(database),
+    };
+    Ok(options
+        .application_name("codesearch")
+        .options([
+            ("search_path", "codesearch,public"),
+            ("client_min_messages", "warning"),
+            // A statement ends soon after the program that asked for it.
+            ("client_connection_check_interval", "1s"),
+        ])
+        // A few statements for each shard.
+        .statement_cache_capacity(2048)
+        .disable_statement_logging())
+}
+
+fn of_url(url: &str) -> Result<PgConnectOptions> {
+    let bad = |why: String| {
+        Error::Unsuitable(format!(
+            "DATABASE_URL is not a URL of Postgres (postgresql://USER@HOST/DATABASE): {why}"
+        ))
+    };
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(bad("it begins otherwise".to_owned()));
+    }
+    PgConnectOptions::from_str(url).map_err(|error| match error {
+        sqlx::Error::Configuration(why) => bad(why.to_string()),
+        other => bad(other.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_is_none_is_refused_in_words() {
+        let refused = |url: &str| of_url(url).unwrap_err().to_string();
+        assert!(refused("mysql://x").ends_with("it begins otherwise"));
+        assert!(
+            refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a URL of Postgres")
+        );
+        assert!(of_url("postgresql://me@host/database").is_ok());
+    }
+}
