@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Docs(args) => commands::docs::run(&cli.database, &args),
         Command::Syntax => commands::syntax(),
         Command::Serve(args) => commands::serve::run(&cli.database, &args),
+        Command::Token(args) => commands::token::run(&args),
         Command::Mcp => commands::mcp::run(&cli.database),
         Command::Repos(args) => commands::repos::list(&cli.database, &args),
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),

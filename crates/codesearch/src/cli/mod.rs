@@ -21,7 +21,7 @@ pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use report::{ReposArgs, StatsArgs};
 pub(crate) use search::SearchArgs;
-pub(crate) use serve::{OperatorArgs, ServeArgs};
+pub(crate) use serve::{ServeArgs, TokenArgs};
 
 /// Search all your repositories by regular expression.
 ///
@@ -72,6 +72,8 @@ pub(crate) enum Command {
     /// Serve searches over HTTP, for browsers and programs
     #[command(after_help = serve::SERVE_HELP)]
     Serve(ServeArgs),
+    /// Make a token for who may ask a server: the line for its file on stdout, the token on stderr
+    Token(TokenArgs),
     /// Serve agents: the Model Context Protocol on standard input and output
     #[command(after_help = serve::MCP_HELP)]
     Mcp,

@@ -9,15 +9,20 @@ use clap::Args;
 pub(super) const SERVE_HELP: &str = "\
 Limits:
   None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
-  /64), or who sends a token: Authorization: Bearer TOKEN. Budgets fill by the second and hold a
+  /64), or the owner of a token. Budgets fill by the second and hold a
   minute's worth. Who asks for more gets status 429 and is told when to come back (Retry-After).
 
-  The file of --tokens has a line for each token: a name, the token (16 characters or more), and
-  what it may have; what is not said is as for an address, and none is no limit.
+Tokens:
+  With --tokens, only who has a token is answered, unless --open is there, too. A program sends
+  Authorization: Bearer TOKEN, a person signs in on a page. Without --tokens or --open, a server
+  listens on a loopback address only. Each line of the file is made by codesearch token NAME:
+  a name, the hash of the token, and what may follow: limits (those not said are as for an
+  address, none is no limit), and admin for who may see /stats and /metrics. A server follows
+  changes of the file.
 
-    # name  token                             limits
-    ci      3f0c9a7b3d4e285f1e0c9a7b3d4e2851  at-once=8 per-minute=600
-    mirror  9b1d4e285f1e0c9a7b3d4e28513f0c9a  per-minute=none mib-per-minute=100
+    # name  hash          limits
+    ci      sha256:9f...  at-once=8 per-minute=600
+    ann     sha256:c4...  per-minute=none admin
 
 All of it: docs/operating.md";
 
@@ -41,8 +46,8 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 for any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
-    /// Answer to this name, too, as when a proxy passes it on (several: each of them). A server on a loopback
-    /// address answers to localhost and loopback addresses only, so that no other site can read it
+    /// Answer to this name, too, as when a proxy passes it on (several: each of them). A server answers to
+    /// localhost and to addresses only, so that no other site can read it, unless it asks for tokens
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
     /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
@@ -85,13 +90,26 @@ pub(crate) struct OperatorArgs {
     /// How long a search may take, whatever its request says: one for everything (`limit=0`) has no time limit of its own
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = query::duration)]
     pub(crate) max_time: Duration,
-    /// A file of tokens with limits of their own
+    /// Answer only to those who have a token of this file, and give each the limits that stand there
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
+    /// Answer to everybody who reaches the server, with or without a token
+    #[arg(long)]
+    pub(crate) open: bool,
     /// Take the client's address from the last entry of X-Forwarded-For. Only behind a proxy that adds
     /// it: whoever else reaches the server can say anything
     #[arg(long)]
     pub(crate) trust_forwarded: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TokenArgs {
+    /// Whose token it is: one word, which no client sees
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The token shows what others search for, too: /stats and /metrics
+    #[arg(long)]
+    pub(crate) admin: bool,
 }
 
 /// A number of MiB, perhaps with a fraction, as bytes.

@@ -9,6 +9,7 @@ pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod stats;
+pub(crate) mod token;
 pub(crate) mod up;
 
 use crate::request::Refused;

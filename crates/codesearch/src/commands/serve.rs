@@ -5,16 +5,16 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use engine::search::Searcher;
 use postgres::Postgres;
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use crate::cli::{DatabaseArgs, OperatorArgs, ServeArgs};
+use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
-use crate::http::{self, Limits, Quota, Settings};
+use crate::http::{self, Access, Limits, Quota, Settings, TokenFile};
 use crate::statistics::Recorder;
 
 /// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
@@ -28,13 +28,20 @@ const LAST_FLUSH: Duration = Duration::from_secs(5);
 const THIN_EVERY: Duration = Duration::from_hours(6);
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
-    let settings = settings(&args.operator)?;
+    let told = settings(args)?;
     let listener = bind(args.listen)?;
-    serve(Database::open(database, connections())?, listener, args, settings)
+    serve(Database::open(database, connections())?, listener, args, told)
 }
 
-/// What the operator has said, checked before anything slow is begun.
-pub(crate) fn settings(args: &OperatorArgs) -> Result<Settings> {
+/// What the operator has said, checked before anything slow is begun; and the file of tokens, to be looked at again.
+pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)> {
+    let is_public = !args.listen.ip().to_canonical().is_loopback();
+    let args = &args.operator;
+    ensure!(
+        !is_public || args.open || args.tokens.is_some(),
+        "on an address that other machines reach, a server needs --tokens FILE (codesearch token makes one), or \
+         --open to answer to everybody"
+    );
     let each = Quota {
         at_once: args.client_at_once,
         per_minute: args.client_per_minute,
@@ -45,19 +52,22 @@ pub(crate) fn settings(args: &OperatorArgs) -> Result<Settings> {
         per_minute: args.server_per_minute,
         mib_per_minute: args.server_mib_per_minute,
     };
-    let tokens = args.tokens.as_deref().map(|file| http::read_tokens(file, each)).transpose()?;
+    let mut file = args.tokens.as_deref().map(|file| TokenFile::new(file, each));
+    let tokens = file.as_mut().map(TokenFile::read).transpose()?;
+    let needs_token = file.is_some() && !args.open;
     let limits = Limits::new(each, all, tokens.unwrap_or_default(), args.trust_forwarded);
     let mut settings = Settings {
         slow: Some(args.slow),
         max_time: args.max_time,
         statistics: !args.no_statistics,
         limits,
+        access: Access { needs_token, is_public },
         ..Settings::default()
     };
     if let Some(most) = args.server_at_once {
         settings.at_once = most as usize;
     }
-    Ok(settings)
+    Ok((settings, file))
 }
 
 /// Takes the port before anything slow is begun.
@@ -88,10 +98,10 @@ pub(crate) fn serve(
     mut database: Database,
     listener: TcpListener,
     args: &ServeArgs,
-    settings: Settings,
+    (settings, tokens): (Settings, Option<TokenFile>),
 ) -> Result<u8> {
     let address = listener.local_addr()?;
-    let hosts = http::Hosts::of(address, &args.host);
+    let hosts = http::Hosts::of(address, &args.host, settings.access.needs_token);
     let behind_proxy = args.operator.trust_forwarded;
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
@@ -129,6 +139,8 @@ pub(crate) fn serve(
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
         let keeping = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
+        let limits = Arc::clone(&server.limits);
+        let following = tokio::spawn(async move { follow(tokens, &limits).await });
         let ended = http::serve(
             &threads,
             listener,
@@ -137,7 +149,7 @@ pub(crate) fn serve(
             stop,
         )
         .await;
-        for task in [watching, keeping] {
+        for task in [watching, keeping, following] {
             task.abort();
             let _ = task.await;
         }
@@ -159,6 +171,18 @@ pub(crate) fn serve(
     }
     done.context("the server ended")?;
     Ok(crate::FOUND)
+}
+
+/// Takes the tokens of a file as they change. Tokens of a file that cannot be used do not count, and those of before do.
+async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(file) = file.as_mut().filter(|file| file.has_changed()) else { continue };
+        match file.read() {
+            Ok(tokens) => limits.set_tokens(tokens),
+            Err(error) => tracing::error!("the tokens are as they were: {error:#}"),
+        }
+    }
 }
 
 /// Keeps statistics in the database, and some connections to it ready.

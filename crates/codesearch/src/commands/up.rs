@@ -16,7 +16,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         say!("no folder given: using the sample in {}", args.paths[0].display());
     }
     ingest::check_paths(&args.paths)?;
-    let settings = serve::settings(&args.serve.operator)?;
+    let settings = serve::settings(&args.serve)?;
     let listener = serve::bind(args.serve.listen)?;
     let database = Database::open(database, serve::connections())?;
     let done = database.runtime.block_on(async {

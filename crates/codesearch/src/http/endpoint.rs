@@ -13,6 +13,7 @@ pub(crate) struct Endpoint {
     /// Its handler, by methods.
     pub(crate) route: fn() -> MethodRouter<Server>,
     pub(crate) class: Class,
+    pub(crate) admits: Admits,
     pub(crate) params: Known,
     /// Its entry in the `OpenAPI` document; none for our own pages and for the addresses of other engines.
     pub(crate) doc: Option<Doc>,
@@ -31,7 +32,18 @@ pub(crate) enum Class {
     Light,
 }
 
-/// What the `OpenAPI` document says of an endpoint, beside its parameters and what its class answers.
+/// Who may ask at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admits {
+    /// Anyone who reaches the server.
+    Anyone,
+    /// Who may search: whoever has a token, where the server asks for one.
+    Clients,
+    /// Who may know what others search for.
+    Operators,
+}
+
+/// What the `OpenAPI` document says of an endpoint, beside its parameters and what its class and its guards answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
     pub(crate) summary: &'static str,
@@ -67,7 +79,8 @@ impl Endpoint {
         class: Class,
         route: fn() -> MethodRouter<Server>,
     ) -> Self {
-        Self { path, route, class, params: Known::NONE, doc: None }
+        let admits = Admits::Clients;
+        Self { path, route, class, admits, params: Known::NONE, doc: None }
     }
 }
 
@@ -87,22 +100,36 @@ impl Answer {
     }
 }
 
+impl Admits {
+    /// What who is not admitted is answered.
+    pub(crate) fn answers(self) -> &'static [Answer] {
+        const UNKNOWN: Answer = Answer {
+            status: 401,
+            says: "The server asks for a token (Authorization: Bearer TOKEN), or nobody has the one that was sent.",
+            content: Content::Json(&["Error"]),
+        };
+        const NOT_MARKED: Answer = Answer {
+            status: 403,
+            says: "The token is not marked admin.",
+            content: Content::Json(&["Error"]),
+        };
+        match self {
+            Admits::Anyone => &[],
+            Admits::Clients => &[UNKNOWN],
+            Admits::Operators => &[UNKNOWN, NOT_MARKED],
+        }
+    }
+}
+
 impl Class {
     /// What its limits answer.
     pub(crate) fn answers(self) -> &'static [Answer] {
-        const LIMITED: &[Answer] = &[
-            Answer {
-                status: 401,
-                says: "Nobody has the token of the Authorization header (Bearer).",
-                content: Content::Json(&["Error"]),
-            },
-            Answer {
-                status: 429,
-                says: "The client, or all clients together, have used up what they may; Retry-After says for how \
+        const LIMITED: &[Answer] = &[Answer {
+            status: 429,
+            says: "The client, or all clients together, have used up what they may; Retry-After says for how \
                        many seconds.",
-                content: Content::Json(&["Error"]),
-            },
-        ];
+            content: Content::Json(&["Error"]),
+        }];
         match self {
             Class::Search | Class::Read => LIMITED,
             Class::Free | Class::Light => &[],

@@ -32,11 +32,12 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Those of a server that listens on an address, beside others that it is told. One that listens for
-    /// other machines and is told none does not know what they call it, and takes every name.
-    pub(crate) fn of(address: SocketAddr, others: &[String]) -> Self {
+    /// other machines and is told none does not know what they call it: it takes every name if it asks for tokens, which
+    /// browsers keep for the name by which they got them.
+    pub(crate) fn of(address: SocketAddr, others: &[String], needs_token: bool) -> Self {
         let is_open = !address.ip().to_canonical().is_loopback();
         let names: Arc<[String]> = others.iter().map(|name| name.to_lowercase()).collect();
-        Self { others: (!is_open || !names.is_empty()).then_some(names), is_open }
+        Self { others: (!is_open || !needs_token || !names.is_empty()).then_some(names), is_open }
     }
 
     /// Whether this server may be asked by what stands in `Host`, with or without a port.
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_server_on_loopback_answers_to_its_own_names() {
-        let hosts = Hosts::of("127.0.0.1:80".parse().unwrap(), &["Search.example".to_owned()]);
+        let hosts =
+            Hosts::of("127.0.0.1:80".parse().unwrap(), &["Search.example".to_owned()], false);
         for host in [
             "localhost",
             "LOCALHOST:8080",
@@ -151,13 +153,14 @@ mod tests {
         ] {
             assert!(!hosts.allow(host), "{host}");
         }
-        assert!(Hosts::of("0.0.0.0:80".parse().unwrap(), &[]).allow("evil.example"));
-        let told = Hosts::of("0.0.0.0:80".parse().unwrap(), &["search.example".to_owned()]);
+        assert!(Hosts::of("0.0.0.0:80".parse().unwrap(), &[], true).allow("any.example"));
+        assert!(!Hosts::of("0.0.0.0:80".parse().unwrap(), &[], false).allow("evil.example"));
+        let told = Hosts::of("0.0.0.0:80".parse().unwrap(), &["search.example".to_owned()], true);
         for host in ["search.example", "localhost", "192.168.0.1:80", "[2001:db8::1]"] {
             assert!(told.allow(host), "{host}");
         }
         assert!(!told.allow("evil.example"));
-        assert!(Hosts::of("[::1]:80".parse().unwrap(), &[]).allow("localhost"));
-        assert!(!Hosts::of("[::1]:80".parse().unwrap(), &[]).allow("evil.example"));
+        assert!(Hosts::of("[::1]:80".parse().unwrap(), &[], false).allow("localhost"));
+        assert!(!Hosts::of("[::1]:80".parse().unwrap(), &[], false).allow("evil.example"));
     }
 }

@@ -1,5 +1,6 @@
 //! Searches over HTTP. The list of endpoints is the table of contents.
 
+mod access;
 mod compat;
 mod connections;
 mod cursor;
@@ -34,13 +35,14 @@ use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutBody;
 
+pub(crate) use access::Access;
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
 pub(crate) use connections::{Threads, serve};
-use endpoint::{Answer, Class, Content, Doc, Endpoint};
+use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
-pub(crate) use limits::{Limits, Quota, read_tokens};
+pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use server::{Server, Settings};
 
 /// The addresses that are declared: our own first, then those of other engines.
@@ -63,6 +65,8 @@ fn endpoints() -> Vec<Endpoint> {
         HEALTHY,
         SYNTAX,
         OPENAPI,
+        access::SIGN_IN,
+        access::SIGN_OUT,
     ];
     ours.into_iter().chain(zoekt::ENDPOINTS).chain(livegrep::ENDPOINTS).collect()
 }
@@ -84,6 +88,7 @@ const HEALTHY: Endpoint = Endpoint {
         description: "",
         answers: &[Answer::ok("It does.", Content::Only("ok\n"))],
     }),
+    admits: Admits::Anyone,
     ..Endpoint::untold("/healthz", Class::Light, || get(|| async { "ok\n" }))
 };
 
@@ -119,8 +124,8 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .with_state(server)
 }
 
-/// The handler of an endpoint, behind what its class and its parameters ask for: first its address is taken apart, then
-/// the limits are looked at.
+/// The handler of an endpoint, behind what is declared of it: first it is asked who asks, then the address is taken apart,
+/// then the limits are looked at.
 fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
     let route = (endpoint.route)();
     let route = match endpoint.class {
@@ -131,9 +136,14 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
     let params = endpoint.params;
     let route =
         route.layer(map_request(move |request| ready_made(params::read_address(params, request))));
-    match endpoint.class {
+    let route = match endpoint.class {
         Class::Light => route,
         _ => route.layer(from_fn_with_state(searches.clone(), connections::on_search_threads)),
+    };
+    match endpoint.admits {
+        Admits::Anyone => route,
+        Admits::Clients => route.layer(from_fn_with_state(server.clone(), access::clients)),
+        Admits::Operators => route.layer(from_fn_with_state(server.clone(), access::operators)),
     }
 }
 

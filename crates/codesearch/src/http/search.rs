@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
     CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
@@ -24,6 +24,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
     path: "/search",
     route: || get(search),
     class: Class::Search,
+    admits: Admits::Clients,
     params: Known {
         told: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
@@ -52,6 +53,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
     path: "/explain",
     route: || get(explain),
     class: Class::Read,
+    admits: Admits::Clients,
     params: Known {
         told: &[Q, CASE, REPO, FILE, LANG],
         untold: &[LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, FORMAT, SORT, WAIT],

@@ -7,6 +7,7 @@ use engine::search::{Request, Searcher};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::access::Access;
 use super::error::Failure;
 use super::limits::Limits;
 use super::metrics::Metrics;
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     /// How long a search may take, whatever its request says.
     pub(crate) max_time: Duration,
     pub(crate) limits: Limits,
+    /// Who may ask.
+    pub(crate) access: Access,
 }
 
 impl Default for Settings {
@@ -41,6 +44,7 @@ impl Default for Settings {
             at_once: SEARCHES_PER_CORE * cores,
             max_time: Duration::from_mins(5),
             limits: Limits::default(),
+            access: Access::default(),
         }
     }
 }
@@ -52,7 +56,8 @@ pub(crate) struct Server {
     turns: Arc<Semaphore>,
     max_time: Duration,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) limits: Arc<Limits>,
+    pub(crate) limits: Arc<Limits>,
+    pub(super) access: Access,
     /// Where searches are made.
     pub(super) threads: Handle,
 }
@@ -66,6 +71,7 @@ impl Server {
             max_time: settings.max_time,
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
+            access: settings.access,
             threads: Handle::current(),
         }
     }

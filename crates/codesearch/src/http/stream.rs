@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::cursor::Cursor;
-use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event};
 use super::pages::Prepared;
@@ -38,6 +38,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     path: "/search/stream",
     route: || get(stream),
     class: Class::Search,
+    admits: Admits::Clients,
     params: Known {
         told: &[Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN],
         untold: &[FORMAT, SORT, WAIT],

@@ -177,9 +177,11 @@ impl Fixture {
         self.serve_with(&[])
     }
 
-    /// The same, with options.
+    /// The same, with options; on a loopback address, unless they say otherwise.
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
-        Server::start(self.command(&[&["serve", "--listen", "127.0.0.1:0"], options].concat()))
+        let here: &[&str] =
+            if options.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        Server::start(self.command(&[&["serve"], here, options].concat()))
     }
 
     /// Looks into the database behind the binary's back.

@@ -5,11 +5,9 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::access::new_token;
 use crate::harness::{Fixture, Server, eventually, raw};
 use crate::private_postgres::Home;
-
-const TOKEN: &str = "0123456789abcdef0123";
-const OTHER: &str = "fedcba98765432100123";
 
 fn indexed() -> Fixture {
     let fixture = Fixture::new();
@@ -177,9 +175,10 @@ fn a_broken_query_does_not_wait_for_a_turn() {
 #[test]
 fn tokens_have_limits_of_their_own() {
     let fixture = indexed();
-    let lines = format!("# ours\nci {TOKEN} per-minute=1\nmirror {OTHER} per-minute=none\n");
-    fixture.write("tokens", lines);
-    let server = fixture.serve_with(&["--client-per-minute", "1", "--tokens", "tokens"]);
+    let [(token, ci), (other, mirror)] = ["ci", "mirror"].map(|name| new_token(&fixture, &[name]));
+    fixture.write("tokens", format!("# ours\n{ci} per-minute=1\n{mirror} per-minute=none\n"));
+    let options = ["--client-per-minute", "1", "--tokens", "tokens", "--open"];
+    let server = fixture.serve_with(&options);
     let ask = |value: &str| server.ask("/search?q=needle", &[("authorization", value)]);
     let (status, headers, body) = ask("Bearer 0123456789abcdef9999");
     assert_eq!(status, 401, "{body}");
@@ -188,12 +187,12 @@ fn tokens_have_limits_of_their_own() {
     assert_eq!(answer["error"]["code"], json!("unknown_token"));
     counted(&server, "token");
 
-    let ci = format!("Bearer {TOKEN}");
+    let ci = format!("Bearer {token}");
     turned_away(&server, "/search?q=needle", &[("authorization", &ci)], 429);
     // Neither the address nor another token has lost anything by that.
     assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
     for _ in 0..5 {
-        assert_eq!(ask(&format!("bearer {OTHER}")).0, 200);
+        assert_eq!(ask(&format!("bearer {other}")).0, 200);
     }
     // What a proxy may send for itself is not a token.
     turned_away(&server, "/search?q=needle", &[("authorization", "Basic dXNlcjpwYXNz")], 429);
@@ -202,16 +201,16 @@ fn tokens_have_limits_of_their_own() {
 #[test]
 fn a_file_of_tokens_that_cannot_be_used() {
     let fixture = Fixture::new();
-    fixture.write("short", "ci secret\n");
-    fixture.write("typo", format!("ci {TOKEN} perminute=3\n"));
+    fixture.write("plain", "ci 0123456789abcdef0123\n");
+    fixture.write("typo", format!("{} perminute=3\n", new_token(&fixture, &["ci"]).1));
     for (file, part) in [
         ("nowhere", "cannot read the tokens in nowhere"),
-        ("short", "line 1: the token of ci is shorter than 16 characters"),
+        ("plain", "line 1: behind ci there is no hash of a token"),
         ("typo", "line 1: \"perminute=3\" is not a limit; use at-once=N"),
     ] {
         let ran = fixture.run(&["serve", "--listen", "127.0.0.1:0", "--tokens", file]).code(2);
         assert!(ran.err.contains(part), "{file}: {}", ran.err);
-        assert!(!ran.err.contains(TOKEN), "tokens are not told: {}", ran.err);
+        assert!(!ran.err.contains("0123456789abcdef"), "tokens are not told: {}", ran.err);
     }
     let ran = fixture.run(&["serve", "--client-per-minute", "0"]).code(2);
     assert!(ran.err.contains("--client-per-minute"), "{}", ran.err);

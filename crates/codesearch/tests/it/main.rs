@@ -2,6 +2,7 @@
 //!
 //! All tests share one private server (see `harness`); each has an index of its own in it.
 
+mod access;
 mod agents;
 mod api;
 mod bad_input;

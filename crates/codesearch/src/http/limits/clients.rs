@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,8 +33,8 @@ pub(crate) struct Limits {
     /// All clients together. How many search at once is decided by [`Server::turn`], which lets them wait.
     all: Arc<Client>,
     addresses: Cache<IpAddr, Arc<Client>>,
-    /// By the hash of the token: finding one takes as long as not finding one.
-    tokens: HashMap<[u8; 32], Arc<Client>>,
+    /// By the hash of the token: how long finding one takes says nothing of the tokens.
+    tokens: RwLock<HashMap<[u8; 32], Caller>>,
     /// A proxy says whom it asks for.
     trust_forwarded: bool,
 }
@@ -43,6 +42,20 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self::new(Quota::default(), Quota::default(), Vec::new(), false)
+    }
+}
+
+/// Who asks, by a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    token: Arc<Token>,
+    client: Arc<Client>,
+}
+
+impl Caller {
+    /// It may know what others search for.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.token.is_admin
     }
 }
 
@@ -89,42 +102,68 @@ pub(super) enum Cost {
 impl Limits {
     pub(crate) fn new(each: Quota, all: Quota, tokens: Vec<Token>, trust_forwarded: bool) -> Self {
         let all = Quota { at_once: None, ..all };
-        let token = |token: Token| {
-            tracing::debug!("a token for {}: {:?}", token.name, token.quota);
-            (token.hash, Arc::new(Client::new(token.quota)))
-        };
-        Self {
+        let limits = Self {
             each,
             anyone: Arc::new(Client::new(Quota::default())),
             all: Arc::new(Client::new(all)),
             addresses: Cache::new(MAX_CLIENTS),
-            tokens: tokens.into_iter().map(token).collect(),
+            tokens: RwLock::default(),
             trust_forwarded,
-        }
+        };
+        limits.set_tokens(tokens);
+        limits
+    }
+
+    /// Takes other tokens. Whose token and limits are as they were keeps what it has used.
+    pub(crate) fn set_tokens(&self, tokens: Vec<Token>) {
+        let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        let caller = |token: Token| {
+            tracing::debug!("a token for {}: {:?}", token.name, token.quota);
+            let same = known.get(&token.hash).filter(|before| before.token.quota == token.quota);
+            let client = same.map_or_else(
+                || Arc::new(Client::new(token.quota)),
+                |same| Arc::clone(&same.client),
+            );
+            (token.hash, Caller { client, token: Arc::new(token) })
+        };
+        *known = tokens.into_iter().map(caller).collect();
+    }
+
+    /// Whose token this is.
+    pub(crate) fn caller(&self, token: &str) -> Option<Caller> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
+    }
+
+    /// Whether there are tokens at all.
+    pub(crate) fn knows_tokens(&self) -> bool {
+        !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Whether a request came through a proxy that says for whom it asks.
+    pub(crate) fn is_forwarded(&self, headers: &HeaderMap) -> bool {
+        self.trust_forwarded && headers.contains_key(FORWARDED)
     }
 
     /// Who asks: the owner of a token, or an address.
     pub(super) fn client(
         &self,
+        caller: Option<&Caller>,
         headers: &HeaderMap,
         peer: Option<Peer>,
-    ) -> Result<Arc<Client>, Rejection> {
-        if !self.tokens.is_empty()
-            && let Some(token) = bearer(headers)
-        {
-            let hash: [u8; 32] = Sha256::digest(token).into();
-            let known = self.tokens.get(&hash).map(Arc::clone);
-            return known.ok_or(Rejection { reason: Refusal::Token, wait: 0 });
+    ) -> Arc<Client> {
+        if let Some(caller) = caller {
+            return Arc::clone(&caller.client);
         }
         if self.each == Quota::default() {
-            return Ok(Arc::clone(&self.anyone));
+            return Arc::clone(&self.anyone);
         }
         // Without a connection there is no address: such requests are one client.
         let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
         let client = || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each)));
         let known = self.addresses.get_or_insert_with(&network(told.unwrap_or(peer)), client);
-        Ok(known.unwrap_or_else(|never| match never {}))
+        known.unwrap_or_else(|never| match never {})
     }
 
     pub(super) fn admit(&self, client: Arc<Client>, cost: Cost) -> Result<Admission, Rejection> {
@@ -177,12 +216,6 @@ impl Admission {
 fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
     let Some(budget) = budget else { return Ok(()) };
     budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
-}
-
-/// The token of a request, as of RFC 6750; other schemes are not ours.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Whom a proxy asks for: the last address, which it has added itself. The ones before it are only what
@@ -243,7 +276,7 @@ mod tests {
         let limits = Limits::new(each, Quota::default(), Vec::new(), false);
         for n in 0..(2 * MAX_CLIENTS as u32) {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
-            assert!(limits.client(&HeaderMap::new(), Some(peer)).is_ok());
+            limits.client(None, &HeaderMap::new(), Some(peer));
         }
         assert!(limits.addresses.len() <= MAX_CLIENTS);
     }

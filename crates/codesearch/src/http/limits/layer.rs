@@ -5,13 +5,13 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
-use super::clients::{Admission, Cost, Rejection};
+use super::clients::{Admission, Caller, Cost, Rejection};
 use crate::http::compat::zoekt;
 use crate::http::connections::Peer;
 use crate::http::error::{Body as ErrorBody, Failure};
@@ -67,8 +67,8 @@ pub(crate) async fn reads(State(server): State<Server>, request: Request, next: 
 async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> Response {
     let limits = &server.limits;
     let peer = request.extensions().get::<Peer>().copied();
-    let ticket =
-        limits.client(request.headers(), peer).and_then(|client| limits.admit(client, cost));
+    let caller = request.extensions().get::<Caller>();
+    let ticket = limits.admit(limits.client(caller, request.headers(), peer), cost);
     match ticket {
         Ok(ticket) => next.run(request).await.map(|body| Body::new(MeteredBody { body, ticket })),
         Err(rejection) => {
@@ -78,41 +78,31 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
     }
 }
 
-/// The answer to a request that is refused, in the shape in which its address tells errors.
+/// The answer to a request that is turned away.
 fn reject(rejection: &Rejection, request: &Request) -> Response {
-    let (status, code, message) = match rejection.reason {
-        Refusal::Token => (
-            StatusCode::UNAUTHORIZED,
-            "unknown_token",
-            "nobody has this token; ask the operator for one, or send none".to_owned(),
-        ),
-        reason => {
-            let what = match reason {
-                Refusal::AtOnce => "you have as many searches running as you may",
-                Refusal::PerMinute => "you have made as many searches this minute as you may",
-                Refusal::Bytes => "you have been sent as much this minute as you may",
-                Refusal::ServerBytes => "this server has sent as much this minute as it may",
-                _ => "this server has made as many searches this minute as it may",
-            };
-            let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
-            let message = format!("{what}; try again in {} {seconds}", rejection.wait);
-            (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message)
-        }
+    let what = match rejection.reason {
+        Refusal::AtOnce => "you have as many searches running as you may",
+        Refusal::PerMinute => "you have made as many searches this minute as you may",
+        Refusal::Bytes => "you have been sent as much this minute as you may",
+        Refusal::ServerBytes => "this server has sent as much this minute as it may",
+        _ => "this server has made as many searches this minute as it may",
     };
-    let failure = Failure { status, body: ErrorBody { code, message, position: None } };
+    let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
+    let message = format!("{what}; try again in {} {seconds}", rejection.wait);
+    let body = ErrorBody { code: "too_many_requests", message, position: None };
+    let mut response = refused(Failure { status: StatusCode::TOO_MANY_REQUESTS, body }, request);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(rejection.wait));
+    response
+}
+
+/// The answer to a request that is refused, in the shape in which its address tells errors.
+pub(crate) fn refused(failure: Failure, request: &Request) -> Response {
     let pairs = Pairs::of(request.extensions());
-    let mut response = if zoekt::is_asked(request.uri().path()) {
+    if zoekt::is_asked(request.uri().path()) {
         zoekt::refused(&failure)
     } else if wants_page(request.headers(), pairs.get("format")) {
         failed(pairs.get("q").unwrap_or_default(), failure)
     } else {
         failure.into_response()
-    };
-    if status == StatusCode::UNAUTHORIZED {
-        let scheme = HeaderValue::from_static("Bearer realm=\"codesearch\"");
-        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-    } else {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(rejection.wait));
     }
-    response
 }

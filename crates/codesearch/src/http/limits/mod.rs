@@ -14,7 +14,7 @@ mod layer;
 mod quota;
 mod token;
 
-pub(crate) use clients::Limits;
-pub(crate) use layer::{reads, searches};
+pub(crate) use clients::{Caller, Limits};
+pub(crate) use layer::{reads, refused, searches};
 pub(crate) use quota::Quota;
-pub(crate) use token::read_tokens;
+pub(crate) use token::{TokenFile, new_token};

@@ -1,14 +1,19 @@
-//! The file of tokens: who may have more, or less, than everybody else.
+//! The file of tokens: who may ask, and who may have more, or less, than everybody else. It holds hashes only, so that nobody
+//! can ask with what stands in it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use super::quota::Quota;
 
-/// Characters of a token, at least: shorter ones can be guessed.
-const MIN_TOKEN: usize = 16;
+/// Bytes of a token that is made here: as many as nobody guesses.
+const TOKEN_BYTES: usize = 16;
+
+/// What stands before the hash of a token, in hexadecimal digits.
+const SCHEME: &str = "sha256:";
 
 /// A token of the file: its owner, its SHA-256, and what its owner may have.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,16 +21,77 @@ pub(crate) struct Token {
     pub(super) name: String,
     pub(super) hash: [u8; 32],
     pub(super) quota: Quota,
+    /// Its owner may know what others search for.
+    pub(super) is_admin: bool,
 }
 
-/// Reads a file of tokens: on each line a name, the token, and what differs from `each`.
+/// A file of tokens, and which state of it was read.
+#[derive(Debug)]
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    /// What is not said of a token.
+    each: Quota,
+    read: Option<(SystemTime, u64)>,
+}
+
+impl TokenFile {
+    pub(crate) fn new(path: &Path, each: Quota) -> Self {
+        Self { path: path.to_owned(), each, read: None }
+    }
+
+    /// Reads the file: on each line a name, the hash of its token, and what differs from everybody's limits.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it is wrong.
+    pub(crate) fn read(&mut self) -> Result<Vec<Token>> {
+        let path = self.path.display();
+        self.read = state(&self.path);
+        let text = std::fs::read_to_string(&self.path)
+            .with_context(|| format!("cannot read the tokens in {path}"))?;
+        tokens(&text, self.each).with_context(|| format!("the tokens in {path} cannot be used"))
+    }
+
+    /// Whether the file is another one than that which was read last.
+    pub(crate) fn has_changed(&self) -> bool {
+        state(&self.path) != self.read
+    }
+}
+
+/// When a file was changed, and its bytes; none if there is no such file.
+fn state(path: &Path) -> Option<(SystemTime, u64)> {
+    let told = std::fs::metadata(path).ok()?;
+    Some((told.modified().ok()?, told.len()))
+}
+
+/// A new token, and the line of the file for its owner.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it is wrong.
-pub(crate) fn read_tokens(file: &Path, each: Quota) -> Result<Vec<Token>> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read the tokens in {}", file.display()))?;
-    tokens(&text, each).with_context(|| format!("the tokens in {} cannot be used", file.display()))
+/// The name is none, or the system gives no random bytes.
+pub(crate) fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
+    ensure!(
+        !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
+        "a name is one word that does not begin with #"
+    );
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
+    let token = hex(&bytes);
+    let admin = if is_admin { " admin" } else { "" };
+    let line = format!("{name} {SCHEME}{}{admin}", hex(&Sha256::digest(&token)));
+    Ok((token, line))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let is_hash = text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap_or_default();
+    is_hash.then(|| std::array::from_fn(byte))
 }
 
 fn tokens(text: &str, each: Quota) -> Result<Vec<Token>> {
@@ -41,28 +107,31 @@ fn tokens(text: &str, each: Quota) -> Result<Vec<Token>> {
         }
         tokens.push(token);
     }
-    ensure!(
-        !tokens.is_empty(),
-        "there are none; write lines such as: ci 5f1e0c9a7b3d4e28 per-minute=600"
-    );
+    ensure!(!tokens.is_empty(), "there are none; add one with: codesearch token NAME >> FILE");
     Ok(tokens)
 }
 
 fn token(line: &str, each: Quota) -> Result<Token> {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap_or_default().to_owned();
-    let token = words.next().with_context(|| format!("{name} has no token; write: NAME TOKEN"))?;
-    ensure!(
-        token.len() >= MIN_TOKEN,
-        "the token of {name} is shorter than {MIN_TOKEN} characters and could be guessed; make one with: \
-         openssl rand -hex 16"
-    );
-    let mut quota = each;
+    // What stands there may be a token, so it is not told.
+    let hash = words.next().and_then(|word| unhex(word.strip_prefix(SCHEME)?));
+    let hash = hash.with_context(|| {
+        format!(
+            "behind {name} there is no hash of a token ({SCHEME} and 64 digits); add a new token with: codesearch \
+             token {name} >> FILE"
+        )
+    })?;
+    let (mut quota, mut is_admin) = (each, false);
     for word in words {
+        if word == "admin" {
+            is_admin = true;
+            continue;
+        }
         let wrong = || {
             format!(
                 "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, with N a number \
-                 from 1 or none"
+                 from 1 or none, or admin"
             )
         };
         let (what, most) = word.split_once('=').with_context(wrong)?;
@@ -77,7 +146,7 @@ fn token(line: &str, each: Quota) -> Result<Token> {
             _ => bail!(wrong()),
         }
     }
-    Ok(Token { name, hash: Sha256::digest(token).into(), quota })
+    Ok(Token { name, hash, quota, is_admin })
 }
 
 #[cfg(test)]
@@ -87,21 +156,40 @@ mod tests {
     #[test]
     fn tokens_are_lines() {
         let each = Quota { per_minute: Some(60), ..Quota::default() };
-        let text = "# ours\n\nci 0123456789abcdef at-once=8 per-minute=600\nann 0123456789abcdeg per-minute=none\n";
-        let read = tokens(text, each).unwrap();
+        let hash = |token: &str| format!("{SCHEME}{}", hex(&Sha256::digest(token)));
+        let (one, other) = (hash("one"), hash("other"));
+        let text = format!(
+            "# ours\n\nci {one} at-once=8 per-minute=600\nann {other} admin per-minute=none\n"
+        );
+        let read = tokens(&text, each).unwrap();
         let quota = |at: usize| (read[at].quota.at_once, read[at].quota.per_minute);
         assert_eq!((quota(0), quota(1)), ((Some(8), Some(600)), (None, None)));
+        assert_eq!((read[0].is_admin, read[1].is_admin), (false, true));
+        assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
         for (wrong, why) in [
             ("", "there are none"),
-            ("ci", "line 1: ci has no token"),
-            ("ci short", "could be guessed"),
-            ("ci 0123456789abcdef many=3", "is not a limit"),
-            ("ci 0123456789abcdef at-once=0", "is not a limit"),
-            ("ci 0123456789abcdef at-once", "is not a limit"),
-            ("a 0123456789abcdef\nb 0123456789abcdef", "line 2: a and b have the same token"),
+            ("ci", "line 1: behind ci there is no hash"),
+            ("ci 0123456789abcdef", "line 1: behind ci there is no hash"),
+            (&one[7..], "there is no hash"),
+            (&format!("ci {one} many=3"), "is not a limit"),
+            (&format!("ci {one} at-once=0"), "is not a limit"),
+            (&format!("ci {one} at-once"), "is not a limit"),
+            (&format!("a {one}\nb {one}"), "line 2: a and b have the same token"),
         ] {
             let error = format!("{:#}", tokens(wrong, each).unwrap_err());
             assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_new_token_is_that_of_its_line() {
+        let (token, line) = new_token("ann", true).unwrap();
+        let read = tokens(&line, Quota::default()).unwrap();
+        assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest(&token)));
+        assert!(read[0].is_admin && token.len() == 32 && !line.contains(&token));
+        assert_ne!(new_token("ann", true).unwrap().0, token);
+        for name in ["", "#a", "a b"] {
+            assert!(new_token(name, false).is_err(), "{name}");
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::statistics::{Histogram, Kind, Outcome, Refusal};
@@ -24,6 +24,7 @@ pub(crate) const METRICS: Endpoint = Endpoint {
         description: "",
         answers: &[Answer::ok("Prometheus's text format.", Content::Text("text/plain"))],
     }),
+    admits: Admits::Operators,
     ..Endpoint::untold("/metrics", Class::Free, || get(metrics))
 };
 

@@ -36,7 +36,8 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> String {
 
 fn told(endpoint: &Endpoint) -> Option<Value> {
     let doc = endpoint.doc?;
-    let answers = doc.answers.iter().chain(endpoint.class.answers());
+    let answers =
+        doc.answers.iter().chain(endpoint.class.answers()).chain(endpoint.admits.answers());
     let responses: Map<String, Value> =
         answers.map(|answer| (answer.status.to_string(), response(answer))).collect();
     let mut told = json!({ "summary": doc.summary, "responses": responses });

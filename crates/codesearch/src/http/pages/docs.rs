@@ -14,7 +14,7 @@ use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use super::link;
 use super::render::render;
 use super::view::Piece;
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
 use crate::http::params::{Given, Kind as ParamKind, Known, Param, StrictParams, wants_page};
@@ -39,6 +39,7 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     path: "/docs",
     route: || get(docs),
     class: Class::Search,
+    admits: Admits::Clients,
     params: Known {
         told: &[
             Q.saying(

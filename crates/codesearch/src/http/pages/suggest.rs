@@ -8,7 +8,7 @@ use engine::browse::{FindRequest, Tree};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::{Given, Known, Param, StrictParams};
 use crate::http::server::Server;
@@ -24,6 +24,7 @@ pub(crate) const SUGGEST: Endpoint = Endpoint {
     path: "/suggest",
     route: || get(suggest),
     class: Class::Read,
+    admits: Admits::Clients,
     params: Known { told: &[WORD], untold: &[] },
     doc: Some(Doc {
         summary: "How a word of a query could go on",

@@ -17,7 +17,7 @@ use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::link;
@@ -57,6 +57,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
     path: "/file",
     route: || get(file),
     class: Class::Read,
+    admits: Admits::Clients,
     params: Known {
         told: &[
             IN_REPO,
@@ -88,6 +89,7 @@ pub(crate) const RAW: Endpoint = Endpoint {
     path: "/raw",
     route: || get(raw),
     class: Class::Read,
+    admits: Admits::Clients,
     params: Known { told: &[IN_REPO, PATH.required(), DOWNLOAD], untold: &[] },
     doc: Some(Doc {
         summary: "The text of a file",

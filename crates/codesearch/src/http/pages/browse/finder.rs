@@ -13,7 +13,7 @@ use engine::fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
 use super::{Answered, LIMIT, Wanted, answered};
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
@@ -41,6 +41,7 @@ pub(crate) const FILES: Endpoint = Endpoint {
     path: "/files",
     route: || get(files),
     class: Class::Search,
+    admits: Admits::Clients,
     params: Known {
         told: &[
             Param::text(

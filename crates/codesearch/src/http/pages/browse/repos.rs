@@ -13,7 +13,7 @@ use serde_json::json;
 use store::Repo;
 
 use super::{Answered, Crumb, PATH, Wanted, answered, crumbs, repo};
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
@@ -78,6 +78,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
     path: "/repos",
     route: || get(repos),
     class: Class::Read,
+    admits: Admits::Clients,
     params: Known {
         told: &[
             Param::text("q", "A part of the names to list."),

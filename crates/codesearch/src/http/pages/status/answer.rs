@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::page::{IngestView, StatusPage, chart, kinds, phase, shard_views, slow_view, times};
 use super::params::{COMPARE, DEFAULT_SPAN, FROM, SINCE, SpanStats, StatsParams, TO, TRIM};
-use crate::http::endpoint::{Answer, Class, Content, Doc, Endpoint};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
@@ -29,6 +29,7 @@ pub(crate) const STATS: Endpoint = Endpoint {
     path: "/stats",
     route: || get(stats),
     class: Class::Free,
+    admits: Admits::Operators,
     params: Known { told: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT], untold: &[] },
     doc: Some(Doc {
         summary: "What the server holds, and how long searches took",

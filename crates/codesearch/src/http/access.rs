@@ -1,0 +1,224 @@
+//! Who may ask. A server that is given tokens answers to those who send one, unless it is open; one that listens for other
+//! machines needs the one or the other. A program sends its token with each request (RFC 6750); a person gives it once on a
+//! page, and the browser sends it from then on, for our own pages only.
+
+use axum::Form;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE, VARY, WWW_AUTHENTICATE,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::Deserialize;
+
+use super::endpoint::{Admits, Class, Endpoint};
+use super::error::{Body, Failure};
+use super::limits::{Caller, refused};
+use super::pages::sign_in as page;
+use super::params::{Pairs, wants_page};
+use super::server::Server;
+use crate::statistics::Refusal;
+
+/// The name of the cookie that holds a person's token.
+const COOKIE_NAME: &str = "codesearch_token";
+
+/// Seconds that a browser keeps the cookie: 30 days.
+const COOKIE_AGE: u32 = 30 * 24 * 60 * 60;
+
+/// By which a proxy says that its client came over TLS.
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
+pub(super) const SIGN_IN: Endpoint = Endpoint {
+    admits: Admits::Anyone,
+    ..Endpoint::untold("/sign-in", Class::Light, || {
+        get(async || page(StatusCode::OK, "/", "")).post(sign_in)
+    })
+};
+
+pub(super) const SIGN_OUT: Endpoint = Endpoint {
+    admits: Admits::Anyone,
+    ..Endpoint::untold("/sign-out", Class::Light, || post(sign_out))
+};
+
+/// Whom a server answers to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Access {
+    /// Nobody without a token is told anything but that the server lives.
+    pub(crate) needs_token: bool,
+    /// Others than those on this machine can reach it.
+    pub(crate) is_public: bool,
+}
+
+/// Lets those through who may search.
+pub(crate) async fn clients(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Response {
+    admit(&server, server.access.needs_token, request, next, |_| true).await
+}
+
+/// Lets those through who may know what others search for: who has a token that says so, and who asks on this machine
+/// itself, where the server does not ask for tokens.
+pub(crate) async fn operators(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Access { needs_token, is_public } = server.access;
+    let needed = needs_token || is_public || server.limits.is_forwarded(request.headers());
+    admit(&server, needed, request, next, Caller::is_operator).await
+}
+
+async fn admit(
+    server: &Server,
+    needs_token: bool,
+    mut request: Request,
+    next: Next,
+    may: fn(&Caller) -> bool,
+) -> Response {
+    let (sent, kept) = (bearer(request.headers()), cookie(request.headers()));
+    let token = sent.map(str::to_owned).or(kept).filter(|_| server.limits.knows_tokens());
+    let caller = token.as_deref().and_then(|token| server.limits.caller(token));
+    if sent.is_some() && token.is_some() && caller.is_none() {
+        server.metrics.refuse(Refusal::Token);
+        let message = "nobody has this token; ask the operator of this server for one";
+        return unauthorized("unknown_token", message, &request);
+    }
+    match &caller {
+        _ if !needs_token => {}
+        Some(caller) if may(caller) => {}
+        Some(_) => {
+            let message = "only a token that is marked admin shows what others search for";
+            return refused(failure(StatusCode::FORBIDDEN, "admin_only", message), &request);
+        }
+        None => {
+            server.metrics.refuse(Refusal::Token);
+            let message = "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in";
+            return unauthorized("no_token", message, &request);
+        }
+    }
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let mut response = next.run(request).await;
+    if server.access.needs_token {
+        // What a cache keeps between us and our clients is not for all of them.
+        response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
+    }
+    response
+}
+
+fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {
+    Failure { status, body: Body { code, message: message.to_owned(), position: None } }
+}
+
+/// The answer to who has no token, or a wrong one: a person is asked for it.
+fn unauthorized(code: &'static str, message: &str, request: &Request) -> Response {
+    let pairs = Pairs::of(request.extensions());
+    let mut response = if wants_page(request.headers(), pairs.get("format")) {
+        let back = request.uri().path_and_query().map_or("/", |address| address.as_str());
+        page(StatusCode::UNAUTHORIZED, back, "")
+    } else {
+        refused(failure(StatusCode::UNAUTHORIZED, code, message), request)
+    };
+    let headers = response.headers_mut();
+    headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"codesearch\""));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The token that a program sends; other schemes are not ours.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The token that a browser keeps.
+fn cookie(headers: &HeaderMap) -> Option<String> {
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|one| one.split_once('='));
+    let (_, value) = pairs.find(|(name, _)| name.trim() == COOKIE_NAME)?;
+    Some(percent_decode_str(value.trim()).decode_utf8().ok()?.into_owned())
+}
+
+/// What a person sends to sign in: the token, and where to go on.
+#[derive(Debug, Deserialize)]
+struct Given {
+    token: String,
+    #[serde(default)]
+    back: String,
+}
+
+async fn sign_in(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    Form(given): Form<Given>,
+) -> Response {
+    let token = given.token.trim();
+    if server.limits.caller(token).is_none() {
+        server.metrics.refuse(Refusal::Token);
+        return page(StatusCode::UNAUTHORIZED, &given.back, "Nobody has this token.");
+    }
+    let token = utf8_percent_encode(token, NON_ALPHANUMERIC).to_string();
+    go(ours(&given.back), &token, COOKIE_AGE, is_over_tls(&server, &headers))
+}
+
+async fn sign_out(State(server): State<Server>, headers: HeaderMap) -> Response {
+    go("/sign-in", "", 0, is_over_tls(&server, &headers))
+}
+
+/// Sends a browser on, with another cookie.
+fn go(place: &str, token: &str, age: u32, secure: bool) -> Response {
+    let secure = if secure { "; Secure" } else { "" };
+    let cookie =
+        format!("{COOKIE_NAME}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
+    let headers = [(SET_COOKIE, cookie), (LOCATION, place.to_owned())];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// Whether a client speaks TLS, with the proxy that asks for it.
+fn is_over_tls(server: &Server, headers: &HeaderMap) -> bool {
+    server.limits.is_forwarded(headers)
+        && headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https")
+}
+
+/// An address on this server; its first page instead of any other.
+fn ours(address: &str) -> &str {
+    let is_ours = address.starts_with('/')
+        && !address.starts_with("//")
+        && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_ours { address } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_to_another_site() {
+        for address in ["/", "/search?q=a%20b&limit=1", "/file?path=x//y"] {
+            assert_eq!(ours(address), address);
+        }
+        for address in
+            ["", "x", "//evil.example", "/\\evil.example", "https://evil.example", "/a\r\nb: c"]
+        {
+            assert_eq!(ours(address), "/", "{address}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_found_among_others() {
+        let of = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, value.parse().unwrap());
+            cookie(&headers)
+        };
+        assert_eq!(of("a=b; codesearch_token=0f; c=d").as_deref(), Some("0f"));
+        assert_eq!(of("codesearch_token=a%2Bb").as_deref(), Some("a+b"));
+        assert_eq!(of("xcodesearch_token=0f"), None);
+    }
+}

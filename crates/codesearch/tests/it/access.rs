@@ -1,0 +1,148 @@
+//! Who is answered: with and without tokens, on this machine and for others.
+
+use crate::harness::{Fixture, Server, eventually, raw};
+
+fn indexed() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "fn needle() {}\n");
+    fixture.ingest();
+    fixture
+}
+
+/// A new token, and the line for its file.
+pub(crate) fn new_token(fixture: &Fixture, args: &[&str]) -> (String, String) {
+    let ran = fixture.run(&[&["token"], args].concat()).code(0);
+    let token = ran.err.trim().rsplit(' ').next().unwrap().to_owned();
+    assert!(!ran.out.contains(&token), "the file holds no token: {}", ran.out);
+    (token, ran.out.trim().to_owned())
+}
+
+fn status_of(server: &Server, path: &str, token: &str) -> u16 {
+    server.ask(path, &[("authorization", &format!("Bearer {token}"))]).0
+}
+
+/// Sends a form; gives all of the answer.
+fn post(server: &Server, path: &str, form: &str, more: &str) -> String {
+    let length = form.len();
+    let text = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n{more}\r\n{form}"
+    );
+    raw(server.address, text.as_bytes())
+}
+
+#[test]
+fn a_server_for_other_machines_is_open_or_asks_for_tokens() {
+    let fixture = indexed();
+    let ran = fixture.run(&["serve", "--listen", "0.0.0.0:0"]).code(2);
+    assert!(ran.err.contains("--tokens FILE") && ran.err.contains("--open"), "{}", ran.err);
+    let ran = fixture.run(&["up", "--listen", "[::]:0", "one"]).code(2);
+    assert!(ran.err.contains("--tokens FILE"), "{}", ran.err);
+
+    let server = fixture.serve_with(&["--listen", "0.0.0.0:0", "--open"]);
+    assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
+    // A page whose name was made to point here may not read it, and nobody sees what others search for.
+    assert_eq!(server.ask("/search?q=needle", &[("host", "evil.example")]).0, 421);
+    for path in ["/stats", "/metrics"] {
+        assert_eq!(server.ask(path, &[]).0, 401, "{path}");
+    }
+}
+
+#[test]
+fn without_a_token_nothing_is_told() {
+    let fixture = indexed();
+    let (ann, line) = new_token(&fixture, &["ann"]);
+    let (root, admin) = new_token(&fixture, &["root", "--admin"]);
+    fixture.write("tokens", format!("{line}\n{admin}\n"));
+    let server = fixture.serve_with(&["--tokens", "tokens"]);
+    assert_eq!(server.ask("/healthz", &[]).0, 200);
+    let told = [
+        "/",
+        "/search?q=needle",
+        "/search/stream?q=needle",
+        "/file?repo=one&path=a.rs",
+        "/raw?repo=one&path=a.rs",
+        "/repos",
+        "/files?q=a",
+        "/suggest?q=repo:o",
+        "/stats",
+        "/metrics",
+        "/readyz",
+        "/openapi.json",
+        "/api/v1/search?q=needle",
+        "/zoekt/search?q=needle",
+    ];
+    for path in told {
+        let (status, headers, body) = server.ask(path, &[]);
+        assert_eq!(status, 401, "{path}: {body}");
+        assert!(headers["www-authenticate"].to_str().unwrap().starts_with("Bearer"), "{path}");
+        assert!(!body.contains("needle()") && !body.contains("one"), "{path}: {body}");
+        assert_eq!(status_of(&server, path, "0123456789abcdef0123456789abcdef"), 401, "{path}");
+        assert_ne!(status_of(&server, path, &root), 401, "{path}");
+    }
+    for (path, expected) in [("/search?q=needle", 200), ("/stats", 403), ("/metrics", 403)] {
+        assert_eq!(status_of(&server, path, &ann), expected, "{path}");
+        assert_eq!(status_of(&server, path, &root), 200, "{path}");
+    }
+}
+
+#[test]
+fn a_person_signs_in_once() {
+    let fixture = indexed();
+    let (token, line) = new_token(&fixture, &["ann"]);
+    fixture.write("tokens", line);
+    let server = fixture.serve_with(&["--tokens", "tokens", "--trust-forwarded"]);
+    let (status, _, page) = server.ask("/search?q=needle&limit=5", &[("accept", "text/html")]);
+    assert_eq!(status, 401);
+    // The page goes on to where one wanted to be.
+    assert!(page.contains("name=\"back\" value=\"/search?q=needle&#38;limit=5\""), "{page}");
+
+    let answer = post(&server, "/sign-in", "token=wrong&back=%2Frepos", "");
+    assert!(
+        answer.starts_with("HTTP/1.1 401") && answer.contains("Nobody has this token"),
+        "{answer}"
+    );
+    let good = format!("token={token}&back=%2Frepos");
+    let answer = post(&server, "/sign-in", &good, "").to_lowercase();
+    assert!(
+        answer.starts_with("http/1.1 303") && answer.contains("location: /repos\r\n"),
+        "{answer}"
+    );
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+    assert!(!cookie.contains("secure"), "{cookie}");
+    let kept = cookie.split(';').next().unwrap();
+    assert_eq!(server.ask("/search?q=needle", &[("cookie", kept)]).0, 200);
+    assert_eq!(server.ask("/stats", &[("cookie", kept)]).0, 403);
+
+    let proxy = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n";
+    assert!(post(&server, "/sign-in", &good, proxy).contains("; Secure\r\n"));
+    let elsewhere = format!("token={token}&back=%2F%2Fevil.example");
+    let answer = post(&server, "/sign-in", &elsewhere, "").to_lowercase();
+    assert!(answer.contains("location: /\r\n"), "{answer}");
+    // Another site's page signs nobody in.
+    let other = "Origin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\n";
+    assert!(post(&server, "/sign-in", &good, other).starts_with("HTTP/1.1 403"));
+    let answer = post(&server, "/sign-out", "", "").to_lowercase();
+    assert!(answer.contains("codesearch_token=; path=/; max-age=0"), "{answer}");
+}
+
+#[test]
+fn tokens_come_and_go_while_a_server_runs() {
+    let fixture = indexed();
+    let (ann, line) = new_token(&fixture, &["ann"]);
+    let (bob, other) = new_token(&fixture, &["bob"]);
+    fixture.write("tokens", format!("{line}\n"));
+    let server = fixture.serve_with(&["--tokens", "tokens"]);
+    let of = |token: &str| status_of(&server, "/search?q=needle", token);
+    assert_eq!((of(&ann), of(&bob)), (200, 401));
+    fixture.write("tokens", format!("{line}\n{other}\n"));
+    eventually("a new token", || of(&bob) == 200);
+    // A file that cannot be used changes nothing.
+    fixture.write("tokens", "nonsense\n");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!((of(&ann), of(&bob)), (200, 200));
+    fixture.write("tokens", format!("{other}\n"));
+    eventually("a token that is taken away", || of(&ann) == 401);
+    assert_eq!(of(&bob), 200);
+}
