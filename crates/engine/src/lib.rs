@@ -1,9 +1,10 @@
 //! The parts of codesearch between SQL (`store`), the query language (`query`) and what is printed (the binary):
-//! [`ingest`] fills the index, a [`Searcher`] finds files and lines in it, [`docs`] ranks what was written to be read, and
+//! [`ingest`] fills the index, [`check`] verifies it, a [`Searcher`] finds files and lines in it, [`docs`] ranks what was written to be read, and
 //! [`browse`] answers which files there are.
 
 pub mod browse;
 mod cache;
+pub mod check;
 pub mod docs;
 pub mod fuzzy;
 pub mod ingest;

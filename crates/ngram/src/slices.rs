@@ -133,6 +133,15 @@ impl BitSlices {
         Self { kind, bits, rows, all }
     }
 
+    /// Whether the filter of a column, whose rows are all here, holds at least what another one does.
+    pub fn holds(&self, column: usize, filter: &BloomFilter) -> bool {
+        let (width, mut holds) = (self.width(), column / 8 < self.width());
+        filter.each_bit_of(self.kind.bits(), |at| {
+            holds = holds && self.rows[at * width + column / 8] >> (column % 8) & 1 == 1;
+        });
+        holds
+    }
+
     /// Bytes in a row: one for every eight columns.
     pub fn width(&self) -> usize {
         self.all.0.len()

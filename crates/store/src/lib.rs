@@ -6,6 +6,7 @@
 
 mod candidates;
 mod catalog;
+mod check;
 mod connect;
 mod contents;
 mod docs;
@@ -25,6 +26,7 @@ mod testing;
 
 pub use candidates::Found;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
+pub use check::{Check, Problem};
 pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};

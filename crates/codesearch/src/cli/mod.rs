@@ -19,7 +19,7 @@ pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
-pub(crate) use report::{ReposArgs, StatsArgs};
+pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use search::SearchArgs;
 pub(crate) use serve::{ServeArgs, TokenArgs};
 
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Show how long searches took that servers of this index have answered
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
+    /// Verify that the index is what was ingested
+    #[command(after_help = report::CHECK_HELP)]
+    Check(CheckArgs),
     /// Look at, start or stop the private Postgres
     Db(DbArgs),
 }

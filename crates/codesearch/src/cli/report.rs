@@ -20,6 +20,26 @@ Examples:
 
 Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 
+pub(super) const CHECK_HELP: &str = "\
+It reads every text once, and compares it with the hash of its file, with the words and filters
+that were made of it, and with what the tables say of it. No ingest can run meanwhile; searches can.
+
+What is made of texts can be made anew (--repair); then start the servers of the index again. Where
+a text itself is wrong, have the disk looked at, and index the repository anew: codesearch remove,
+codesearch ingest.
+
+Exit status: 0 if all is well or was mended, 1 if something is wrong, 2 on an error.";
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// Read only so many shards, taken by chance
+    #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sample: Option<u32>,
+    /// Make anew the words, filters and trigram indexes of shards where they are wrong
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
     /// So long until now [default: 24h]

@@ -1,5 +1,6 @@
 //! One file for each verb of the command line.
 
+pub(crate) mod check;
 pub(crate) mod db;
 pub(crate) mod docs;
 pub(crate) mod files;

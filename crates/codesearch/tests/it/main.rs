@@ -7,6 +7,7 @@ mod agents;
 mod api;
 mod bad_input;
 mod browser;
+mod check;
 mod cursor;
 mod editors;
 mod equality;

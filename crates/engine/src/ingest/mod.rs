@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
+pub(crate) use read::is_text_of;
 pub use skip::SkipReason;
 
 /// A shard is filled up to this many bytes of text before the next one is begun. Each shard costs a

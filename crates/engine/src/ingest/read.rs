@@ -130,6 +130,19 @@ fn blob_oid(bytes: &[u8]) -> Oid {
     hash.finalize().into()
 }
 
+/// Whether a text can be that of a file with some hash. Of one with U+FFFD nobody knows: it may stand for other bytes.
+pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
+    let utf16 = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
+        let units = text.encode_utf16().flat_map(unit);
+        mark.into_iter().chain(units).collect::<Vec<u8>>()
+    };
+    blob_oid(text.as_bytes()) == *oid
+        || text.contains('\u{FFFD}')
+        || blob_oid(format!("\u{FEFF}{text}").as_bytes()) == *oid
+        || blob_oid(&utf16([0xFF, 0xFE], u16::to_le_bytes)) == *oid
+        || blob_oid(&utf16([0xFE, 0xFF], u16::to_be_bytes)) == *oid
+}
+
 /// The text in some bytes: UTF-16 by its byte order mark, else UTF-8 in which every invalid sequence
 /// is a U+FFFD; nothing when there is a NUL in it. A byte order mark is not part of the text.
 fn decode(bytes: Vec<u8>) -> Option<String> {
@@ -169,6 +182,17 @@ mod tests {
 
     fn check(bytes: &[u8], expected: Option<&str>) {
         assert_eq!(decode(bytes.to_vec()).as_deref(), expected, "{bytes:02x?}");
+    }
+
+    #[test]
+    fn a_text_is_known_by_the_hash_of_its_file() {
+        let files: [&[u8]; 6] =
+            [b"", b"a\n", b"\xef\xbb\xbfa\n", b"\xff\xfea\0\n\0", b"\xfe\xff\0a\0\n", b"caf\xe9"];
+        for file in files {
+            let text = decode(file.to_vec()).unwrap();
+            assert!(is_text_of(&blob_oid(file), &text), "{file:?}");
+        }
+        assert!(!is_text_of(&blob_oid(b"a\n"), "b\n"));
     }
 
     #[test]

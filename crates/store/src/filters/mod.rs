@@ -10,7 +10,9 @@ mod stored;
 use ngram::{BLOCK_CHUNKS, FilterKind};
 
 pub use rows::{ChunkRows, sample};
-pub(crate) use stored::{NewFilters, StoredFilters, format, store, store_pieces, take};
+pub(crate) use stored::{
+    NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
+};
 
 /// The form in which filters are stored: it changes with what they hold and how. `state.filters_format` has that of an
 /// index.
@@ -21,7 +23,7 @@ const SLICE_BITS: usize = 128;
 
 /// Chunks in a row of their filters: with more, an ingest that adds a few would write more anew (4 MB), and with fewer a
 /// search would ask for more rows.
-const PIECE_CHUNKS: i32 = 8192;
+pub(crate) const PIECE_CHUNKS: i32 = 8192;
 
 const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
 

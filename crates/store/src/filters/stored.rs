@@ -90,6 +90,28 @@ impl StoredFilters {
         Some(stored)
     }
 
+    /// Whether the filters for a chunk have all n-grams of its text, but for that of the chunk alone: that of its block, or
+    /// its own if it is dense or large.
+    pub(crate) fn hold(&self, n: i32, text: &str) -> bool {
+        let of = |mut filter: BloomFilter| {
+            filter.add(text);
+            filter
+        };
+        let place = |chunks: &[i32]| chunks.iter().position(|chunk| *chunk == n);
+        if let Some(at) = place(&self.large_chunks) {
+            self.large.holds(at, &of(BloomFilter::for_text(text.len())))
+        } else if let Some(at) = place(&self.dense_chunks) {
+            self.dense.holds(at, &of(BloomFilter::new(FilterKind::Dense)))
+        } else {
+            self.blocks.holds((n / BLOCK_CHUNKS) as usize, &of(BloomFilter::new(FilterKind::Block)))
+        }
+    }
+
+    /// Whether it is known that a blob begins with a chunk.
+    pub(crate) fn knows_start(&self, n: i32) -> bool {
+        self.starts.bytes().get(n as usize / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1)
+    }
+
     /// Adds the filters of more chunks, and gives the rows of the large ones among them.
     pub(super) fn add(&mut self, shard: ShardId, new: NewFilters) -> Rows {
         self.blocks.add(new.first_block, &new.blocks);
@@ -201,6 +223,44 @@ pub(crate) async fn take(
         conn.execute(AssertSqlSafe(format!("delete from {}", shard.filters()))).await?;
     }
     Ok(stored)
+}
+
+/// The filters of so many chunks of a shard, but for those of the chunks themselves; none if they are not all there.
+pub(crate) async fn read(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    filtered: i32,
+) -> Result<Option<StoredFilters>> {
+    let sql = format!(
+        "select kind, number, bits from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS})
+             or kind = {CHUNKS} and number = {STARTS}) order by kind, number",
+        shard.filters(),
+        shard.0
+    );
+    let rows = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?;
+    Ok(StoredFilters::of(rows, filtered))
+}
+
+/// The filters of the chunks of a piece of a shard; none if a row is too short.
+pub(crate) async fn read_piece(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    piece: i32,
+    filtered: i32,
+) -> Result<Option<BitSlices>> {
+    let sql = format!(
+        "select number, bits from {} where shard = {} and kind = {CHUNKS} and number >= $1 and number < $2",
+        shard.filters(),
+        shard.0
+    );
+    let rows: Vec<(i32, Vec<u8>)> = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(piece * PIECE_ROWS)
+        .bind((piece + 1) * PIECE_ROWS)
+        .fetch_all(conn)
+        .await?;
+    let rows = rows.into_iter().map(|(number, bits)| (number % PIECE_ROWS, bits)).collect();
+    let chunks = (filtered - piece * PIECE_CHUNKS).min(PIECE_CHUNKS);
+    Ok(PieceRows(rows).slices(chunks as usize))
 }
 
 /// Stores the filters of the chunks of full pieces, or at the `end` of all that are left.

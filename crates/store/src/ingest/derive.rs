@@ -3,7 +3,7 @@
 use futures_util::TryStreamExt;
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind};
 use query::Lexemes;
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::copy::{self, Rows, SEND_BYTES};
 use super::session::Session;
@@ -48,7 +48,7 @@ impl Store {
     /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is as it was.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let (upto, filtered) = self.chunks_of(shard).await?;
-        if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered).await }
+        if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered, false).await }
     }
 
     /// Makes the filters of a shard anew where they are not all there.
@@ -57,7 +57,20 @@ impl Store {
     /// As those of [`derive`](Self::derive).
     pub(crate) async fn derive_again(&self, shard: ShardId) -> Result<()> {
         let (_, filtered) = self.chunks_of(shard).await?;
-        self.derive_upto(shard, filtered, filtered).await
+        self.derive_upto(shard, filtered, filtered, false).await
+    }
+
+    /// Makes the documents and the filters of a shard anew, and its trigram index. Whoever searches meanwhile finds the old
+    /// ones.
+    ///
+    /// # Errors
+    /// As those of [`derive`](Self::derive).
+    pub(crate) async fn derive_anew(&self, shard: ShardId) -> Result<()> {
+        let (upto, _) = self.chunks_of(shard).await?;
+        self.derive_upto(shard, upto, 0, true).await?;
+        let sql = format!("reindex table {}", shard.documents());
+        self.helper().await?.execute(AssertSqlSafe(sql)).await?;
+        Ok(())
     }
 
     /// How many chunks a shard has, and how many of them are in its documents and filters.
@@ -66,10 +79,21 @@ impl Store {
         Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
     }
 
-    async fn derive_upto(&self, shard: ShardId, upto: i32, filtered: i32) -> Result<()> {
+    async fn derive_upto(
+        &self,
+        shard: ShardId,
+        upto: i32,
+        filtered: i32,
+        anew: bool,
+    ) -> Result<()> {
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
+        if anew {
+            for table in [shard.documents(), shard.filters()] {
+                tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
+            }
+        }
         // Filters that are not all there are made anew, from the first chunk on.
         let filters = filters::take(&mut tx, shard, filtered).await?;
         let from = filters.as_ref().map_or(0, |_| filtered);

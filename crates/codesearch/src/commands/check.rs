@@ -1,0 +1,35 @@
+//! `codesearch check`: verify that the index is what was ingested.
+
+use anyhow::Result;
+use engine::check::{Options, check};
+
+use super::ingest::count;
+use crate::cli::{CheckArgs, DatabaseArgs};
+use crate::database::Database;
+
+pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
+    let options = Options { sample: args.sample, repair: args.repair };
+    Database::open(database, 1)?.run(async |store| {
+        let told = |read, of| tracing::debug!("{read} of {of} shards were read");
+        let report = check(store, options, told).await?;
+        for problem in &report.problems {
+            match problem.shard {
+                Some(shard) => say!("shard {}: {}", shard.0, problem.what),
+                None => say!("{}", problem.what),
+            }
+        }
+        let (shards, mended) = (count(report.shards as i64, "shard"), report.repaired);
+        if mended > 0 {
+            say!("{} mended; start the servers of this index again", count(mended as i64, "shard"));
+        }
+        if report.problems.is_empty() {
+            say!("{shards} read: all is well");
+            return Ok(crate::FOUND);
+        }
+        say!("{shards} read: {}", count(report.problems.len() as i64, "problem"));
+        if !args.repair && report.problems.iter().any(|problem| problem.is_derived) {
+            say!("words and filters can be made anew: codesearch check --repair");
+        }
+        Ok(crate::NOTHING)
+    })
+}

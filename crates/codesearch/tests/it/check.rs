@@ -1,0 +1,136 @@
+//! `codesearch check` finds what was damaged behind the back of the program, and mends what can be mended.
+
+use crate::harness::{Fixture, Ran};
+
+/// An index with texts in several encodings, with dense, long and small ones.
+fn indexed() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "fn needle() {}\n".repeat(2000));
+    fixture.write("one/bom.txt", "\u{feff}needle\n");
+    fixture.write("one/utf16.txt", [&[0xff, 0xfe][..], b"n\0e\0e\0d\0l\0e\0\n\0"].concat());
+    fixture.write("one/latin1.txt", b"caf\xe9 needle\n");
+    fixture.write("one/empty.txt", "");
+    // Letters without order, so that there are many n-grams in few bytes.
+    let numbers: Vec<String> =
+        (1..30_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    fixture.write("one/dense.txt", numbers.join("\n"));
+    fixture.write("two/long.js", numbers.join(","));
+    fixture.write("two/odd.txt", "\u{212a}elvin \u{17f}ea\n");
+    fixture.ingest_over(3);
+    fixture
+}
+
+fn check(fixture: &Fixture) -> Ran {
+    fixture.run(&["check"])
+}
+
+#[test]
+fn what_was_damaged_is_found() {
+    let fixture = indexed();
+    assert!(check(&fixture).code(0).out.ends_with("read: all is well\n"));
+    // Another ingest adds to documents and filters that are there.
+    fixture.write("one/b.rs", "fn later() {}\n");
+    fixture.ingest();
+    check(&fixture).code(0);
+
+    let is_found = |damage: &str, undo: &str, told: &str| {
+        fixture.exec(damage);
+        let ran = check(&fixture).code(1);
+        assert!(ran.out.contains(told), "{damage}: {}", ran.out);
+        fixture.exec(undo);
+        check(&fixture).code(0);
+    };
+    is_found(
+        "update chunks set contents = replace(contents, 'later', 'lates')",
+        "update chunks set contents = replace(contents, 'lates', 'later')",
+        "one/b.rs: its text is not what its hash says",
+    );
+    is_found(
+        "update blobs set lines = lines + 1",
+        "update blobs set lines = lines - 1",
+        "another number of lines",
+    );
+    is_found(
+        "update chunks set line = line + 1 where start > 0",
+        "update chunks set line = line - 1 where start > 0",
+        "its chunks do not follow each other",
+    );
+    is_found(
+        "update repos set files = files + 1",
+        "update repos set files = files - 1",
+        "counts are wrong: 2",
+    );
+    is_found(
+        "update files set repo = repo + 1000",
+        "update files set repo = repo - 1000",
+        "files of no repository",
+    );
+    is_found(
+        "update shards set bytes = bytes + 1",
+        "update shards set bytes = bytes - 1",
+        "size is wrong",
+    );
+    is_found(
+        "update files set valid_from = valid_from + 1000",
+        "update files set valid_from = valid_from - 1000",
+        "never published",
+    );
+    fixture.exec("delete from chunks where n in (select max(n) from chunks where start > 0)");
+    let ran = check(&fixture).code(1);
+    assert!(ran.out.contains("bytes in"), "{}", ran.out);
+}
+
+#[test]
+fn what_is_derived_is_made_anew() {
+    let fixture = indexed();
+    let found = fixture.search(&["needle"]);
+    let is_mended = |damage: &str, told: &str| {
+        fixture.exec(damage);
+        let ran = check(&fixture);
+        assert!(ran.out.contains(told), "{damage}: {}", ran.out);
+        assert!(ran.out.contains("codesearch check --repair"), "{}", ran.out);
+        let ran = fixture.run(&["check", "--repair"]).code(0);
+        assert!(ran.out.contains("mended; start the servers"), "{}", ran.out);
+        check(&fixture).code(0);
+        assert_eq!(fixture.search(&["needle"]), found, "{damage}");
+    };
+    is_mended(
+        "update documents set lexemes = replace(lexemes, ' needle ', ' neddle ')",
+        "lacks some words",
+    );
+    is_mended(
+        "delete from documents where first = (select min(first) from documents)",
+        "is in no document",
+    );
+    is_mended("update documents set non_ascii_fold = false", "lacks a mark");
+    // Rows of chunks, slices of blocks, of dense chunks and of large ones, and all that is noted of chunks.
+    is_mended(
+        "delete from filters where kind = 4 and number = (select max(number) from filters where kind = 4)",
+        "lacks some of its text",
+    );
+    for kind in [0, 1, 5] {
+        is_mended(
+            &format!(
+                "update filters set bits = decode(repeat('00', octet_length(bits)), 'hex') where kind = {kind}"
+            ),
+            "lacks some of its text",
+        );
+    }
+    is_mended(
+        "update filters set bits = decode(repeat('00', octet_length(bits)), 'hex') where number = -1",
+        "a text begins",
+    );
+    is_mended("delete from filters where kind = 0 and number > 5", "the filters are not all there");
+}
+
+#[test]
+fn an_ingest_is_not_disturbed() {
+    let fixture = indexed();
+    let writing = fixture.hold("select pg_advisory_lock(109345572388864)");
+    let ran = check(&fixture).code(2);
+    assert!(ran.err.contains("check it when the ingest has ended"), "{}", ran.err);
+    drop(writing);
+    crate::harness::eventually("the lock is free", || {
+        fixture.run(&["check", "--sample", "1"]).status.code() == Some(0)
+    });
+}

@@ -1,0 +1,99 @@
+//! Checking an index: what must hold between its tables, and whether what is derived of the texts has all that is in them.
+
+mod rules;
+mod shard;
+
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
+
+use crate::error::{Error, Result};
+use crate::ingest::session::WRITE_LOCK;
+use crate::store::Store;
+use crate::{BlobId, ShardId};
+
+/// Something that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The shard it is in, if it is in one.
+    pub shard: Option<ShardId>,
+    /// What it is, in words.
+    pub what: String,
+    /// It is in what is made of the texts, so it can be made anew.
+    pub is_derived: bool,
+}
+
+/// Holds off every change of the index while it is checked.
+#[derive(Debug)]
+pub struct Check {
+    store: Store,
+    conn: PgConnection,
+}
+
+impl Store {
+    /// Begins to check the index.
+    ///
+    /// # Errors
+    /// An ingest is running; or the server cannot be reached.
+    pub async fn check(&self) -> Result<Check> {
+        let mut conn = self.connection().await?;
+        let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock_shared($1)")
+            .bind(WRITE_LOCK)
+            .fetch_one(&mut conn)
+            .await?;
+        if !locked {
+            return Err(Error::Unsuitable(
+                "the index is being changed; check it when the ingest has ended".to_owned(),
+            ));
+        }
+        Ok(Check { store: self.clone(), conn })
+    }
+}
+
+impl Check {
+    /// The shards that hold something; of these so many by chance, if not all are wanted.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn shards(&mut self, sample: Option<u32>) -> Result<Vec<ShardId>> {
+        let shards: Vec<i16> = sqlx::query_scalar(
+            "select shard from shards where chunks > 0 order by random() limit $1",
+        )
+        .bind(sample.map(i64::from))
+        .fetch_all(&mut self.conn)
+        .await?;
+        let mut shards: Vec<ShardId> = shards.into_iter().map(ShardId).collect();
+        shards.sort_unstable();
+        Ok(shards)
+    }
+
+    /// Makes what is derived of a shard's texts anew. Servers that hold it in memory have to be started again.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is as it was.
+    pub async fn repair(&self, shard: ShardId) -> Result<()> {
+        self.store.derive_anew(shard).await
+    }
+
+    /// A file with some contents, as a person would name it.
+    async fn file_of(&mut self, shard: ShardId, blob: BlobId) -> Result<String> {
+        let sql = format!(
+            "select r.name || '/' || f.path from files_{:03} f join repos r on r.id = f.repo
+             where f.shard = $1 and f.blob = $2 order by valid_to desc, 1 limit 1",
+            shard.0
+        );
+        let name: Option<String> = sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(shard.0)
+            .bind(blob.0)
+            .fetch_optional(&mut self.conn)
+            .await?;
+        Ok(name.unwrap_or_else(|| "a text of no file".to_owned()))
+    }
+
+    /// Ends the check.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn end(mut self) -> Result<()> {
+        self.conn.execute("select pg_advisory_unlock_all()").await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! What must hold between the tables of an index that nobody is changing.
+
+use sqlx::AssertSqlSafe;
+
+use super::{Check, Problem};
+use crate::error::Result;
+
+/// A rule: what is wrong where it does not hold, how to count that, and whether an ingest that was killed may break it until
+/// the next one clears up.
+struct Rule {
+    what: &'static str,
+    sql: &'static str,
+    settled: bool,
+}
+
+const fn rule(what: &'static str, sql: &'static str) -> Rule {
+    Rule { what, sql, settled: false }
+}
+
+const fn settled(what: &'static str, sql: &'static str) -> Rule {
+    Rule { what, sql, settled: true }
+}
+
+const RULES: &[Rule] = &[
+    settled(
+        "texts of no file",
+        "select count(*) from blobs b where not exists
+             (select from files f where f.shard = b.shard and f.blob = b.id)",
+    ),
+    rule(
+        "files without a text",
+        "select count(*) from files f where not exists
+             (select from blobs b where f.shard = b.shard and f.blob = b.id)",
+    ),
+    rule(
+        "files whose size is not that of their text",
+        "select count(*) from files f join blobs b on f.shard = b.shard and f.blob = b.id where f.bytes <> b.bytes",
+    ),
+    rule(
+        "files of no repository",
+        "select count(*) from files f where not exists (select from repos r where r.id = f.repo)",
+    ),
+    settled(
+        "documents and comments of no text",
+        "select count(*) from docs p where not exists
+             (select from blobs b where p.shard = b.shard and p.blob = b.id)",
+    ),
+    rule(
+        "shards with documents and comments but no whole index of them",
+        "select count(*) from shards s where exists (select from docs p where p.shard = s.shard) and not exists
+             (select from pg_index i where i.indisvalid and i.indexrelid =
+                  to_regclass(format('codesearch.docs_%s_lexemes', to_char(s.shard, 'FM000'))))",
+    ),
+    rule(
+        "shards with files but no whole trigram index",
+        "select count(*) from shards s where exists (select from files f where f.shard = s.shard) and not exists
+             (select from pg_index i where i.indisvalid and i.indexrelid =
+                  to_regclass(format('codesearch.documents_%s_trgm', to_char(s.shard, 'FM000'))))",
+    ),
+    rule(
+        "paths that are there twice",
+        "select count(*) from (select from files where valid_to = 2147483647
+             group by repo, path having count(*) > 1) twice",
+    ),
+    settled(
+        "shards whose size is wrong",
+        "select count(*) from shards s where bytes <>
+             (select coalesce(sum(bytes), 0) from blobs b where b.shard = s.shard)",
+    ),
+    settled(
+        "rows of a state that was never published",
+        "select (select count(*) from files, state
+                 where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+              + (select count(*) from skipped, state
+                 where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+              + (select count(*) from state where prepared is not null)",
+    ),
+    rule(
+        "repositories whose counts are wrong",
+        "select count(*) from repos r
+         left join (select repo, count(*) n from files where valid_to = 2147483647 group by repo) f on f.repo = r.id
+         where files <> coalesce(n, 0)",
+    ),
+];
+
+impl Check {
+    /// Which rules do not hold.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn rules(&mut self) -> Result<Vec<Problem>> {
+        let unfinished: bool =
+            sqlx::query_scalar("select unfinished from state").fetch_one(&mut self.conn).await?;
+        let mut problems = Vec::new();
+        for rule in RULES.iter().filter(|rule| !(unfinished && rule.settled)) {
+            let count: i64 =
+                sqlx::query_scalar(AssertSqlSafe(rule.sql)).fetch_one(&mut self.conn).await?;
+            if count > 0 {
+                let what = format!("{}: {count}", rule.what);
+                problems.push(Problem { shard: None, what, is_derived: false });
+            }
+        }
+        Ok(problems)
+    }
+}

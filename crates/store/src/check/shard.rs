@@ -1,0 +1,273 @@
+//! Checking a shard: each text against its blob, and what is derived against the texts.
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::TryStreamExt;
+use ngram::{BitSlices, BloomFilter};
+use query::Lexemes;
+use sqlx::{AssertSqlSafe, Connection};
+
+use super::{Check, Problem};
+use crate::error::Result;
+use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
+use crate::{BlobId, ShardId};
+
+/// Problems that are told of one shard; more of them say no more.
+const MAX_TOLD: usize = 20;
+
+/// A blob as its row says it is.
+#[derive(sqlx::FromRow)]
+struct BlobRow {
+    oid: Vec<u8>,
+    id: i32,
+    bytes: i32,
+    lines: i32,
+    chunks: i32,
+}
+
+/// A document as it is stored.
+#[derive(sqlx::FromRow)]
+struct DocumentRow {
+    first: i32,
+    upto: i32,
+    non_ascii_fold: bool,
+    lexemes: String,
+}
+
+/// What is read of a shard beside its texts.
+struct Stored {
+    blobs: HashMap<i32, BlobRow>,
+    /// Ascending.
+    documents: Vec<DocumentRow>,
+    filters: Option<StoredFilters>,
+    /// Chunks that are in documents and filters.
+    filtered: i32,
+}
+
+/// What is wrong in a shard.
+#[derive(Default)]
+struct Found {
+    /// With the blob, and whether it is in what is derived.
+    problems: Vec<(Option<BlobId>, String, bool)>,
+}
+
+impl Found {
+    fn text(&mut self, blob: i32, what: impl Into<String>) {
+        self.problems.push((Some(BlobId(blob)), what.into(), false));
+    }
+
+    fn derived(&mut self, what: impl Into<String>) {
+        self.problems.push((None, what.into(), true));
+    }
+}
+
+/// A text that is being put together of its chunks.
+struct Text {
+    blob: i32,
+    chunks: i32,
+    /// Line ends in it.
+    ends: usize,
+    text: String,
+}
+
+/// The lexemes of the chunks of a document.
+#[derive(Default)]
+struct Document {
+    /// Its place among the documents.
+    at: usize,
+    chunks: usize,
+    lexemes: Lexemes,
+}
+
+impl Check {
+    /// What is wrong in a shard. `is_of` says whether a text is that of a hash.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement, as where a page of it is damaged.
+    pub async fn shard(
+        &mut self,
+        shard: ShardId,
+        is_of: &(dyn Fn(&[u8], &str) -> bool + Sync),
+    ) -> Result<Vec<Problem>> {
+        let mut stored = self.stored(shard).await?;
+        let mut found = Found::default();
+        let filters = stored.filters.take();
+        if filters.is_none() && stored.filtered > 0 {
+            found.derived("the filters are not all there");
+        }
+        let mut reader = self.store.helper().await?;
+        let sql = format!(
+            "select n, blob, line, start, contents from {} where shard = {} order by n",
+            shard.chunks(),
+            shard.0
+        );
+        let mut rows = sqlx::query_as::<_, (i32, i32, i32, i32, String)>(AssertSqlSafe(sql))
+            .fetch(&mut reader);
+        let (mut text, mut document) = (None::<Text>, Document::default());
+        let mut piece: (i32, Option<BitSlices>) = (-1, None);
+        while let Some((n, blob, line, start, contents)) = rows.try_next().await? {
+            if text.as_ref().is_some_and(|text| text.blob != blob)
+                && let Some(text) = text.take()
+            {
+                stored.end_text(&text, is_of, &mut found);
+            }
+            let text = text.get_or_insert(Text { blob, chunks: 0, ends: 0, text: String::new() });
+            if n != blob + text.chunks
+                || start as usize != text.text.len()
+                || (line as usize != text.ends + 1 && !contents.is_empty())
+            {
+                found.text(blob, "its chunks do not follow each other");
+            }
+            text.chunks += 1;
+            text.ends += contents.bytes().filter(|byte| *byte == b'\n').count();
+            text.text.push_str(&contents);
+            if n >= stored.filtered {
+                found.derived("there are texts that are in no document and no filter");
+                continue;
+            }
+            stored.add_to_document(n, &contents, &mut document, &mut found);
+            if piece.0 != n / PIECE_CHUNKS {
+                let at = n / PIECE_CHUNKS;
+                piece =
+                    (at, filters::read_piece(&mut self.conn, shard, at, stored.filtered).await?);
+            }
+            let own = BloomFilter::of_chunk(&contents);
+            let column = (n % PIECE_CHUNKS) as usize;
+            if !piece.1.as_ref().is_some_and(|piece| piece.holds(column, &own)) {
+                found.derived(format!("the filter of chunk {n} lacks some of its text"));
+            }
+            if let Some(filters) = &filters {
+                if !filters.hold(n, &contents) {
+                    found.derived(format!(
+                        "the filter of the block of chunk {n} lacks some of its text"
+                    ));
+                }
+                if n == blob && !filters.knows_start(n) {
+                    found.derived(format!("it is not noted that a text begins with chunk {n}"));
+                }
+            }
+        }
+        drop(rows);
+        reader.close().await?;
+        if let Some(text) = text {
+            stored.end_text(&text, is_of, &mut found);
+        }
+        while document.at < stored.documents.len() {
+            stored.end_document(&mut document, &mut found);
+        }
+        self.told(shard, stored, found).await
+    }
+
+    async fn stored(&mut self, shard: ShardId) -> Result<Stored> {
+        let filtered: i32 = sqlx::query_scalar("select filtered from shards where shard = $1")
+            .bind(shard.0)
+            .fetch_one(&mut self.conn)
+            .await?;
+        let blobs: Vec<BlobRow> =
+            sqlx::query_as("select oid, id, bytes, lines, chunks from blobs where shard = $1")
+                .bind(shard.0)
+                .fetch_all(&mut self.conn)
+                .await?;
+        let sql = format!(
+            "select first, upto, non_ascii_fold, lexemes from {} where shard = {} order by first",
+            shard.documents(),
+            shard.0
+        );
+        let documents = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
+        let filters = filters::read(&mut self.conn, shard, filtered).await?;
+        let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
+        Ok(Stored { blobs, documents, filters, filtered })
+    }
+
+    /// What was found, with the names of files; some of it, where there is much.
+    async fn told(
+        &mut self,
+        shard: ShardId,
+        stored: Stored,
+        mut found: Found,
+    ) -> Result<Vec<Problem>> {
+        for blob in stored.blobs.into_keys() {
+            found.text(blob, "its text is not there");
+        }
+        found.problems.sort();
+        found.problems.dedup();
+        let more = found.problems.split_off(found.problems.len().min(MAX_TOLD));
+        let mut problems = Vec::new();
+        for (blob, what, is_derived) in found.problems {
+            let what = match blob {
+                None => what,
+                Some(blob) => format!("{}: {what}", self.file_of(shard, blob).await?),
+            };
+            problems.push(Problem { shard: Some(shard), what, is_derived });
+        }
+        if !more.is_empty() {
+            let what = format!("and {} more", more.len());
+            let is_derived = more.iter().any(|(.., is_derived)| *is_derived);
+            problems.push(Problem { shard: Some(shard), what, is_derived });
+        }
+        Ok(problems)
+    }
+}
+
+impl Stored {
+    /// Compares a whole text with its blob.
+    fn end_text(&mut self, text: &Text, is_of: &dyn Fn(&[u8], &str) -> bool, found: &mut Found) {
+        let Some(blob) = self.blobs.remove(&text.blob) else {
+            // A killed ingest leaves such ones, until the next one clears up; nobody finds them.
+            return;
+        };
+        let (bytes, chunks) = (text.text.len(), text.chunks);
+        if bytes != blob.bytes as usize || chunks != blob.chunks {
+            found.text(
+                text.blob,
+                format!(
+                    "it has {bytes} bytes in {chunks} chunks, and had {} in {}",
+                    blob.bytes, blob.chunks
+                ),
+            );
+        } else if !is_of(&blob.oid, &text.text) {
+            found.text(text.blob, "its text is not what its hash says");
+        } else if blob.lines as usize != text.text.lines().count() {
+            found.text(text.blob, "it has another number of lines than is noted");
+        }
+    }
+
+    /// Adds a chunk to the document that it is in.
+    fn add_to_document(&self, n: i32, contents: &str, document: &mut Document, found: &mut Found) {
+        while self.documents.get(document.at).is_some_and(|stored| stored.upto <= n) {
+            self.end_document(document, found);
+        }
+        match self.documents.get(document.at) {
+            Some(stored) if stored.first <= n => {
+                document.lexemes.add(contents);
+                document.chunks += 1;
+            }
+            _ => found.derived(format!("chunk {n} is in no document")),
+        }
+    }
+
+    /// Compares a document with the chunks in it, and goes on to the next.
+    fn end_document(&self, document: &mut Document, found: &mut Found) {
+        let stored = &self.documents[document.at];
+        let overlaps =
+            self.documents.get(document.at + 1).is_some_and(|next| next.first < stored.upto);
+        if overlaps || stored.first >= stored.upto || document.chunks == 0 {
+            found.derived(format!("the document from chunk {} on is not in order", stored.first));
+        } else if stored.lexemes != document.lexemes.text() {
+            // An earlier version kept words that are there twice, and capitals.
+            let folded = stored.lexemes.to_ascii_lowercase();
+            let kept: HashSet<&str> = folded.split(' ').collect();
+            let padded = stored.lexemes.starts_with(' ') && stored.lexemes.ends_with(' ');
+            if !padded || !document.lexemes.text().split(' ').all(|word| kept.contains(word)) {
+                found.derived(format!(
+                    "the document from chunk {} on lacks some words",
+                    stored.first
+                ));
+            }
+        }
+        if document.lexemes.has_non_ascii_fold() && !stored.non_ascii_fold {
+            found.derived(format!("the document from chunk {} on lacks a mark", stored.first));
+        }
+        *document = Document { at: document.at + 1, ..Document::default() };
+    }
+}
