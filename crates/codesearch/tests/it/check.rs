@@ -1,6 +1,9 @@
 //! `codesearch check` finds what was damaged behind the back of the program, and mends what can be mended.
 
-use crate::harness::{Fixture, Ran};
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Fixture, Ran, run_on_url};
 
 /// An index with texts in several encodings, with dense, long and small ones.
 fn indexed() -> Fixture {
@@ -133,4 +136,43 @@ fn an_ingest_is_not_disturbed() {
     crate::harness::eventually("the lock is free", || {
         fixture.run(&["check", "--sample", "1"]).status.code() == Some(0)
     });
+}
+
+#[test]
+fn a_dump_is_restored() {
+    let fixture = indexed();
+    let found = fixture.search(&["needle"]);
+    let url = fixture.run(&["db", "url"]).code(0).out.trim().to_owned();
+    let status = fixture.run(&["db", "status"]).code(0).out;
+    let programs =
+        status.lines().find_map(|line| line.strip_prefix("build:")?.split_once(" in ")).unwrap().1;
+    let programs = Path::new(programs);
+    let run = |program: &str, args: &[&str]| {
+        let ran = Command::new(programs.join(program)).args(args).output().unwrap();
+        assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let dump = fixture.path().join("index.dump");
+    run("pg_dump", &["--format=custom", "--file", dump.to_str().unwrap(), &url]);
+
+    let (server, options) = url.split_once('?').unwrap();
+    let (server, index) = server.rsplit_once('/').unwrap();
+    let restored = format!("restored{}", index.replace(|c: char| !c.is_ascii_digit(), ""));
+    let of = |database: &str| format!("{server}/{database}?{options}");
+    run("createdb", &["--maintenance-db", &url, &restored]);
+    run("pg_restore", &["--dbname", &of(&restored), dump.to_str().unwrap()]);
+    let ran = |args: &[&str]| run_on_url(&of(&restored), args, fixture.path());
+    assert!(ran(&["check"]).code(0).out.contains("all is well"));
+    let mut lines: Vec<String> =
+        ran(&["search", "--limit", "0", "needle"]).code(0).out.lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines.len(), found.len());
+    // A dump lacks the place of our operator in the family, which belongs to the extension.
+    let operators = "select count(*) from pg_amop a join pg_opfamily f on f.oid = amopfamily where opfname = 'gin_trgm_ops' and amopstrategy = 3 and amoprighttype = 'bytea'::regtype";
+    assert_eq!(run("psql", &["--no-psqlrc", "-Atc", operators, &of(&restored)]).trim(), "1");
+    // It can be added to.
+    fixture.write("one/c.rs", "fn restored() {}\n");
+    ran(&["ingest", "one", "two"]);
+    ran(&["check"]).code(0);
+    run("dropdb", &["--force", "--maintenance-db", &url, &restored]);
 }
