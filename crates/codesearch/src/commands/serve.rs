@@ -61,6 +61,8 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         max_time: args.max_time,
         statistics: !args.no_statistics,
         limits,
+        // Little of the memory that a small container has.
+        unread_bytes: http::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
         ..Settings::default()
     };

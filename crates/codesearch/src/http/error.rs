@@ -71,6 +71,15 @@ impl Failure {
             "too many searches at once; try again in a moment",
         )
     }
+
+    /// Clients do not read what they are sent.
+    pub(crate) fn unread() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many answers are waiting to be read by their clients; try again in a moment, or ask for less",
+        )
+    }
 }
 
 impl From<QueryError> for Failure {

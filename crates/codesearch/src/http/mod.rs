@@ -43,7 +43,7 @@ use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
-pub(crate) use server::{Server, Settings};
+pub(crate) use server::{MAX_UNREAD_BYTES, Server, Settings};
 
 /// The addresses that are declared: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {

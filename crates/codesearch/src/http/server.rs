@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::access::Access;
 use super::error::Failure;
-use super::limits::Limits;
+use super::limits::{Limits, Unread};
 use super::metrics::Metrics;
 use crate::statistics::{Recorder, Refusal};
 
@@ -19,6 +19,10 @@ const SEARCHES_PER_CORE: usize = 4;
 
 /// How long a search waits for its turn before its client is told to come back later.
 const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Bytes of all answers together that are whole in memory and not sent yet, at most: of Zoekt's and livegrep's, which have
+/// up to 32 MiB each, and of files.
+pub(crate) const MAX_UNREAD_BYTES: u64 = 256 << 20;
 
 /// What a server is told by its operator.
 pub(crate) struct Settings {
@@ -31,6 +35,8 @@ pub(crate) struct Settings {
     /// How long a search may take, whatever its request says.
     pub(crate) max_time: Duration,
     pub(crate) limits: Limits,
+    /// Bytes of all answers together that are whole in memory and not sent yet.
+    pub(crate) unread_bytes: u64,
     /// Who may ask.
     pub(crate) access: Access,
 }
@@ -44,6 +50,7 @@ impl Default for Settings {
             at_once: SEARCHES_PER_CORE * cores,
             max_time: Duration::from_mins(5),
             limits: Limits::default(),
+            unread_bytes: MAX_UNREAD_BYTES,
             access: Access::default(),
         }
     }
@@ -57,6 +64,7 @@ pub(crate) struct Server {
     max_time: Duration,
     pub(super) metrics: Arc<Metrics>,
     pub(crate) limits: Arc<Limits>,
+    pub(super) unread: Arc<Unread>,
     pub(super) access: Access,
     /// Where searches are made.
     pub(super) threads: Handle,
@@ -71,6 +79,7 @@ impl Server {
             max_time: settings.max_time,
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
+            unread: Arc::new(Unread::new(settings.unread_bytes)),
             access: settings.access,
             threads: Handle::current(),
         }

@@ -260,3 +260,29 @@ fn a_body_that_does_not_come_is_given_up() {
         assert!(status.is_some_and(|status| (400..500).contains(&status)), "{answer:?}");
     }
 }
+
+#[test]
+fn answers_that_nobody_reads_have_a_bound_together() {
+    use std::io::Write;
+
+    let fixture = Fixture::new();
+    fixture.write("one/large.txt", "hay hay hay hay hay hay hay hay\n".repeat(1 << 20));
+    fixture.run(&["ingest", "--depth", "1", "--max-size", "41943040", "."]).code(0);
+    let server = fixture.serve();
+    let path = "/raw?repo=one&path=large.txt";
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut held = Vec::new();
+    eventually("there is no more room", || {
+        let mut client = std::net::TcpStream::connect(server.address).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        held.push(client);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(held.len() < 40, "answers of 32 MiB have no bound");
+        let (status, _, body) = server.ask("/raw?repo=one&path=large.txt", &[]);
+        assert!(status == 200 || body.contains("waiting to be read"), "{status} {body}");
+        status == 503
+    });
+    assert_eq!(server.ask("/healthz", &[]).0, 200);
+    drop(held);
+    eventually("there is room again", || server.ask(path, &[]).0 == 200);
+}

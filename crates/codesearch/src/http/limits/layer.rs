@@ -70,7 +70,15 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
     let caller = request.extensions().get::<Caller>();
     let ticket = limits.admit(limits.client(caller, request.headers(), peer), cost);
     match ticket {
-        Ok(ticket) => next.run(request).await.map(|body| Body::new(MeteredBody { body, ticket })),
+        Ok(ticket) => {
+            let address = Address::of(&request);
+            let answer = next.run(request).await;
+            let Some(answer) = server.unread.hold(answer).await else {
+                server.metrics.refuse(Refusal::Busy);
+                return address.refused(Failure::unread());
+            };
+            answer.map(|body| Body::new(MeteredBody { body, ticket }))
+        }
         Err(rejection) => {
             server.metrics.refuse(rejection.reason);
             reject(&rejection, &request)
@@ -97,12 +105,30 @@ fn reject(rejection: &Rejection, request: &Request) -> Response {
 
 /// The answer to a request that is refused, in the shape in which its address tells errors.
 pub(crate) fn refused(failure: Failure, request: &Request) -> Response {
-    let pairs = Pairs::of(request.extensions());
-    if zoekt::is_asked(request.uri().path()) {
-        zoekt::refused(&failure)
-    } else if wants_page(request.headers(), pairs.get("format")) {
-        failed(pairs.get("q").unwrap_or_default(), failure)
-    } else {
-        failure.into_response()
+    Address::of(request).refused(failure)
+}
+
+/// What of a request says in which shape errors are told.
+struct Address {
+    pairs: Pairs,
+    is_zoekts: bool,
+    is_page: bool,
+}
+
+impl Address {
+    fn of(request: &Request) -> Self {
+        let pairs = Pairs::of(request.extensions());
+        let is_page = wants_page(request.headers(), pairs.get("format"));
+        Self { is_zoekts: zoekt::is_asked(request.uri().path()), is_page, pairs }
+    }
+
+    fn refused(&self, failure: Failure) -> Response {
+        if self.is_zoekts {
+            zoekt::refused(&failure)
+        } else if self.is_page {
+            failed(self.pairs.get("q").unwrap_or_default(), failure)
+        } else {
+            failure.into_response()
+        }
     }
 }

@@ -13,8 +13,10 @@ mod clients;
 mod layer;
 mod quota;
 mod token;
+mod unread;
 
 pub(crate) use clients::{Caller, Limits};
 pub(crate) use layer::{reads, refused, searches};
 pub(crate) use quota::Quota;
 pub(crate) use token::{TokenFile, new_token};
+pub(crate) use unread::Unread;

@@ -1,0 +1,73 @@
+//! Answers that are whole in memory and not sent yet: all of them together have a bound, so that clients which do not read
+//! cannot take all memory. Answers that are made while they are sent need none.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What is counted.
+const UNIT: usize = 1 << 10;
+
+/// Smaller answers are not counted: connections have buffers as large.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// Bytes that a connection takes of an answer at once.
+const PART_BYTES: usize = 64 << 10;
+
+/// The room for answers.
+#[derive(Debug)]
+pub(crate) struct Unread(Arc<Semaphore>);
+
+impl Unread {
+    /// For so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let units = usize::try_from(bytes).unwrap_or(usize::MAX) / UNIT;
+        Self(Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// An answer with its place, which it has until it is sent; none if there is no room for it.
+    pub(super) async fn hold(&self, answer: Response) -> Option<Response> {
+        let bytes = answer.body().size_hint().exact().map_or(0, |bytes| bytes as usize);
+        if bytes <= SMALL_BYTES {
+            return Some(answer);
+        }
+        let units = u32::try_from(bytes.div_ceil(UNIT)).ok()?;
+        let place = Arc::clone(&self.0).try_acquire_many_owned(units).ok()?;
+        let (head, body) = answer.into_parts();
+        let rest = to_bytes(body, usize::MAX).await.ok()?;
+        Some(Response::from_parts(head, Body::new(UnreadBody { rest, _place: place })))
+    }
+}
+
+/// The body of an answer, handed out part by part: a connection that is given all of it would hold it without its place.
+struct UnreadBody {
+    rest: Bytes,
+    _place: OwnedSemaphorePermit,
+}
+
+impl HttpBody for UnreadBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.rest.len().min(PART_BYTES);
+        Poll::Ready((next > 0).then(|| Ok(Frame::data(self.rest.split_to(next)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}
