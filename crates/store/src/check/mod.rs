@@ -3,12 +3,19 @@
 mod rules;
 mod shard;
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::ingest::session::WRITE_LOCK;
 use crate::store::Store;
 use crate::{BlobId, ShardId};
+
+/// How often it is asked whether an ingest runs, and how long it waits between: the server takes a moment to notice that
+/// one has ended.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Something that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,16 +42,19 @@ impl Store {
     /// An ingest is running; or the server cannot be reached.
     pub async fn check(&self) -> Result<Check> {
         let mut conn = self.connection().await?;
-        let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock_shared($1)")
-            .bind(WRITE_LOCK)
-            .fetch_one(&mut conn)
-            .await?;
-        if !locked {
-            return Err(Error::Unsuitable(
-                "the index is being changed; check it when the ingest has ended".to_owned(),
-            ));
+        for _ in 0..TRIES {
+            let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock_shared($1)")
+                .bind(WRITE_LOCK)
+                .fetch_one(&mut conn)
+                .await?;
+            if locked {
+                return Ok(Check { store: self.clone(), conn });
+            }
+            tokio::time::sleep(PAUSE).await;
         }
-        Ok(Check { store: self.clone(), conn })
+        Err(Error::Unsuitable(
+            "the index is being changed; check it when the ingest has ended".to_owned(),
+        ))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
@@ -13,6 +14,9 @@ pub(crate) const MAX_COLOURED: usize = 256 * 1024;
 
 /// Lines over this many bytes are.
 const MAX_LINE: usize = 2000;
+
+/// How long the lines of a text are coloured; those after it are shown without.
+const MAX_TIME: Duration = Duration::from_millis(500);
 
 /// All grammars, unpacked when the first page is drawn.
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
@@ -70,9 +74,10 @@ impl Grammar {
     pub(crate) fn colour<'t>(self, lines: impl Iterator<Item = &'t str>) -> Vec<Vec<Coloured>> {
         let (mut state, mut stack) = (ParseState::new(self.0), ScopeStack::new());
         let mut ended = String::new();
+        let begun = Instant::now();
         lines
             .map(|line| {
-                if line.len() > MAX_LINE {
+                if line.len() > MAX_LINE || begun.elapsed() > MAX_TIME {
                     return Vec::new();
                 }
                 ended.clear();
