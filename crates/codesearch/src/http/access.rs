@@ -19,7 +19,7 @@ use super::error::{Body, Failure};
 use super::limits::{Caller, refused};
 use super::pages::sign_in as page;
 use super::params::{Pairs, wants_page};
-use super::server::Server;
+use super::server::{Access, Server};
 use crate::statistics::Refusal;
 
 /// The name of the cookie that holds a person's token.
@@ -42,15 +42,6 @@ pub(super) const SIGN_OUT: Endpoint = Endpoint {
     admits: Admits::Anyone,
     ..Endpoint::untold("/sign-out", Class::Light, || post(sign_out))
 };
-
-/// Whom a server answers to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Access {
-    /// Nobody without a token is told anything but that the server lives.
-    pub(crate) needs_token: bool,
-    /// Others than those on this machine can reach it.
-    pub(crate) is_public: bool,
-}
 
 /// Lets those through who may search.
 pub(crate) async fn clients(

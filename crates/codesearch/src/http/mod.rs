@@ -35,7 +35,6 @@ use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutBody;
 
-pub(crate) use access::Access;
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
 pub(crate) use connections::{Threads, serve};
@@ -43,7 +42,7 @@ use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
-pub(crate) use server::{MAX_UNREAD_BYTES, Server, Settings};
+pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings};
 
 /// The addresses that are declared: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {

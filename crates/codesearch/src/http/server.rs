@@ -7,7 +7,6 @@ use engine::search::{Request, Searcher};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::access::Access;
 use super::error::Failure;
 use super::limits::{Limits, Unread};
 use super::metrics::Metrics;
@@ -23,6 +22,15 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Bytes of all answers together that are whole in memory and not sent yet, at most: of Zoekt's and livegrep's, which have
 /// up to 32 MiB each, and of files.
 pub(crate) const MAX_UNREAD_BYTES: u64 = 256 << 20;
+
+/// Whom a server answers to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Access {
+    /// Nobody without a token is told anything but that the server lives.
+    pub(crate) needs_token: bool,
+    /// Others than those on this machine can reach it.
+    pub(crate) is_public: bool,
+}
 
 /// What a server is told by its operator.
 pub(crate) struct Settings {
