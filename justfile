@@ -30,7 +30,7 @@ fuzz cases="100000":
 
 # Licences and sources of what we depend on
 deny:
-    cargo deny check bans licenses sources
+    cargo deny check advisories bans licenses sources
 
 # Serve the sample
 up:

@@ -131,7 +131,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     let repo = repo(server, &wanted.repo).await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
-    // Colours and matching take their time.
+    // Colours and matching take their time, as long as many a search.
+    let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
         let lines = file_lines(&document, &q);
         (document, lines)
