@@ -9,8 +9,8 @@ use clap::Args;
 pub(super) const SERVE_HELP: &str = "\
 Limits:
   None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
-  /64), or the owner of a token. Budgets fill by the second and hold a
-  minute's worth. Who asks for more gets status 429 and is told when to come back (Retry-After).
+  /64), or the owner of a token. Budgets fill by the second and hold a minute's worth. Who asks
+  for more gets status 429 and is told when to come back (Retry-After).
 
 Tokens:
   With --tokens, only who has a token is answered, unless --open is there, too. A program sends

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use engine::check::{Options, check};
+use indicatif::ProgressBar;
 
 use super::ingest::count;
 use crate::cli::{CheckArgs, DatabaseArgs};
@@ -10,8 +11,17 @@ use crate::database::Database;
 pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
     let options = Options { sample: args.sample, repair: args.repair };
     Database::open(database, 1)?.run(async |store| {
-        let told = |read, of| tracing::debug!("{read} of {of} shards were read");
+        let bar = ProgressBar::no_length();
+        let told = |read: usize, of: usize| {
+            bar.set_length(of as u64);
+            bar.set_position(read as u64);
+        };
         let report = check(store, options, told).await?;
+        bar.finish_and_clear();
+        if report.shards == 0 && report.problems.is_empty() {
+            eprintln!("codesearch: {}", store::Error::Empty);
+            return Ok(crate::NOTHING);
+        }
         for problem in &report.problems {
             match problem.shard {
                 Some(shard) => say!("shard {}: {}", shard.0, problem.what),

@@ -127,6 +127,17 @@ fn what_is_derived_is_made_anew() {
 }
 
 #[test]
+fn an_empty_index_is_not_said_to_be_well() {
+    let ran = check(&Fixture::new()).code(1);
+    assert!(
+        ran.err.contains("nothing is indexed yet") && ran.out.is_empty(),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}
+
+#[test]
 fn an_ingest_is_not_disturbed() {
     let fixture = indexed();
     let writing = fixture.hold("select pg_advisory_lock(109345572388864)");

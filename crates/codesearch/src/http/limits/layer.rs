@@ -73,7 +73,7 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
         Ok(ticket) => {
             let address = Address::of(&request);
             let answer = next.run(request).await;
-            let Some(answer) = server.unread.hold(answer).await else {
+            let Some(answer) = server.unread.hold(answer) else {
                 server.metrics.refuse(Refusal::Busy);
                 return address.refused(Failure::unread());
             };

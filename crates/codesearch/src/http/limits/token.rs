@@ -114,12 +114,12 @@ fn tokens(text: &str, each: Quota) -> Result<Vec<Token>> {
 fn token(line: &str, each: Quota) -> Result<Token> {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap_or_default().to_owned();
-    // What stands there may be a token, so it is not told.
+    // Any word of a line without a hash may be a token, so none is told.
     let hash = words.next().and_then(|word| unhex(word.strip_prefix(SCHEME)?));
     let hash = hash.with_context(|| {
         format!(
-            "behind {name} there is no hash of a token ({SCHEME} and 64 digits); add a new token with: codesearch \
-             token {name} >> FILE"
+            "behind the name there is no hash of a token ({SCHEME} and 64 digits); add a new token with: codesearch \
+             token NAME >> FILE"
         )
     })?;
     let (mut quota, mut is_admin) = (each, false);
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
         for (wrong, why) in [
             ("", "there are none"),
-            ("ci", "line 1: behind ci there is no hash"),
-            ("ci 0123456789abcdef", "line 1: behind ci there is no hash"),
+            ("ci", "line 1: behind the name there is no hash"),
+            ("ci 0123456789abcdef", "line 1: behind the name there is no hash"),
             (&one[7..], "there is no hash"),
             (&format!("ci {one} many=3"), "is not a limit"),
             (&format!("ci {one} at-once=0"), "is not a limit"),

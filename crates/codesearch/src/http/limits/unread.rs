@@ -1,12 +1,11 @@
 //! Answers that are whole in memory and not sent yet: all of them together have a bound, so that clients which do not read
 //! cannot take all memory. Answers that are made while they are sent need none.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,42 +31,52 @@ impl Unread {
     }
 
     /// An answer with its place, which it has until it is sent; none if there is no room for it.
-    pub(super) async fn hold(&self, answer: Response) -> Option<Response> {
+    pub(super) fn hold(&self, answer: Response) -> Option<Response> {
         let bytes = answer.body().size_hint().exact().map_or(0, |bytes| bytes as usize);
         if bytes <= SMALL_BYTES {
             return Some(answer);
         }
         let units = u32::try_from(bytes.div_ceil(UNIT)).ok()?;
         let place = Arc::clone(&self.0).try_acquire_many_owned(units).ok()?;
-        let (head, body) = answer.into_parts();
-        let rest = to_bytes(body, usize::MAX).await.ok()?;
-        Some(Response::from_parts(head, Body::new(UnreadBody { rest, _place: place })))
+        Some(answer.map(|body| Body::new(UnreadBody { body, rest: Bytes::new(), _place: place })))
     }
 }
 
 /// The body of an answer, handed out part by part: a connection that is given all of it would hold it without its place.
 struct UnreadBody {
+    body: Body,
+    /// What is left of the piece that the body gave last.
     rest: Bytes,
     _place: OwnedSemaphorePermit,
 }
 
 impl HttpBody for UnreadBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.rest.len().min(PART_BYTES);
-        Poll::Ready((next > 0).then(|| Ok(Frame::data(self.rest.split_to(next)))))
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => self.rest = piece,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                other => return Poll::Ready(other),
+            }
+        }
+        let part = self.rest.len().min(PART_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(part)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.rest.len() as u64)
+        let left = self.body.size_hint().exact().map(|left| left + self.rest.len() as u64);
+        left.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
