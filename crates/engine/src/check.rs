@@ -16,6 +16,8 @@ pub struct Options {
 /// What a check found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Nothing was ever indexed.
+    pub is_new: bool,
     /// How many shards were read.
     pub shards: usize,
     /// What is wrong, and was not mended.
@@ -35,7 +37,11 @@ pub async fn check(
     mut told: impl FnMut(usize, usize),
 ) -> Result<Report> {
     let mut check = store.check().await?;
-    let mut report = Report { problems: check.rules().await?, ..Report::default() };
+    let mut report = Report {
+        is_new: check.is_new().await?,
+        problems: check.rules().await?,
+        ..Report::default()
+    };
     let shards = check.shards(options.sample).await?;
     for (read, shard) in shards.iter().enumerate() {
         told(read, shards.len());

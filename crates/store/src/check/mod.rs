@@ -59,6 +59,14 @@ impl Store {
 }
 
 impl Check {
+    /// Whether nothing was ever indexed. An index whose repositories were all removed is empty, not new.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn is_new(&mut self) -> Result<bool> {
+        Ok(sqlx::query_scalar("select epoch = 0 from state").fetch_one(&mut self.conn).await?)
+    }
+
     /// The shards that hold something; of these so many by chance, if not all are wanted.
     ///
     /// # Errors
