@@ -28,6 +28,11 @@ property queries="20000" seed="1":
 fuzz cases="100000":
     PROPTEST_CASES={{cases}} cargo test --release -p query --test fuzz
 
+# Kills, crashes, faults, full disks, flipped bytes, hostile clients, for hours: `just torture 7`
+torture seed="1" length="long":
+    CODESEARCH_TORTURE={{length}} CODESEARCH_TORTURE_SEED={{seed}} \
+        cargo test --release -p codesearch --test it torture -- --nocapture --test-threads=1
+
 # Licences and sources of what we depend on
 deny:
     cargo deny check advisories bans licenses sources

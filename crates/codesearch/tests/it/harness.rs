@@ -46,6 +46,11 @@ fn home() -> &'static Path {
     })
 }
 
+/// Where the shared server has its socket.
+pub(crate) fn socket_folder() -> PathBuf {
+    home().join("run")
+}
+
 /// The binary, untouched by the settings of whoever runs the tests.
 pub(crate) fn clean_command() -> Command {
     let mut command = Command::new(BINARY);
@@ -161,6 +166,24 @@ impl Fixture {
         });
     }
 
+    /// The binary, on this index by a URL.
+    pub(crate) fn command_on(&self, url: &str, args: &[&str]) -> Command {
+        let mut command = clean_command();
+        command.env("DATABASE_URL", url).args(args).current_dir(self.path());
+        command
+    }
+
+    pub(crate) fn through(&self, url: &str, args: &[&str]) -> Ran {
+        Ran::of(self.command_on(url, args).output().unwrap())
+    }
+
+    /// A server on this index by a URL, if it starts.
+    pub(crate) fn serve_on(&self, url: &str, options: &[&str]) -> Option<Server> {
+        Server::try_start(
+            self.command_on(url, &[&["serve", "--listen", "127.0.0.1:0"], options].concat()),
+        )
+    }
+
     /// What a search prints: `path:line:text` lines, sorted.
     pub(crate) fn search(&self, args: &[&str]) -> Vec<String> {
         let ran = self.run(&[&["search", "--limit", "0"], args].concat());
@@ -260,12 +283,24 @@ fn on<T>(work: impl Future<Output = T>) -> T {
 }
 
 async fn connect(database: &str) -> PgConnection {
+    connect_to(&socket_folder(), database).await
+}
+
+async fn connect_to(socket: &Path, database: &str) -> PgConnection {
     PgConnectOptions::new_without_pgpass()
-        .socket(home().join("run"))
+        .socket(socket)
         .username("codesearch")
         .database(database)
         .options([("search_path", "codesearch,public")])
         .connect()
         .await
         .unwrap()
+}
+
+/// What a statement gives in the index of a private server: a column of texts.
+pub(crate) fn texts(socket: &Path, sql: &str) -> Vec<String> {
+    on(async {
+        let mut conn = connect_to(socket, "codesearch").await;
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&mut conn).await.unwrap()
+    })
 }

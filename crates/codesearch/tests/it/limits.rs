@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::access::new_token;
@@ -285,4 +286,28 @@ fn answers_that_nobody_reads_have_a_bound_together() {
     assert_eq!(server.ask("/healthz", &[]).0, 200);
     drop(held);
     eventually("there is room again", || server.ask(path, &[]).0 == 200);
+}
+
+#[test]
+fn a_pattern_that_takes_long_keeps_nobody_waiting() {
+    let fixture = Fixture::new();
+    fixture.write("r/line.txt", "a".repeat(200_000));
+    fixture.ingest();
+    let server = fixture.serve();
+    server.settle();
+    let query = "case:yes c:\"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}\"";
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    let path = format!("/search?q={query}&limit=10&timeout=5s");
+    std::thread::scope(|scope| {
+        let searching = scope.spawn(|| server.json(&path).1);
+        let begun = "codesearch_searches_running 1\n";
+        eventually("the search runs", || server.get("/metrics", "*/*").2.contains(begun));
+        // Connections are dealt out to threads: each of them is asked.
+        for _ in 0..8 {
+            assert_eq!(server.get("/healthz", "*/*").0, 200);
+        }
+        assert!(!searching.is_finished(), "somebody waited for the search");
+        let answer = searching.join().unwrap();
+        assert_eq!(answer["stats"]["stopped_because"], "timeout", "{answer}");
+    });
 }

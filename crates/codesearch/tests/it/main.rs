@@ -26,6 +26,7 @@ mod property;
 mod prose;
 mod search;
 mod stats;
+mod torture;
 mod trigrams;
 mod updates;
 mod upgrade;

@@ -35,7 +35,19 @@ impl Home {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// What a statement gives in its index: a column of paths.
+    pub(crate) fn sql_texts(&self, sql: &str) -> Vec<PathBuf> {
+        crate::harness::texts(&self.path().join("run"), sql)
+            .into_iter()
+            .map(PathBuf::from)
+            .collect()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }
 
@@ -44,7 +56,7 @@ impl Home {
     }
 
     /// The process id of the server, if it runs.
-    fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         let ran = self.run(&["db", "status"]);
         let running = ran.out.lines().find_map(|line| line.strip_prefix("running: yes, process "));
         assert_eq!(ran.status.code() == Some(0), running.is_some());

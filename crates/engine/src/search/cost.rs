@@ -3,9 +3,10 @@
 //! Times are of one core of an ordinary machine of 2025; only their ratios matter. What each figure gave is in
 //! `benches/levers.md`.
 
+use std::time::Duration;
+
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use ngram::{BLOCK_CHUNKS, NgramQuery};
 
@@ -69,6 +70,10 @@ pub(crate) const SMALL_BYTES: usize = 256 * 1024;
 /// Bytes that a task which waits for texts to be matched matches of others at a time. As long as it does, it hears of
 /// nothing, and nor do others on its thread.
 pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
+
+/// How long the thread of a task matches texts before it leaves them to others: ordinary patterns take a tenth of it, and
+/// what takes longer must not keep other clients of this thread waiting.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Hashes of each literal that tell in how many blocks of a shard it may be, to compare shards: where their filters are not
 /// in memory, each is a row to be read.

@@ -1,20 +1,28 @@
 //! Matching the texts of a search: on threads for that, and where somebody waits for it.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use query::Select;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::clock::Clock;
-use super::cost::{HELP_BYTES, SMALL_BYTES};
+use super::cost::{HELP_BYTES, PATIENCE, SMALL_BYTES};
 use super::stats::{Counters, Phase};
 use super::verify::{Hit, MatchInput, Scratches, Verified, verify};
 use crate::threads;
 use crate::types::Request;
+
+/// Said if it does.
+const PANICKED: &str = "matching does not panic";
+
+/// Texts that take so long to match took more of a task's thread than they should.
+struct OutOfPatience;
 
 /// Texts of a search that wait to be matched, first come, first matched.
 #[derive(Debug)]
@@ -74,20 +82,40 @@ impl MatchQueue {
         let queued = parts.into_iter().map(|inputs| {
             let (found, told) = oneshot::channel();
             self.waiting().push_back(Waiting { inputs, found });
-            let queue = Arc::clone(self);
-            threads::MATCHING.spawn(move || {
-                queue.match_next(usize::MAX, |clock| !clock.is_over());
-            });
+            self.call_thread();
             told
         });
         Matching { bytes, how: How::Queued(queued.collect()) }
     }
 
+    /// Has a thread match what has waited longest then.
+    fn call_thread(self: &Arc<Self>) {
+        let queue = Arc::clone(self);
+        threads::MATCHING.spawn(move || {
+            if let Some(Waiting { inputs, found }) = queue.next_waiting(usize::MAX) {
+                let go_on = || !queue.clock.is_over() && !found.is_closed();
+                // The task that waits for them hears of a panic, whoever matches them.
+                let matching = AssertUnwindSafe(|| queue.matched(&inputs, &go_on));
+                if let Ok(verified) = catch_unwind(matching) {
+                    let _ = found.send(verified);
+                }
+            }
+        });
+    }
+
     /// What is found in some texts, once it is their turn.
-    pub(crate) async fn found(&self, matching: Matching) -> Vec<Hit> {
+    pub(crate) async fn found(self: &Arc<Self>, matching: Matching) -> Vec<Hit> {
         let work = async {
             match matching.how {
-                How::Here(inputs) => self.matched(&inputs, &|| self.clock.goes_on()),
+                How::Here(inputs) => match self.matched_here(&inputs) {
+                    Ok(verified) => verified,
+                    Err(OutOfPatience) => {
+                        let (found, told) = oneshot::channel();
+                        self.waiting().push_back(Waiting { inputs, found });
+                        self.call_thread();
+                        told.await.expect(PANICKED)
+                    }
+                },
                 How::Queued(parts) => {
                     let mut verified = Verified::default();
                     for part in parts {
@@ -106,8 +134,7 @@ impl MatchQueue {
     /// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that
     /// is woken on the processor of the task that waits begins when that one sleeps. But first comes what else there is to
     /// do: other shards have to be kept going, and what was found has to be handed on.
-    async fn wait(&self, mut part: Receiver<Verified>) -> Verified {
-        const PANICKED: &str = "matching does not panic";
+    async fn wait(self: &Arc<Self>, mut part: Receiver<Verified>) -> Verified {
         while self.request.limit.is_some() {
             match part.try_recv() {
                 Ok(verified) => return verified,
@@ -115,29 +142,45 @@ impl MatchQueue {
                 Err(TryRecvError::Empty) => {}
             }
             tokio::task::yield_now().await;
-            if part.is_empty() && !self.match_next(HELP_BYTES, Clock::goes_on) {
+            if part.is_empty() && !self.help() {
                 break;
             }
         }
         part.await.expect(PANICKED)
     }
 
-    /// Matches the texts that have waited longest, of those that have no more than so many bytes, as long as the search is
-    /// not over; false if there are none.
-    fn match_next(&self, most_bytes: usize, goes_on: fn(&Clock) -> bool) -> bool {
-        let next = {
-            let mut waiting = self.waiting();
-            let place = waiting.iter().position(|next| size(&next.inputs) <= most_bytes);
-            place.and_then(|place| waiting.remove(place))
-        };
-        let Some(Waiting { inputs, found }) = next else { return false };
-        let go_on = || goes_on(&self.clock) && !found.is_closed();
-        // The task that waits for them hears of a panic, whoever matches them.
-        let matching = AssertUnwindSafe(|| self.matched(&inputs, &go_on));
-        if let Ok(verified) = catch_unwind(matching) {
-            let _ = found.send(verified);
+    /// Matches the texts that have waited longest, if they are not large; false if a thread does better.
+    fn help(self: &Arc<Self>) -> bool {
+        let Some(Waiting { inputs, found }) = self.next_waiting(HELP_BYTES) else { return false };
+        let matching = AssertUnwindSafe(|| self.matched_here(&inputs));
+        match catch_unwind(matching) {
+            Ok(Ok(verified)) => drop(found.send(verified)),
+            Ok(Err(OutOfPatience)) => {
+                self.waiting().push_front(Waiting { inputs, found });
+                self.call_thread();
+                return false;
+            }
+            // The task that waits for them hears of it.
+            Err(_) => {}
         }
         true
+    }
+
+    /// The texts that have waited longest, of those that have no more than so many bytes.
+    fn next_waiting(&self, most_bytes: usize) -> Option<Waiting> {
+        let mut waiting = self.waiting();
+        let place = waiting.iter().position(|next| size(&next.inputs) <= most_bytes)?;
+        waiting.remove(place)
+    }
+
+    /// What the terms match, found by the thread of a task, which others need as well.
+    fn matched_here(&self, inputs: &[MatchInput]) -> Result<Verified, OutOfPatience> {
+        let (begun, gave_up) = (Instant::now(), Cell::new(false));
+        let verified = self.matched(inputs, &|| {
+            gave_up.set(begun.elapsed() > PATIENCE);
+            !gave_up.get() && self.clock.goes_on()
+        });
+        if gave_up.get() { Err(OutOfPatience) } else { Ok(verified) }
     }
 
     /// What the terms of the search match in some texts.

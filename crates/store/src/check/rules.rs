@@ -38,7 +38,8 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "files of no repository",
-        "select count(*) from files f where not exists (select from repos r where r.id = f.repo)",
+        "select count(*) from files f where valid_to = 2147483647 and not exists
+             (select from repos r where r.id = f.repo)",
     ),
     settled(
         "documents and comments of no text",

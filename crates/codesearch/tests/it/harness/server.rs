@@ -21,12 +21,21 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts it with a command that prints where it serves.
-    pub(super) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::try_start(command).expect("the server starts")
+    }
+
+    /// The same; `None` if it ends without having served.
+    pub(crate) fn try_start(mut command: Command) -> Option<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line.is_empty() {
+            assert_eq!(child.wait().unwrap().code(), Some(2));
+            return None;
+        }
         let address = line.trim().trim_start_matches("serving on http://").trim_end_matches('/');
-        Self { address: address.parse().unwrap(), child }
+        Some(Self { address: address.parse().unwrap(), child })
     }
 
     /// Asks for a path, with a header; gives status, content type and body.

@@ -1,0 +1,83 @@
+//! Many clients that are slow, do not read, or leave.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::Run;
+use crate::harness::{Fixture, Server};
+
+/// What a server may take with the long form's clients.
+const MEMORY_MIB: u64 = 2048;
+
+/// How long it may take to say that it lives; looked at in the long form only, which is run alone.
+const HEALTH: Duration = Duration::from_millis(100);
+
+fn health(server: &Server) -> Duration {
+    let begun = Instant::now();
+    assert_eq!(server.get("/healthz", "*/*").0, 200);
+    begun.elapsed()
+}
+
+/// Memory of a process that is its own, in MiB.
+pub(super) fn memory_mib(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn slow_clients_do_not_hold_up_others() {
+    let mut run = Run::new("clients", 3, 30);
+    let fixture = Fixture::new();
+    for n in 0..40 {
+        let mut text = String::new();
+        for line in 0..2000 {
+            let _ = writeln!(text, "needle {n} {line} {}", "x".repeat(line % 80));
+        }
+        fixture.write(&format!("r/{n}.txt"), text);
+    }
+    fixture.ingest();
+    let server = fixture.serve_with(&["--trust-forwarded"]);
+    server.settle();
+    // A part of the connections that a server takes.
+    let many = if run.is_long { 4000 } else { 150 };
+    let (mut worst, mut most) = (Duration::ZERO, memory_mib(&server));
+    while let Some(step) = run.step() {
+        let requests: [&[u8]; 4] = [
+            b"GET /search?q=ne",
+            b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+            b"GET /search?q=needle&limit=0&format=json HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"Q\":\"needle\"}",
+        ];
+        let request = requests[step % 4];
+        let count = if step % 4 < 2 { many } else { many / 4 };
+        let mut open = Vec::new();
+        for n in 0..count {
+            let Ok(mut stream) = TcpStream::connect(server.address) else { continue };
+            let _ = stream.write_all(request);
+            open.push(stream);
+            if n % 50 == 0 {
+                worst = worst.max(health(&server));
+            }
+        }
+        // Some of them leave.
+        let stay = run.rng.usize(..=open.len());
+        open.truncate(stay);
+        for _ in 0..5 {
+            worst = worst.max(health(&server));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        most = most.max(memory_mib(&server));
+        drop(open);
+        let found = server.search("needle_nowhere");
+        assert_eq!(found["stats"]["complete"], true, "{found}");
+    }
+    assert!(most < MEMORY_MIB, "{most} MiB");
+    assert!(!run.is_long || worst < HEALTH, "{worst:?} to say that it lives");
+    run.end(&format!(
+        "{many} clients at once; /healthz took at most {} ms, the server {most} MiB",
+        worst.as_millis()
+    ));
+}

@@ -1,0 +1,99 @@
+//! The disk is full, at another moment each time.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Run;
+use super::world::{World, printed};
+use crate::harness::is_root;
+use crate::private_postgres::Home;
+
+/// Room with which nothing is full.
+const PLENTY: u64 = 1500;
+
+/// A file system in memory, of so many MB.
+struct Disk<'a> {
+    at: &'a Path,
+}
+
+impl<'a> Disk<'a> {
+    /// `None` where this may not be done.
+    fn mount(at: &'a Path) -> Option<Self> {
+        std::fs::create_dir(at).unwrap();
+        let options = format!("size={PLENTY}m,mode=0755");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "none"]).arg(at);
+        mount.output().is_ok_and(|done| done.status.success()).then_some(Self { at })
+    }
+
+    fn resize(&self, mib: u64) {
+        let options = format!("remount,size={mib}m");
+        assert!(
+            Command::new("mount").args(["-o", &options]).arg(self.at).status().unwrap().success()
+        );
+    }
+
+    fn used_mib(&self) -> u64 {
+        let out = Command::new("df").args(["-m", "--output=used"]).arg(self.at).output().unwrap();
+        String::from_utf8(out.stdout).unwrap().lines().nth(1).unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.at).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_lost() {
+    let mut run = Run::new("disk", 3, 60);
+    let home = Home::new();
+    let at = home.path();
+    let Some(disk) = is_root().then(|| Disk::mount(&at)).flatten() else {
+        println!("disk: left out, only root may mount a file system");
+        return;
+    };
+    let mut world = World::new(home.folder().to_owned(), &mut run.rng);
+    home.run(&World::ingest_args()).code(0);
+    world.settle();
+    let (mut full, mut fitted) = (0, 0);
+    while run.step().is_some() {
+        world.change(60);
+        // Much that no query finds.
+        let folder = home.folder().join("repos/ape/noise");
+        std::fs::create_dir_all(&folder).unwrap();
+        for n in 0..run.rng.usize(5..30) {
+            let digits = std::iter::repeat_with(|| run.rng.digit(10)).take(900_000);
+            std::fs::write(folder.join(format!("{n}.txt")), digits.collect::<String>()).unwrap();
+        }
+        disk.resize(disk.used_mib() + run.rng.u64(1..64));
+        let ran = home.run(&World::ingest_args());
+        if ran.status.code() == Some(0) {
+            fitted += 1;
+        } else {
+            full += 1;
+            let err = ran.code(2).err;
+            assert!(err.contains("disk") && err.contains("full"), "{err}");
+        }
+        // What was there is there, or it is said that the disk is full.
+        let (query, regex) = world.query();
+        let ran = home.run(&["search", "--limit", "0", &query]);
+        match printed(&ran) {
+            Some(found) => world.is_of_some_state(&found, &regex),
+            None => assert!(ran.err.contains("disk") && ran.err.contains("full"), "{}", ran.err),
+        }
+        disk.resize(PLENTY);
+        let (query, regex) = world.query();
+        let found = home.run(&["search", "--limit", "0", &query]);
+        world.is_of_some_state(&printed(&found).unwrap(), &regex);
+        home.run(&World::ingest_args()).code(0);
+        world.settle();
+        let found = home.run(&["search", "--limit", "0", &query]);
+        world.is_of_now(&printed(&found).unwrap(), &regex);
+        home.run(&["check"]).code(0);
+    }
+    home.run(&["db", "stop", "--force"]);
+    drop(disk);
+    run.end(&format!("the disk was full {full} times, {fitted} ingests fitted"));
+}

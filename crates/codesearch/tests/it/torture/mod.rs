@@ -1,0 +1,79 @@
+//! The campaign: kills, crashes, faults between the program and Postgres, full disks, flipped bytes, random operations,
+//! hostile patterns and requests, slow clients, many changes.
+//!
+//! After every step an answer is either exactly what a scan of the files gives, now or at an earlier state where that is
+//! allowed, or it says that it is none; after the next ingest it is that of now, and `codesearch check` finds nothing.
+//!
+//! The tests run a short form. A long one, with another seed (`just torture 7`):
+//!
+//!     CODESEARCH_TORTURE=long CODESEARCH_TORTURE_SEED=7 \
+//!         cargo test --release -p codesearch --test it torture -- --nocapture --test-threads=1
+//!
+//! `CODESEARCH_TORTURE` may be a number, too: so many parts of a thousand of the long form.
+
+mod bytes;
+mod clients;
+mod disk;
+mod faults;
+mod fuzz;
+mod kills;
+mod operations;
+mod patterns;
+mod postgres;
+mod proxy;
+mod soak;
+mod world;
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+/// One part of the campaign, and what is told of it at its end.
+pub(crate) struct Run {
+    name: &'static str,
+    seed: u64,
+    steps: usize,
+    done: usize,
+    begun: Instant,
+    pub(crate) is_long: bool,
+    pub(crate) rng: Rng,
+}
+
+impl Run {
+    /// A run of so many steps in its short form, and in its long one.
+    pub(crate) fn new(name: &'static str, short: usize, long: usize) -> Self {
+        let setting = |name: &str| std::env::var(name).ok();
+        let steps = match setting("CODESEARCH_TORTURE").as_deref() {
+            None | Some("short") => short,
+            Some("long") => long,
+            Some(parts) => (long * parts.parse::<usize>().unwrap() / 1000).max(short),
+        };
+        let seed = setting("CODESEARCH_TORTURE_SEED").map_or(1, |seed| seed.parse().unwrap());
+        let rng = Rng::with_seed(seed);
+        Self { name, seed, steps, done: 0, begun: Instant::now(), is_long: steps > short, rng }
+    }
+
+    /// The next step; `None` after the last one. A test that fails prints it.
+    pub(crate) fn step(&mut self) -> Option<usize> {
+        if self.done == self.steps {
+            return None;
+        }
+        self.done += 1;
+        if !self.is_long || self.done.is_power_of_two() || self.done.is_multiple_of(100) {
+            println!("{} step {} of {}, seed {}", self.name, self.done, self.steps, self.seed);
+        }
+        Some(self.done)
+    }
+
+    /// A time between nothing and this.
+    pub(crate) fn within(&mut self, most: Duration) -> Duration {
+        most.mul_f64(self.rng.f64())
+    }
+
+    /// Tells what was done and seen, in one line.
+    pub(crate) fn end(self, seen: &str) {
+        let Self { name, seed, done, begun, .. } = self;
+        let seconds = begun.elapsed().as_secs();
+        println!("{name:<12} {done:>6} steps, seed {seed}, {seconds} s: {seen}");
+    }
+}

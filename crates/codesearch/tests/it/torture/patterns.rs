@@ -1,0 +1,66 @@
+//! Patterns that take long, on lines that are long.
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::Run;
+use crate::harness::Fixture;
+
+/// How far a search may go past its timeout. Looked at in the long form only, which is run alone.
+const OVERSHOOT: Duration = Duration::from_millis(100);
+
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// A pattern that keeps many states alive.
+fn pattern(rng: &mut Rng) -> String {
+    let class = ["a", "[a-z]", ".", "(a|b|ab)", r"\w", "[^0-9]"][rng.usize(..6)];
+    let repeat = ["?", "*", "+", "{0,3}", "{2}"][rng.usize(..5)];
+    let times = [10, 100, 500, 1000][rng.usize(..4)];
+    let end = ["", "[0-9]{9}", "b$", "z", r"\b[g-k]x"][rng.usize(..5)];
+    format!("(?:{class}{repeat}){{{times}}}{end}")
+}
+
+#[test]
+fn a_timeout_holds_whatever_the_pattern() {
+    let mut run = Run::new("patterns", 12, 500);
+    let fixture = Fixture::new();
+    fixture.write("r/line.txt", "a".repeat(1_000_000));
+    let chunk = format!("{}\n", "ab ".repeat(5)).repeat(250);
+    fixture.write("r/chunk.txt", &chunk);
+    fixture.write("r/words.txt", "lorem ipsum dolor ".repeat(50_000));
+    fixture.ingest();
+    let server = fixture.serve();
+    let (mut in_time, mut cut, mut refused) = (0, 0, 0);
+    let mut worst = Duration::ZERO;
+    while run.step().is_some() {
+        let pattern = pattern(&mut run.rng);
+        let query = format!("case:yes c:\"{}\"", pattern.replace('\\', "\\\\"));
+        let query = utf8_percent_encode(&query, NON_ALPHANUMERIC);
+        let ask =
+            |timeout: &str| server.json(&format!("/search?q={query}&limit=0&timeout={timeout}"));
+        let begun = Instant::now();
+        let (status, answer) = ask(&format!("{}ms", TIMEOUT.as_millis()));
+        worst = worst.max(begun.elapsed().saturating_sub(TIMEOUT));
+        if status == 400 {
+            refused += 1;
+            continue;
+        }
+        assert_eq!(status, 200, "{pattern}: {answer}");
+        if answer["stats"]["complete"] == true {
+            in_time += 1;
+            let (_, again) = ask("1m");
+            assert_eq!(answer["files"], again["files"], "{pattern}");
+        } else {
+            cut += 1;
+            assert!(answer.to_string().contains("timeout"), "{pattern}: {answer}");
+        }
+        assert_eq!(server.get("/healthz", "*/*").0, 200);
+    }
+    assert!(!run.is_long || worst < OVERSHOOT, "{worst:?} after the timeout");
+    run.end(&format!(
+        "{in_time} in time, {cut} cut short and said so, {refused} refused; at most {} ms past the timeout",
+        worst.as_millis()
+    ));
+}

@@ -1,0 +1,37 @@
+//! A server through many changes: its memory does not grow.
+
+use super::Run;
+use super::clients::memory_mib;
+use super::world::{World, asked, scan};
+use crate::harness::{Fixture, eventually};
+
+/// What a server may have more at the end than after a quarter of the changes, in MiB.
+const GROWTH_MIB: u64 = 48;
+
+#[test]
+fn memory_does_not_grow_with_changes() {
+    let mut run = Run::new("soak", 20, 3000);
+    let fixture = Fixture::new();
+    fixture.run(&["init", "--shards", "3"]).code(0);
+    let mut world = World::new(fixture.path().to_owned(), &mut run.rng);
+    fixture.run(&World::ingest_args()).code(0);
+    world.settle();
+    let server = fixture.serve();
+    let mut sizes = Vec::new();
+    while run.step().is_some() {
+        world.change(6);
+        fixture.run(&World::ingest_args()).code(0);
+        world.settle();
+        for _ in 0..10 {
+            let (query, regex) = world.query();
+            eventually("the server answers as the files are now", || {
+                asked(&server, &query, "") == Some(scan(world.now(), &regex))
+            });
+        }
+        sizes.push(memory_mib(&server));
+    }
+    let (early, late) = (sizes[sizes.len() / 4], *sizes.last().unwrap());
+    assert!(late < early + GROWTH_MIB, "{sizes:?}");
+    fixture.check_invariants();
+    run.end(&format!("{early} MiB after a quarter of the changes, {late} MiB at the end"));
+}
