@@ -55,8 +55,13 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let mut file = args.tokens.as_deref().map(|file| TokenFile::new(file, each));
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let needs_token = file.is_some() && !args.open;
-    let limits = Limits::new(each, all, tokens.unwrap_or_default(), args.trust_forwarded);
-    let mut settings = Settings {
+    let at_once = args.server_at_once.map_or_else(http::searches_at_once, |most| most as usize);
+    // A quarter is left for others, where there are others and they can be told apart.
+    let others = is_public || file.is_some() || args.trust_forwarded;
+    let share = (others && at_once > 1).then(|| at_once - at_once.div_ceil(4));
+    let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
+    let settings = Settings {
+        at_once,
         slow: Some(args.slow),
         max_time: args.max_time,
         statistics: !args.no_statistics,
@@ -64,11 +69,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         // Little of the memory that a small container has.
         unread_bytes: http::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
-        ..Settings::default()
     };
-    if let Some(most) = args.server_at_once {
-        settings.at_once = most as usize;
-    }
     Ok((settings, file))
 }
 

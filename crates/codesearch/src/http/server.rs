@@ -17,7 +17,7 @@ use crate::statistics::{Recorder, Refusal};
 const SEARCHES_PER_CORE: usize = 4;
 
 /// How long a search waits for its turn before its client is told to come back later.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Bytes of all answers together that are whole in memory and not sent yet, at most: of Zoekt's and livegrep's, which have
 /// up to 32 MiB each, and of files.
@@ -49,19 +49,9 @@ pub(crate) struct Settings {
     pub(crate) access: Access,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        Self {
-            slow: None,
-            statistics: false,
-            at_once: SEARCHES_PER_CORE * cores,
-            max_time: Duration::from_mins(5),
-            limits: Limits::default(),
-            unread_bytes: MAX_UNREAD_BYTES,
-            access: Access::default(),
-        }
-    }
+/// Searches that run at once, unless the operator says otherwise.
+pub(crate) fn searches_at_once() -> usize {
+    SEARCHES_PER_CORE * std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// What all handlers share.

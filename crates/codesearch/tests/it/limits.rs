@@ -288,6 +288,34 @@ fn answers_that_nobody_reads_have_a_bound_together() {
     eventually("there is room again", || server.ask(path, &[]).0 == 200);
 }
 
+/// A search that takes five seconds in a line of 200,000 times `a`.
+fn long_search() -> String {
+    let query = "case:yes c:\"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}\"";
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    format!("/search?q={query}&limit=10&timeout=5s")
+}
+
+#[test]
+fn no_client_has_all_turns() {
+    let fixture = Fixture::new();
+    fixture.write("r/line.txt", "a".repeat(200_000));
+    fixture.ingest();
+    let server = fixture.serve_with(&["--trust-forwarded", "--server-at-once", "4"]);
+    server.settle();
+    let path = long_search();
+    let ask = |path: &str, client| server.ask(path, &[("x-forwarded-for", client)]);
+    std::thread::scope(|scope| {
+        let searching: Vec<_> = (0..4).map(|_| scope.spawn(|| ask(&path, "192.0.2.1").0)).collect();
+        let begun = "codesearch_searches_running 3\n";
+        eventually("three searches run", || server.get("/metrics", "*/*").2.contains(begun));
+        assert_eq!(ask("/search?q=file:line", "192.0.2.2").0, 200);
+        assert!(searching.iter().all(|one| !one.is_finished()), "another client waited for them");
+        for one in searching {
+            assert_eq!(one.join().unwrap(), 200);
+        }
+    });
+}
+
 #[test]
 fn a_pattern_that_takes_long_keeps_nobody_waiting() {
     let fixture = Fixture::new();
@@ -295,9 +323,7 @@ fn a_pattern_that_takes_long_keeps_nobody_waiting() {
     fixture.ingest();
     let server = fixture.serve();
     server.settle();
-    let query = "case:yes c:\"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}\"";
-    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
-    let path = format!("/search?q={query}&limit=10&timeout=5s");
+    let path = long_search();
     std::thread::scope(|scope| {
         let searching = scope.spawn(|| server.json(&path).1);
         let begun = "codesearch_searches_running 1\n";

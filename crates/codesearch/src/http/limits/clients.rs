@@ -9,11 +9,13 @@ use axum::http::HeaderMap;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::budget::Budget;
 use super::quota::Quota;
 use super::token::Token;
 use crate::http::connections::Peer;
+use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
 
 /// Clients that are remembered. Of more, those that asked longest ago are forgotten, and with them what
@@ -28,7 +30,9 @@ const FORWARDED: &str = "x-forwarded-for";
 pub(crate) struct Limits {
     /// Those of an address.
     each: Quota,
-    /// Any address, when addresses have none.
+    /// Of the turns to search, as many as one client may have or wait for, if others shall find some.
+    share: Option<usize>,
+    /// Any address, when addresses have no limits.
     anyone: Arc<Client>,
     /// All clients together. How many search at once is decided by [`Server::turn`], which lets them wait.
     all: Arc<Client>,
@@ -41,7 +45,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self::new(Quota::default(), Quota::default(), Vec::new(), false)
+        Self::new(Quota::default(), Quota::default(), None, Vec::new(), false)
     }
 }
 
@@ -62,17 +66,19 @@ impl Caller {
 /// What a client has used.
 #[derive(Debug)]
 pub(super) struct Client {
+    share: Option<Arc<Semaphore>>,
     running: Option<Arc<Semaphore>>,
     searches: Option<Mutex<Budget>>,
     bytes: Option<Mutex<Budget>>,
 }
 
 impl Client {
-    fn new(quota: Quota) -> Self {
+    fn new(quota: Quota, share: Option<usize>) -> Self {
         let budget = |most: Option<u32>, unit: f64| {
             most.map(|most| Mutex::new(Budget::new(f64::from(most) * unit, Instant::now())))
         };
         Self {
+            share: share.map(|most| Arc::new(Semaphore::new(most))),
             running: quota.at_once.map(|most| Arc::new(Semaphore::new(most as usize))),
             searches: budget(quota.per_minute, 1.0),
             bytes: budget(quota.mib_per_minute, f64::from(1 << 20)),
@@ -89,7 +95,7 @@ pub(super) struct Rejection {
 /// What is held and counted for a request until its answer is sent.
 pub(super) struct Admission {
     clients: [Arc<Client>; 2],
-    _running: Option<OwnedSemaphorePermit>,
+    _searching: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// What a request costs beside the bytes of its answer.
@@ -100,12 +106,19 @@ pub(super) enum Cost {
 }
 
 impl Limits {
-    pub(crate) fn new(each: Quota, all: Quota, tokens: Vec<Token>, trust_forwarded: bool) -> Self {
+    pub(crate) fn new(
+        each: Quota,
+        all: Quota,
+        share: Option<usize>,
+        tokens: Vec<Token>,
+        trust_forwarded: bool,
+    ) -> Self {
         let all = Quota { at_once: None, ..all };
         let limits = Self {
             each,
-            anyone: Arc::new(Client::new(Quota::default())),
-            all: Arc::new(Client::new(all)),
+            share,
+            anyone: Arc::new(Client::new(Quota::default(), None)),
+            all: Arc::new(Client::new(all, None)),
             addresses: Cache::new(MAX_CLIENTS),
             tokens: RwLock::default(),
             trust_forwarded,
@@ -121,7 +134,7 @@ impl Limits {
             tracing::debug!("a token for {}: {:?}", token.name, token.quota);
             let same = known.get(&token.hash).filter(|before| before.token.quota == token.quota);
             let client = same.map_or_else(
-                || Arc::new(Client::new(token.quota)),
+                || Arc::new(Client::new(token.quota, self.share)),
                 |same| Arc::clone(&same.client),
             );
             (token.hash, Caller { client, token: Arc::new(token) })
@@ -155,33 +168,43 @@ impl Limits {
         if let Some(caller) = caller {
             return Arc::clone(&caller.client);
         }
-        if self.each == Quota::default() {
+        if self.each == Quota::default() && self.share.is_none() {
             return Arc::clone(&self.anyone);
         }
         // Without a connection there is no address: such requests are one client.
         let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
-        let client = || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each)));
+        let client =
+            || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each, self.share)));
         let known = self.addresses.get_or_insert_with(&network(told.unwrap_or(peer)), client);
         known.unwrap_or_else(|never| match never {})
     }
 
-    pub(super) fn admit(&self, client: Arc<Client>, cost: Cost) -> Result<Admission, Rejection> {
-        let now = Instant::now();
+    /// Admits a request. A search waits until its client has fewer than its share of them.
+    pub(super) async fn admit(
+        &self,
+        client: Arc<Client>,
+        cost: Cost,
+    ) -> Result<Admission, Rejection> {
         let clients = [client, Arc::clone(&self.all)];
         let reasons = [
             (Refusal::Bytes, Refusal::PerMinute),
             (Refusal::ServerBytes, Refusal::ServerPerMinute),
         ];
         let searching = cost == Cost::Search;
+        let too_many = || Rejection { reason: Refusal::AtOnce, wait: 1 };
         let running = match clients[0].running.as_ref().filter(|_| searching) {
             None => None,
-            Some(running) => Some(
-                Arc::clone(running)
-                    .try_acquire_owned()
-                    .map_err(|_| Rejection { reason: Refusal::AtOnce, wait: 1 })?,
-            ),
+            Some(running) => Some(Arc::clone(running).try_acquire_owned().map_err(|_| too_many())?),
         };
+        let share = match clients[0].share.as_ref().filter(|_| searching) {
+            None => None,
+            Some(share) => {
+                let share = timeout(MAX_WAIT, Arc::clone(share).acquire_owned()).await;
+                Some(share.ok().and_then(Result::ok).ok_or_else(too_many)?)
+            }
+        };
+        let now = Instant::now();
         // Something must be left of the bytes; they are paid later.
         for (client, (reason, _)) in clients.iter().zip(reasons) {
             take(client.bytes.as_ref(), 1.0, 0.0, now)
@@ -199,7 +222,7 @@ impl Limits {
                 }
             }
         }
-        Ok(Admission { clients, _running: running })
+        Ok(Admission { clients, _searching: [running, share] })
     }
 }
 
@@ -273,7 +296,7 @@ mod tests {
     #[test]
     fn many_addresses_take_no_more_memory() {
         let each = Quota { per_minute: Some(1), ..Quota::default() };
-        let limits = Limits::new(each, Quota::default(), Vec::new(), false);
+        let limits = Limits::new(each, Quota::default(), None, Vec::new(), false);
         for n in 0..(2 * MAX_CLIENTS as u32) {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
             limits.client(None, &HeaderMap::new(), Some(peer));

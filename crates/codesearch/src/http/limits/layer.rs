@@ -69,7 +69,7 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
     let peer = request.extensions().get::<Peer>().copied();
     let caller = request.extensions().get::<Caller>();
     let ticket = limits.admit(limits.client(caller, request.headers(), peer), cost);
-    match ticket {
+    match ticket.await {
         Ok(ticket) => {
             let address = Address::of(&request);
             let answer = next.run(request).await;
