@@ -42,6 +42,9 @@ pub async fn check(
         problems: check.rules().await?,
         ..Report::default()
     };
+    if options.sample.is_none() {
+        report.problems.extend(check.indexes().await?);
+    }
     let shards = check.shards(options.sample).await?;
     for (read, shard) in shards.iter().enumerate() {
         told(read, shards.len());

@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{Error, Result};
 use crate::ingest::EPOCHS;
 use crate::store::Store;
+use crate::target::{ANSWER, answered};
 use crate::{Epoch, RepoId, ShardId, Switch};
 
 /// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
@@ -91,8 +92,12 @@ impl Store {
     /// Reads the catalog of the current epoch and holds on to it.
     ///
     /// # Errors
-    /// [`Error::Empty`] when nothing was ever indexed.
+    /// [`Error::Empty`] when nothing was ever indexed; the server cannot be reached, or does not answer.
     pub async fn catalog(&self) -> Result<Catalog> {
+        answered(ANSWER, self.read_catalog()).await
+    }
+
+    async fn read_catalog(&self) -> Result<Catalog> {
         let mut pin = self.connection().await?;
         let mut current = current_epoch(&mut pin).await?;
         loop {
@@ -133,7 +138,7 @@ impl Store {
         tx.commit().await?;
         if now != current {
             drop(pin);
-            return Box::pin(self.catalog()).await;
+            return Box::pin(self.read_catalog()).await;
         }
         let Current { identity, epoch, switch } = current;
         Ok(Catalog {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::pool::Leases;
 use crate::prepare::Server;
 use crate::store::Store;
-use crate::target::{CONNECT, CONTROL, Target, connect, options};
+use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
 
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
@@ -28,7 +28,7 @@ impl Store {
             }
             connected => connected?,
         };
-        let server = Server::of(&mut first).await?;
+        let server = answered(ANSWER, Server::of(&mut first)).await?;
         let searching = options.clone().options([
             // A text in TOAST makes a sequential scan look cheap, and it never is.
             ("enable_seqscan", "off"),
@@ -41,7 +41,7 @@ impl Store {
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(leases, control, options, server.no_recheck);
-        if !server.is_prepared(&mut first).await? {
+        if !answered(ANSWER, server.is_prepared(&mut first)).await? {
             store.no_recheck = store.prepare(&mut first).await?;
         }
         *store.spare() = Some(first);

@@ -1,5 +1,7 @@
 //! Preparing a database: what the server must offer, the schema, and the operator that never rechecks.
 
+use std::sync::atomic::Ordering;
+
 use sqlx::migrate::Migrator;
 use sqlx::{Executor, PgConnection};
 
@@ -19,9 +21,14 @@ const PINS: u32 = 5;
 const OPERATOR: i64 = 3;
 
 /// The advisory lock on preparing the database.
-const SETUP_LOCK: i64 = 0x6373_0002_0000;
+pub(crate) const SETUP_LOCK: i64 = 0x6373_0002_0000;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+
+/// What programs of this version are called in `pg_stat_activity`: those of another name are of another version.
+pub(crate) fn program() -> String {
+    format!("codesearch/{}", MIGRATIONS.iter().count())
+}
 
 /// What a server is and has, asked in one statement: each waits for an answer, and a command line begins with them.
 #[derive(Debug, sqlx::FromRow)]
@@ -150,7 +157,12 @@ impl Store {
     /// cannot be reached or refuses a statement.
     pub(crate) async fn prepare(&self, conn: &mut PgConnection) -> Result<bool> {
         // Of several programs that start at once, one prepares the database.
-        sqlx::query("select pg_advisory_lock($1)").bind(SETUP_LOCK).execute(&mut *conn).await?;
+        let backend: i32 = sqlx::query_scalar("select pg_backend_pid() from pg_advisory_lock($1)")
+            .bind(SETUP_LOCK)
+            .fetch_one(&mut *conn)
+            .await?;
+        self.writer.store(backend, Ordering::Relaxed);
+        refuse_beside_others(conn).await?;
         conn.execute("create schema if not exists codesearch").await?;
         ensure_trgm(conn).await?;
         MIGRATIONS.run(&mut *conn).await?;
@@ -159,6 +171,38 @@ impl Store {
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
         Ok(no_recheck)
     }
+}
+
+/// Refuses to change the schema of an index under programs of an earlier version, which would make mistakes or stop.
+async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
+    let made: bool =
+        sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
+            .fetch_one(&mut *conn)
+            .await?;
+    if !made {
+        return Ok(());
+    }
+    let applied: i64 =
+        sqlx::query_scalar("select count(*) from codesearch._sqlx_migrations where success")
+            .fetch_one(&mut *conn)
+            .await?;
+    if applied >= MIGRATIONS.iter().count() as i64 {
+        return Ok(());
+    }
+    let others: i64 = sqlx::query_scalar(
+        "select count(*) from pg_stat_activity where datname = current_database()
+             and application_name like 'codesearch%' and application_name <> $1",
+    )
+    .bind(program())
+    .fetch_one(conn)
+    .await?;
+    if others == 0 {
+        return Ok(());
+    }
+    Err(Error::Unsuitable(format!(
+        "the index is of an earlier version of codesearch, and programs of that version use it ({others} connections): \
+         stop them, and this one will upgrade it"
+    )))
 }
 
 async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {

@@ -1,6 +1,6 @@
 //! A connected database: what all statements start from.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sqlx::postgres::PgConnectOptions;
@@ -26,6 +26,8 @@ pub struct Store {
     shards: Arc<OnceLock<i16>>,
     /// The connection on which the database was prepared, until somebody wants one.
     spare: Arc<Mutex<Option<PgConnection>>>,
+    /// The backend that holds the lock on writing for this program, or held it last; 0 before.
+    pub(crate) writer: Arc<AtomicI32>,
 }
 
 impl Store {
@@ -35,8 +37,9 @@ impl Store {
         options: PgConnectOptions,
         no_recheck: bool,
     ) -> Self {
-        let (statements, shards, spare) = Default::default();
-        Self { leases, control, statements, options: Arc::new(options), no_recheck, shards, spare }
+        let (statements, shards, spare, writer) = Default::default();
+        let options = Arc::new(options);
+        Self { leases, control, statements, options, no_recheck, shards, spare, writer }
     }
 
     /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may

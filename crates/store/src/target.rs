@@ -16,15 +16,30 @@ pub(crate) const CONTROL: u32 = 4;
 /// then does not answer at all.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 
+/// How long the few statements may take with which a program begins, and those that ask what there is to search. They take
+/// milliseconds; behind a connection that has gone silent they would wait for ever.
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
+
 /// Opens a connection.
 ///
 /// # Errors
 /// The server cannot be reached, or does not answer in time.
 pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
-    let connecting = PgConnection::connect_with(options);
-    tokio::time::timeout(CONNECT, connecting).await.unwrap_or_else(|_| {
-        let why = format!("it does not answer within {CONNECT:?}");
-        Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
+    answered(CONNECT, PgConnection::connect_with(options)).await
+}
+
+/// What a server says, if it says it in time.
+///
+/// # Errors
+/// As of the work; or the server does not answer.
+pub(crate) async fn answered<T, E: From<sqlx::Error>>(
+    most: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    // Boxed: searches hold this in their own state.
+    tokio::time::timeout(most, Box::pin(work)).await.unwrap_or_else(|_| {
+        let why = format!("it does not answer within {most:?}");
+        Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)).into())
     })
 }
 
@@ -55,7 +70,7 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             .database(database),
     };
     Ok(options
-        .application_name("codesearch")
+        .application_name(&crate::prepare::program())
         .options([
             ("search_path", "codesearch,public"),
             ("client_min_messages", "warning"),

@@ -1,8 +1,10 @@
 //! Checking an index: what must hold between its tables, and whether what is derived of the texts has all that is in them.
 
+mod indexes;
 mod rules;
 mod shard;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
@@ -43,11 +45,13 @@ impl Store {
     pub async fn check(&self) -> Result<Check> {
         let mut conn = self.connection().await?;
         for _ in 0..TRIES {
-            let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock_shared($1)")
-                .bind(WRITE_LOCK)
-                .fetch_one(&mut conn)
-                .await?;
+            let (locked, backend): (bool, i32) =
+                sqlx::query_as("select pg_try_advisory_lock_shared($1), pg_backend_pid()")
+                    .bind(WRITE_LOCK)
+                    .fetch_one(&mut conn)
+                    .await?;
             if locked {
+                self.writer.store(backend, Ordering::Relaxed);
                 return Ok(Check { store: self.clone(), conn });
             }
             tokio::time::sleep(PAUSE).await;

@@ -182,7 +182,9 @@ fn rows_name_the_chunks_that_may_match() {
                 }
             }
             if !again {
+                let session = crate::testing::session(store).await;
                 store.derive_again(ShardId(0)).await.unwrap();
+                session.close().await.unwrap();
             }
         }
         lease.done();

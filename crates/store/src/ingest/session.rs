@@ -2,11 +2,13 @@
 //! killed.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::ShardId;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::prepare::SETUP_LOCK;
 use crate::store::Store;
 
 /// The advisory lock on writing.
@@ -50,13 +52,15 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn try_session(&self) -> Result<Option<Session>> {
         let mut conn = self.connection().await?;
-        let (locked,): (bool,) = sqlx::query_as("select pg_try_advisory_lock($1)")
-            .bind(WRITE_LOCK)
-            .fetch_one(&mut conn)
-            .await?;
+        let (locked, backend): (bool, i32) =
+            sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()")
+                .bind(WRITE_LOCK)
+                .fetch_one(&mut conn)
+                .await?;
         if !locked {
             return Ok(None);
         }
+        self.writer.store(backend, Ordering::Relaxed);
         end_orphans(&mut conn).await?;
         take_back(&mut conn).await?;
         conn.execute(
@@ -95,13 +99,33 @@ impl Store {
         Ok(Some(Session { conn, shards, sweep, changed: BTreeSet::new() }))
     }
 
-    /// A connection that writes for the one ingest that runs.
+    /// A connection that writes for the one ingest that runs, or the one upgrade. It is fenced: whoever becomes the one that writes first ends
+    /// all that share this lock, and then those of before see that theirs is no longer held.
+    ///
+    /// # Errors
+    /// The connection that made this program the one that writes has broken; or as for any connection.
     pub(crate) async fn helper(&self) -> Result<PgConnection> {
         let mut conn = self.connection().await?;
         sqlx::query("select pg_advisory_lock_shared($1)")
             .bind(HELPER_LOCK)
             .execute(&mut conn)
             .await?;
+        let writes: bool = sqlx::query_scalar(
+            "select exists (
+                 select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted and pid = $2
+                   and (classid::bigint << 32) + objid::bigint = any($1)
+                   and database = (select oid from pg_database where datname = current_database()))",
+        )
+        .bind([WRITE_LOCK, SETUP_LOCK])
+        .bind(self.writer.load(Ordering::Relaxed))
+        .fetch_one(&mut conn)
+        .await?;
+        if !writes {
+            return Err(Error::Unsuitable(
+                "the connection that let this ingest write has broken; run it again: what it has stored is kept"
+                    .to_owned(),
+            ));
+        }
         Ok(conn)
     }
 }
@@ -159,4 +183,29 @@ async fn take_back(conn: &mut PgConnection) -> Result<()> {
     }
     tx.execute("update state set prepared = null").await?;
     Ok(tx.commit().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{on_index, value};
+
+    #[test]
+    fn whoever_has_lost_the_lock_writes_no_more() {
+        on_index(1, async |store| {
+            assert!(store.helper().await.is_err(), "it is not the one that writes");
+            let first = store.try_session().await.unwrap().unwrap();
+            store.helper().await.unwrap();
+            // Its connection breaks, without its knowing.
+            let pid = store.writer.load(std::sync::atomic::Ordering::Relaxed);
+            value::<bool>(store, &format!("select pg_terminate_backend({pid}, 10000)")).await;
+            assert!(store.helper().await.is_err(), "nobody writes");
+            let mut other = store.clone();
+            other.writer = std::sync::Arc::default();
+            let second = other.try_session().await.unwrap().unwrap();
+            assert!(store.helper().await.is_err(), "another one writes");
+            other.helper().await.unwrap();
+            second.close().await.unwrap();
+            drop(first);
+        });
+    }
 }
