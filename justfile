@@ -45,3 +45,7 @@ up:
 corpus:
     corpus/fetch
     cargo run --release -- ingest --depth 2 corpus/repos
+
+# What the program is made of, as CycloneDX: crates/codesearch/codesearch_bin.cdx.json
+sbom:
+    cargo cyclonedx --format json --describe binaries --manifest-path crates/codesearch/Cargo.toml

@@ -90,6 +90,9 @@ pub(crate) struct OperatorArgs {
     /// How long a search may take, whatever its request says: one for everything (`limit=0`) has no time limit of its own
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = query::duration)]
     pub(crate) max_time: Duration,
+    /// How often to check a shard by chance, as `codesearch check --sample 1` does, or `never`
+    #[arg(long, value_name = "TIME", default_value = "60m", value_parser = time_or_never)]
+    pub(crate) check_every: Duration,
     /// Answer only to those who have a token of this file, and give each the limits that stand there
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
@@ -116,4 +119,9 @@ pub(crate) struct TokenArgs {
 fn mebibytes(text: &str) -> Result<u64, String> {
     let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
     number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
+}
+
+/// A time; `never` is one that does not come.
+fn time_or_never(text: &str) -> Result<Duration, String> {
+    if text == "never" { Ok(Duration::MAX) } else { query::duration(text) }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
-use crate::http::{self, Access, Limits, Quota, Settings, TokenFile};
+use crate::http::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
 use crate::statistics::Recorder;
 
 /// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
@@ -26,6 +26,9 @@ const LAST_FLUSH: Duration = Duration::from_secs(5);
 
 /// How often old statistics are made fewer.
 const THIN_EVERY: Duration = Duration::from_hours(6);
+
+/// Problems of a checked shard that the log tells.
+const PROBLEMS_TOLD: usize = 10;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     let told = settings(args)?;
@@ -144,6 +147,9 @@ pub(crate) fn serve(
         let keeping = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
         let limits = Arc::clone(&server.limits);
         let following = tokio::spawn(async move { follow(tokens, &limits).await });
+        let (store, checked) = (searcher.store().clone(), Arc::clone(&server.metrics));
+        let every = args.operator.check_every;
+        let checking = tokio::spawn(async move { check_samples(&store, &checked, every).await });
         let ended = http::serve(
             &threads,
             listener,
@@ -152,7 +158,7 @@ pub(crate) fn serve(
             stop,
         )
         .await;
-        for task in [watching, keeping, following] {
+        for task in [watching, keeping, following, checking] {
             task.abort();
             let _ = task.await;
         }
@@ -209,6 +215,28 @@ async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Checks a shard by chance now and then. What is wrong is told in the log and in `/metrics`; it is not mended.
+async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Infallible {
+    let options = engine::check::Options { sample: Some(1), repair: false };
+    loop {
+        tokio::time::sleep(every).await;
+        match engine::check::check(store, options, |_, _| ()).await {
+            Ok(report) => {
+                for problem in report.problems.iter().take(PROBLEMS_TOLD) {
+                    let shard = problem.shard.map_or(String::new(), |n| format!("shard {}: ", n.0));
+                    tracing::error!(
+                        "the index is damaged: {shard}{}; run: codesearch check",
+                        problem.what
+                    );
+                }
+                metrics.checked(report.shards, report.problems.len());
+            }
+            // An ingest runs, or the database is away: next time.
+            Err(error) => tracing::debug!("no shard was checked: {error}"),
+        }
     }
 }
 

@@ -42,6 +42,7 @@ use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
+pub(crate) use metrics::Metrics;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
 /// The addresses that are declared: our own first, then those of other engines.

@@ -60,7 +60,7 @@ pub(crate) struct Server {
     pub(super) searcher: Arc<Searcher>,
     turns: Arc<Semaphore>,
     max_time: Duration,
-    pub(super) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) limits: Arc<Limits>,
     pub(super) unread: Arc<Unread>,
     pub(super) access: Access,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Fixture, Ran, run_on_url};
+use crate::harness::{Fixture, Ran, eventually, run_on_url};
 
 /// An index with texts in several encodings, with dense, long and small ones.
 fn indexed() -> Fixture {
@@ -186,4 +186,17 @@ fn a_dump_is_restored() {
     ran(&["ingest", "one", "two"]);
     ran(&["check"]).code(0);
     run("dropdb", &["--force", "--maintenance-db", &url, &restored]);
+}
+
+#[test]
+fn a_server_checks_shards_by_chance() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "fn needle() {}\n");
+    fixture.run(&["ingest", "--shards", "1", "one"]).code(0);
+    let server = fixture.serve_with(&["--check-every", "100ms"]);
+    let says = |what: &str| server.get("/metrics", "*/*").2.contains(what);
+    eventually("a shard was checked", || !says("codesearch_shards_checked_total 0\n"));
+    assert!(says("codesearch_problems 0\n"));
+    fixture.exec("update chunks set contents = replace(contents, 'needle', 'noodle')");
+    eventually("the damage is told", || says("codesearch_problems 1\n"));
 }

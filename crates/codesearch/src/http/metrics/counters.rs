@@ -24,6 +24,9 @@ pub(crate) struct Metrics {
     pub(super) bytes: AtomicU64,
     pub(super) results: AtomicU64,
     pub(super) slow_searches: AtomicU64,
+    /// Shards that were checked, and what was wrong in those of the last check and between tables.
+    pub(super) shards_checked: AtomicU64,
+    pub(super) problems: AtomicU64,
 }
 
 /// What the log says of a slow search: its query, and its plan with what was done if that is known.
@@ -53,6 +56,12 @@ impl Metrics {
         self.running.fetch_add(1, Ordering::Relaxed);
         let metrics = Arc::clone(self);
         TimedSearch { metrics, kind, told: Box::new(told), begun: Instant::now(), ended: false }
+    }
+
+    /// Notes what a check of some shards has found.
+    pub(crate) fn checked(&self, shards: usize, problems: usize) {
+        self.shards_checked.fetch_add(shards as u64, Ordering::Relaxed);
+        self.problems.store(problems as u64, Ordering::Relaxed);
     }
 
     /// Counts a request that was turned away.

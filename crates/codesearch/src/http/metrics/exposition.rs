@@ -102,6 +102,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         ("rechecks_total", &metrics.rechecks, "Texts that were read and matched."),
         ("read_bytes_total", &metrics.bytes, "Bytes of text in those."),
         ("results_total", &metrics.results, "Files in answers."),
+        ("shards_checked_total", &metrics.shards_checked, "Shards that were checked by chance."),
     ] {
         head(&mut text, name, "counter", help);
         let _ = writeln!(text, "codesearch_{name} {}", counter.load(Ordering::Relaxed));
@@ -113,6 +114,11 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let (busy, most) = server.searcher.store().connections();
     let mut gauges = vec![
         ("searches_running", metrics.running(), "Searches that run now."),
+        (
+            "problems",
+            metrics.problems.load(Ordering::Relaxed),
+            "What the last check of a shard found wrong: 0 is well.",
+        ),
         ("cache_used_bytes", used, "Bytes of compressed text in memory."),
         ("cache_capacity_bytes", room, "Bytes of compressed text that may be in memory."),
         ("connections_busy", busy as u64, "Connections to Postgres that searches use now."),
