@@ -33,7 +33,10 @@ impl Searcher {
         }
         let catalog = self.catalog().await?;
         let query = self.docs_query(&words, request.dictionary).await?;
-        let repos = (!request.repos.is_empty()).then(|| chosen(&catalog, &request.repos));
+        let repos = (!request.repos.is_empty()).then(|| {
+            // If the time is up, so it is for the search, which says so.
+            chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
+        });
         let holds = |shard: &Shard| match &repos {
             Some(ids) => ids.iter().any(|id| catalog.repos[id].shards.contains(&shard.id)),
             None => true,
@@ -50,6 +53,9 @@ impl Searcher {
         let search = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
 
         let mut docs = Docs { shards: shards.len(), ..Docs::default() };
+        if deadline.is_some_and(|end| Instant::now() >= end) {
+            docs.stopped = request.timeout.map(DocsStopped::Timeout);
+        }
         let hits = self.best_docs(&catalog, shards, &search, request, deadline, &mut docs).await?;
         docs.ranking = begun.elapsed();
         docs.docs = self.show_docs(&catalog, &search.files, request, hits).await?;
@@ -142,10 +148,9 @@ impl Searcher {
 }
 
 /// The repositories whose names match, in order.
-fn chosen(catalog: &Catalog, matchers: &[Matcher]) -> Vec<RepoId> {
-    let named = catalog.repos.iter();
-    let named =
-        named.filter(|(_, repo)| matchers.iter().any(|matcher| matcher.is_match(&repo.name)));
+fn chosen(catalog: &Catalog, matchers: &[Matcher], goes_on: &dyn Fn() -> bool) -> Vec<RepoId> {
+    let holds = |name: &str| matchers.iter().any(|one| one.is_match_within(name, goes_on));
+    let named = catalog.repos.iter().filter(|(_, repo)| holds(&repo.name));
     let mut ids: Vec<RepoId> = named.map(|(id, _)| *id).collect();
     ids.sort_unstable();
     ids

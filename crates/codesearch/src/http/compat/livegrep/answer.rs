@@ -22,6 +22,9 @@ use crate::http::server::Server;
 /// Lines before and after each match; livegrep's default.
 const CONTEXT: usize = 3;
 
+/// How long after the request has come paths are still marked.
+const MARKING: Duration = Duration::from_secs(20);
+
 /// An answer, as it is sent.
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -107,7 +110,7 @@ async fn search(
     let matcher = of_paths.program().terms[0].matcher.clone();
     let of_paths = gather(&server, of_paths, |file| {
         bytes += file.size();
-        file_results.extend(file_result(file, &matcher));
+        file_results.push(file_result(file, &matcher, &|| begun.elapsed() < MARKING));
         !full(file_results.len(), bytes)
     })
     .await?;
@@ -156,10 +159,11 @@ fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
     })
 }
 
-fn file_result(file: FileMatch, matcher: &Matcher) -> Option<FileResult> {
-    let range = matcher.ranges(&file.path, &|| true).into_iter().next()?;
+/// A file whose path matches; where, unless that takes too long to say.
+fn file_result(file: FileMatch, matcher: &Matcher, goes_on: &dyn Fn() -> bool) -> FileResult {
+    let range = matcher.ranges(&file.path, goes_on).into_iter().next().unwrap_or_default();
     let bounds = bounds(&file.path, &range);
-    Some(FileResult { tree: file.repo, version: "", path: file.path, bounds })
+    FileResult { tree: file.repo, version: "", path: file.path, bounds }
 }
 
 /// A range of bytes, in characters.

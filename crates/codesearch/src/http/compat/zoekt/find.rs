@@ -1,7 +1,7 @@
 //! Searches as Zoekt does them: everything is gathered, up to its limits, and the best of it is shown.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::search::{FileMatch, Request, Stopped, score};
 use query::{Predicate, Query, Select};
@@ -112,12 +112,20 @@ pub(super) async fn find(
     Ok(result)
 }
 
-/// How many files are in repositories that the query does not rule out.
+/// How long patterns of names may be matched to tell how many files there may be.
+const ESTIMATING: Duration = Duration::from_millis(200);
+
+/// How many files are in repositories that the query does not rule out. A pattern that takes too long rules out none.
 pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let program = request.program();
+    let begun = Instant::now();
+    let goes_on = || begun.elapsed() < ESTIMATING;
     let may_match = |repo: &&Repo| {
         let known = |atom| match atom {
-            Predicate::Repo(term) => Some(program.terms[term].matcher.is_match(&repo.name)),
+            Predicate::Repo(term) => {
+                let holds = program.terms[term].matcher.is_match_within(&repo.name, &goes_on);
+                Some(holds || !goes_on())
+            }
             _ => None,
         };
         program.expr.eval(&known) != Some(false)
