@@ -227,6 +227,11 @@ impl SearchThreads {
     pub(crate) fn on(threads: Handle) -> Self {
         Self { threads, alone: Arc::new(Semaphore::new(1)) }
     }
+
+    /// The same, and not even a lone request runs elsewhere.
+    pub(crate) fn only(self) -> Self {
+        Self { alone: Arc::new(Semaphore::new(0)), ..self }
+    }
 }
 
 /// Runs a request on the search threads: on those of connections, a thousand searches would delay everybody, even a

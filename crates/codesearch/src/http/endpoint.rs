@@ -24,6 +24,8 @@ pub(crate) struct Endpoint {
 pub(crate) enum Class {
     /// It searches: a client may do so many at once, so many a minute, and be sent so many bytes.
     Search,
+    /// The same, and its answer is made at once, whole, in up to half a second: never on a thread of connections.
+    Whole,
     /// It reads: a client may be sent so many bytes.
     Read,
     /// It has no limits, and may take a moment.
@@ -131,7 +133,7 @@ impl Class {
             content: Content::Json(&["Error"]),
         }];
         match self {
-            Class::Search | Class::Read => LIMITED,
+            Class::Search | Class::Whole | Class::Read => LIMITED,
             Class::Free | Class::Light => &[],
         }
     }

@@ -129,7 +129,9 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
 fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
     let route = (endpoint.route)();
     let route = match endpoint.class {
-        Class::Search => route.layer(from_fn_with_state(server.clone(), limits::searches)),
+        Class::Search | Class::Whole => {
+            route.layer(from_fn_with_state(server.clone(), limits::searches))
+        }
         Class::Read => route.layer(from_fn_with_state(server.clone(), limits::reads)),
         Class::Free | Class::Light => route,
     };
@@ -138,6 +140,10 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
         route.layer(map_request(move |request| ready_made(params::read_address(params, request))));
     let route = match endpoint.class {
         Class::Light => route,
+        Class::Whole => {
+            let searches = searches.clone().only();
+            route.layer(from_fn_with_state(searches, connections::on_search_threads))
+        }
         _ => route.layer(from_fn_with_state(searches.clone(), connections::on_search_threads)),
     };
     match endpoint.admits {

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::{ListArgs, SearchArgs, read};
@@ -13,6 +14,7 @@ use super::error::{internal, refused};
 use super::find::find;
 use super::list::{entry, listed, total};
 use super::query::parse;
+use super::result::SearchResult;
 use super::web;
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
@@ -28,7 +30,13 @@ pub(crate) const ENDPOINTS: [Endpoint; 5] = [
 ];
 
 const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
-    Endpoint::untold(path, Class::Search, route)
+    Endpoint::untold(path, Class::Whole, route)
+}
+
+#[derive(Serialize)]
+struct Found {
+    #[serde(rename = "Result")]
+    result: SearchResult,
 }
 
 /// Searches with what Zoekt's clients say in its own way.
@@ -46,7 +54,7 @@ async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection
         find(&server, parse(&args.q)?, args.opts).await
     };
     match answer.await {
-        Ok(result) => Json(json!({ "Result": result })).into_response(),
+        Ok(result) => Json(Found { result }).into_response(),
         Err(failure) => refused(&failure),
     }
 }

@@ -41,7 +41,7 @@ const DEBUG: Param = Param::text("debug", "");
 /// `/zoekt/search`: what Zoekt has at `/search`, where our own search is.
 pub(super) const WEB: Endpoint = Endpoint {
     params: Known { told: &[], untold: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
-    ..Endpoint::untold("/zoekt/search", Class::Search, || get(search))
+    ..Endpoint::untold("/zoekt/search", Class::Whole, || get(search))
 };
 
 async fn search(
