@@ -10,12 +10,10 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{Error, Result};
 use crate::ingest::EPOCHS;
+use crate::locks::PIN_LOCKS;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
 use crate::{Epoch, RepoId, ShardId, Switch};
-
-/// The advisory locks by which searches hold an epoch: key (this, epoch), shared.
-pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
 
 /// How long the connection that holds an epoch may take to say what the newest one is: a row of one table. After that it is
 /// taken for lost, and another one is made.

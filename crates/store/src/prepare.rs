@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use sqlx::migrate::Migrator;
 use sqlx::{Executor, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::filters;
 use crate::ingest::MAX_DERIVERS;
+use crate::locks::SETUP_LOCK;
+use crate::schema::{MIGRATIONS, program};
 use crate::store::Store;
 use crate::target::CONTROL;
 
@@ -19,16 +20,6 @@ const PINS: u32 = 5;
 
 /// Connections that are left to the operator, beside those that the server keeps for its superuser.
 const OPERATOR: i64 = 3;
-
-/// The advisory lock on preparing the database.
-pub(crate) const SETUP_LOCK: i64 = 0x6373_0002_0000;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
-
-/// What programs of this version are called in `pg_stat_activity`: those of another name are of another version.
-pub(crate) fn program() -> String {
-    format!("codesearch/{}", MIGRATIONS.iter().count())
-}
 
 /// What a server is and has, asked in one statement: each waits for an answer, and a command line begins with them.
 #[derive(Debug, sqlx::FromRow)]
@@ -200,8 +191,10 @@ async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
         return Ok(());
     }
     Err(Error::Unsuitable(format!(
-        "the index is of an earlier version of codesearch, and programs of that version use it ({others} connections): \
-         stop them, and this one will upgrade it"
+        "the index is of an earlier version of codesearch, and {} of programs of that version {} open: stop them, and \
+         this one will upgrade it",
+        if others == 1 { "a connection".to_owned() } else { format!("{others} connections") },
+        if others == 1 { "is" } else { "are" },
     )))
 }
 

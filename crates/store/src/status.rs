@@ -2,7 +2,7 @@
 
 use crate::ShardId;
 use crate::error::Result;
-use crate::ingest::session::WRITE_LOCK;
+use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 
 /// How far the build of one shard's index is.

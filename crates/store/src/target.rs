@@ -70,7 +70,7 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             .database(database),
     };
     Ok(options
-        .application_name(&crate::prepare::program())
+        .application_name(&crate::schema::program())
         .options([
             ("search_path", "codesearch,public"),
             ("client_min_messages", "warning"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::error::{Error, Result};
-use crate::ingest::session::WRITE_LOCK;
+use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 

@@ -6,8 +6,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::session::Session;
 use super::{index, publish};
-use crate::catalog::PIN_LOCKS;
 use crate::error::Result;
+use crate::locks::PIN_LOCKS;
 use crate::{Epoch, ShardId, docs};
 
 impl Session {

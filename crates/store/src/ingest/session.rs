@@ -8,15 +8,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::ShardId;
 use crate::error::{Error, Result};
-use crate::prepare::SETUP_LOCK;
+use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::store::Store;
-
-/// The advisory lock on writing.
-pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
-
-/// The advisory lock that every connection which writes for an ingest shares. When a program is
-/// killed, its statements go on until they notice; the next ingest ends them and waits for the last.
-const HELPER_LOCK: i64 = WRITE_LOCK + 1;
 
 /// `valid_to` of a row that no epoch ends.
 pub(crate) const FOREVER: i32 = i32::MAX;
