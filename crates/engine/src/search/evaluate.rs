@@ -76,7 +76,7 @@ impl<'a> Evaluator<'a> {
         whole
     }
 
-    /// Matches the path of a file; `None` if the file cannot match, whatever its text.
+    /// Matches the path of a file; `None` if the file cannot be a result, whatever its text.
     pub(crate) fn open(&self, file: File) -> Option<OpenFile> {
         if self.search.state.knows(file.repo) {
             return None;

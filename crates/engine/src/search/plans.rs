@@ -9,7 +9,7 @@ use query::{CompiledQuery, Expr, Plan, Predicate};
 
 use super::cost::PROMISE_HASHES;
 
-/// What to do in a shard. Many shards share one.
+/// The plan and conditions for one shard. Many shards share one.
 #[derive(Debug)]
 pub(crate) struct ShardQuery {
     /// Plan for the indexes of the shard.
@@ -103,7 +103,7 @@ impl PlanCache {
         self.order.clone()
     }
 
-    /// Returns what to do in a shard whose predicates have these values; `None` if no file can match. With
+    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can match. With
     /// `brute`, every plan is a scan.
     pub(crate) fn shard_query(
         &mut self,
