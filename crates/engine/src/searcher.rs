@@ -42,7 +42,7 @@ impl Searcher {
     }
 
     /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
-    /// [`read_ahead`](Self::read_ahead) loads them; each search adds the texts it reads.
+    /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are loaded, too.
     #[must_use]
     pub fn keeping(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ShardCache::new(bytes)));

@@ -9,7 +9,8 @@ use store::{BlobId, RepoId, ShardId, Switch};
 /// Limit of results, unless the query or its request sets one.
 pub const DEFAULT_LIMIT: usize = 100;
 
-/// Timeout of a search, unless the query or its request sets one. A search without a limit has no timeout.
+/// Timeout of a search, unless the query or its request sets one. By default, a search
+/// without a limit has no timeout.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A query and the options of its search.

@@ -12,7 +12,8 @@ const PIECE: usize = 64;
 /// Bytes in the runs that are counted.
 const RUN: usize = 8;
 
-/// Only every fourth text is sampled. With all texts the result is 1% smaller, and takes four times as long.
+/// Step between the texts that are sampled. With all texts the result is 1% smaller and takes four times as
+/// long.
 const EVERY: usize = 4;
 
 /// Most bytes sampled of one text, so that a large text does not outweigh the others.

@@ -9,8 +9,8 @@ use super::pool::Pool;
 pub struct PathIndex {
     /// Number of each path's file name.
     pub(super) own: Vec<u32>,
-    /// Runs of paths in one folder: the number of the first path, and of the folder. The last entry marks the
-    /// end.
+    /// Runs of paths in one folder: the number of the first path, and that of the folder. The last entry marks
+    /// the end.
     pub(super) runs: Vec<(u32, u32)>,
     pub(super) folders: PairIndex,
     /// Number of the folder around each folder. A parent has a smaller number; the root is 0.
@@ -60,7 +60,7 @@ impl PathIndex {
         self.own.is_empty()
     }
 
-    /// Returns the numbers of different folders and different file names.
+    /// Returns how many different folders and how many different file names there are.
     pub fn different(&self) -> (usize, usize) {
         (self.parents.len(), self.names.len())
     }

@@ -65,7 +65,7 @@ impl PairIndex {
         for (number, text) in texts.iter().enumerate() {
             all.starts.push(all.text.len() as u32);
             let (mut buffer, mut last) = ([0; 4], None);
-            // The words before: those of the name, or for a folder the first letter of the folder around it.
+            // First letter of the previous word. For a folder, that of the folder around it comes first.
             let mut word = before(number).map(fold);
             own.clear();
             let (mut first, mut before_point) = (Vec::new(), 0);

@@ -338,8 +338,8 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the trigram indexes of all shards that have none, after deriving their documents and filters; as
-/// many at a time as there are cores. Returns these shards.
+/// Builds the trigram indexes of all shards that have none, after deriving their documents and filters. Builds
+/// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
 async fn build_indexes(
     store: &Store,
     session: &Session,
@@ -387,8 +387,8 @@ async fn build_indexes(
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
 }
 
-/// Brings the documents and filters of all shards up to date with their texts, as many at a time as there are
-/// cores. Returns the shards that were behind.
+/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards
+/// at a time. Returns the shards that were behind.
 async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
     let shards = session.underived().await?;
     let work = shards.clone().into_iter().map(|shard| {

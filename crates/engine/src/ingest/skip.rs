@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a file is left out of the index. Each such file is a row of `skipped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
-    /// It holds a NUL byte, or no text in a known encoding.
+    /// Its text holds a NUL character.
     Binary,
     /// It is larger than the limit.
     TooLarge,

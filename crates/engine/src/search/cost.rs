@@ -121,7 +121,7 @@ const NAME_US: f64 = 2.0;
 /// Microseconds of CPU time for reading a chunk from memory and matching it.
 const READ_US: f64 = 2.5;
 
-/// N-grams from which on the filters tell chunks apart well. With fewer, so many chunks survive by chance
+/// Number of n-grams from which the filters tell chunks apart. With fewer, so many chunks survive by chance
 /// that the trigram index may do better: a chunk of code has one n-gram of a literal by chance in a tenth of
 /// all cases, and two in a hundredth.
 const TELLING_NGRAMS: usize = 2;

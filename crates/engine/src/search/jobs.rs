@@ -51,7 +51,7 @@ pub(crate) struct Matching {
 enum How {
     /// Few texts: the waiting task matches them itself when their turn comes.
     Here(Vec<MatchInput>),
-    /// Texts in the queue, in parts. A part is dropped from it when its receiver is dropped.
+    /// Texts in the queue, in parts. A part is skipped once its receiver is dropped.
     Queued(Vec<Receiver<Verified>>),
 }
 

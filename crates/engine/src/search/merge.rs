@@ -344,7 +344,7 @@ impl<'a> Merge<'a> {
         self.search.state.given.store(self.results, Ordering::Relaxed);
     }
 
-    /// Keeps the wanted files, and returns whether there are more than the limit.
+    /// Returns the wanted ones of some files, and whether there are more than the limit.
     fn take(&mut self, files: Vec<FileMatch>) -> (Vec<FileMatch>, bool) {
         let (limit, left_out, state) = (self.limit(), self.left_out(), &self.search.state);
         let mut taken = Vec::with_capacity(files.len());

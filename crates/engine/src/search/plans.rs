@@ -103,8 +103,8 @@ impl PlanCache {
         self.order.clone()
     }
 
-    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can match. With
-    /// `brute`, every plan is a scan.
+    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can
+    /// match. With `brute`, every plan is a scan.
     pub(crate) fn shard_query(
         &mut self,
         (predicates, brute): (&[Predicate], bool),

@@ -51,8 +51,8 @@ impl<const LANES: usize> Scorer<LANES> {
         Self { parts, paths, row: Vec::new(), rows: Vec::new() }
     }
 
-    /// Returns for each path the sum of the costs of all parts; `None` if a part costs more than `most(lane,
-    /// part)`.
+    /// Returns for each path the sum of the costs of all parts; `None` if a part costs more than
+    /// `most` returns for the lane and the part.
     pub(crate) fn costs(
         &mut self,
         paths: [Option<&str>; LANES],
