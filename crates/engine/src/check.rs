@@ -1,33 +1,33 @@
-//! Checking an index, and mending what is made of its texts.
+//! Checks an index, and rebuilds what is derived from its texts.
 
 use store::{Problem, Result, Store};
 
 use crate::ingest::is_text_of;
 
-/// What to check.
+/// Options of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// So many shards by chance, if not all.
+    /// Number of random shards to check; `None` for all.
     pub sample: Option<u32>,
-    /// Make anew what is derived, in shards where it is wrong.
+    /// Whether to rebuild derived data (documents, filters) of shards where it is wrong.
     pub repair: bool,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Nothing was ever indexed.
+    /// Whether nothing was ever indexed.
     pub is_new: bool,
-    /// How many shards were read.
+    /// Number of shards that were read.
     pub shards: usize,
-    /// What is wrong, and was not mended.
+    /// Problems found and not repaired.
     pub problems: Vec<Problem>,
-    /// How many shards were mended.
+    /// Number of shards that were repaired.
     pub repaired: usize,
 }
 
-/// Checks the index: what must hold between tables, each text against the hash of its file, and documents and filters
-/// against the texts. `told` hears before each shard how many were read, of how many.
+/// Checks the index: the rules between tables, each text against the hash of its file, and documents and
+/// filters against the texts. Calls `told` before each shard with the number of shards read and their total.
 ///
 /// # Errors
 /// An ingest is running; the server cannot be reached or refuses a statement.

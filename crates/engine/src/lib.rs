@@ -1,6 +1,6 @@
-//! The parts of codesearch between SQL (`store`), the query language (`query`) and what is printed (the binary):
-//! [`ingest`] fills the index, [`check`] verifies it, a [`Searcher`] finds files and lines in it, [`docs`] ranks what was written to be read, and
-//! [`browse`] answers which files there are.
+//! The parts of codesearch between SQL (`store`), the query language (`query`) and the binary that prints
+//! results: [`ingest`] fills the index, [`check`] verifies it, a [`Searcher`] finds files and lines in it,
+//! [`docs`] searches and ranks documentation, and [`browse`] lists files.
 
 pub mod browse;
 mod cache;

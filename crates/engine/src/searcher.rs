@@ -1,4 +1,4 @@
-//! The entry to searching: one [`Searcher`] for each database.
+//! The entry point of searching: one [`Searcher`] for each database.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::search::{Stats, Stopped, context, left_out, order};
 use crate::snapshot::Snapshots;
 use crate::types::{Error, FileMatch, Request, Resume};
 
-/// Searches one database. Shared by all requests of a server.
+/// Searches one database. All requests of a server share it.
 #[derive(Debug)]
 pub struct Searcher {
     store: Store,
-    /// How many shards one search asks at a time.
+    /// Number of shards that one search keeps busy at a time.
     parallel: usize,
-    /// Where the shards of a search without a limit are searched, if not where the search is.
+    /// Runtime that runs the shards of a search without a limit; `None` for the runtime of the search itself.
     threads: Option<Handle>,
     snapshots: Snapshots,
     cache: Option<Arc<ShardCache>>,
@@ -35,35 +35,37 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    /// Asks `parallel` shards at a time.
+    /// Creates a searcher that searches `parallel` shards at a time and keeps no shards in memory.
     pub fn new(store: Store, parallel: usize) -> Self {
         let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
         Self { store, parallel, threads: None, snapshots, cache: None, tree }
     }
 
-    /// Keeps what it knows of the shards in memory, and up to `bytes` of texts, compressed. What is
-    /// kept is read by [`read_ahead`](Self::read_ahead), and texts whenever a search reads them.
+    /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
+    /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are loaded, too.
     #[must_use]
     pub fn keeping(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ShardCache::new(bytes)));
         self
     }
 
-    /// Shares out the shards of a search without a limit among the threads of a runtime. With a limit, the task that
-    /// takes what a shard finds has more to do than the shard, and need not be woken on another thread.
+    /// Runs the shards of a search without a limit on the threads of another runtime. A search with a limit
+    /// stays on its own runtime: the task that merges results then does more work than each shard, so waking
+    /// another thread costs more than it saves.
     #[must_use]
     pub fn sharing_out(mut self, threads: Handle) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Searches, and sends files as soon as it is known that they are the next ones. When nobody
-    /// listens any longer, it ends; its statements that run then end by themselves. When the search is dropped, the
-    /// server is told to cancel them.
+    /// Searches, and sends each file as soon as its place in the order of results is certain.
+    ///
+    /// When the receiver of `found` closes, the search ends; statements that are running end by themselves.
+    /// When the returned future is dropped, Postgres is told to cancel them.
     ///
     /// # Errors
-    /// The database cannot be asked; or the search is to go on where another one ended, of another query or in a state
-    /// of the index that is gone.
+    /// The database cannot be asked; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`])
+    /// or to an epoch that is gone ([`Error::Gone`]).
     pub async fn search(
         &self,
         request: &Arc<Request>,
@@ -86,8 +88,8 @@ impl Searcher {
         Ok(done)
     }
 
-    /// Searches until the end, the limit or the deadline. Gives the search and the state of the index, unless the time was up
-    /// before its shards were known.
+    /// Searches until the end, the limit or the deadline. Returns the search and its catalog, or `None` if
+    /// the deadline passed before its shards were chosen.
     async fn search_shards(
         &self,
         request: &Arc<Request>,
@@ -120,14 +122,14 @@ impl Searcher {
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, &self.store, self.cache.as_ref(), self.parallel);
         merge.run(&mut plans, self.threads.as_ref(), done, found).await?;
-        // Of a state that nothing holds any longer, what an ingest replaced may have been deleted meanwhile.
+        // An ingest may have deleted rows of an epoch during the search if no lock held that epoch.
         if self.snapshots.may_be_old(&catalog) && !catalog.is_held().await {
             return Err(Error::Gone);
         }
         Ok(Some((search, catalog)))
     }
 
-    /// The state of the index that a search reads.
+    /// Returns the catalog that a search reads: the newest, or that of the position from which it resumes.
     async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
         let newest = self.catalog().await?;
         match resume {
@@ -138,13 +140,10 @@ impl Searcher {
         }
     }
 
-    /// The newest state of the index.
+    /// Returns the catalog of the newest epoch.
     ///
-    /// The state is kept between searches. Keeping one keeps its rows from being deleted, so a
-    /// server [looks](Self::look) now and then even when nobody searches.
-    ///
-    /// # Errors
-    /// The database cannot be asked, or holds no index.
+    /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of
+    /// its epoch, so a server calls [`look`](Self::look) now and then even if nobody searches.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let replaces = |fresh: &Catalog| {
             if let Some(cache) = &self.cache {
@@ -154,7 +153,7 @@ impl Searcher {
         self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
     }
 
-    /// A state of the index that was searched a moment ago, or else the newest.
+    /// Returns the catalog of a recent search if it is still kept, else the newest.
     pub(crate) async fn state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
         let catalog = self.catalog().await?;
         Ok(if catalog.switch == switch {
@@ -164,8 +163,8 @@ impl Searcher {
         })
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `changed` for each.
-    /// While it runs, a search need not ask whether what it knows is still the newest state.
+    /// Listens for changes of the index until the connection breaks, and calls `changed` after each.
+    /// Meanwhile a search need not ask Postgres whether its catalog is the newest.
     ///
     /// # Errors
     /// The connection could not be made, or broke.
@@ -173,8 +172,8 @@ impl Searcher {
         self.snapshots.listen(&self.store, changed).await
     }
 
-    /// Asks whether the kept state of the index is the newest. A server does so now and then, in case
-    /// it was not told of a change.
+    /// Asks Postgres whether the kept catalog is the newest, and closes idle connections. A server calls this
+    /// now and then, in case a notification was lost.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -184,34 +183,35 @@ impl Searcher {
         self.catalog().await.map(|_| ())
     }
 
-    /// Reads into memory what is not there yet, until there is no room for more.
+    /// Reads filters, file tables and texts into memory until all are there or the memory is full.
     ///
     /// # Errors
     /// The database cannot be asked.
     pub async fn read_ahead(&self) -> Result<(), store::Error> {
         let Some(cache) = &self.cache else { return Ok(()) };
         let catalog = self.catalog().await?;
-        // An old state is not held on to longer than it takes to read one more piece.
+        // Stops early if a newer epoch appears, so that this catalog does not keep its rows from being
+        // deleted for long.
         let is_old = || self.snapshots.is_old(&catalog);
         cache.read_ahead(&self.store, &catalog, &is_old).await
     }
 
-    /// The database that is searched.
+    /// Returns the database that is searched.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// How many shards a search asks at a time.
+    /// Returns how many shards a search keeps busy at a time.
     pub(crate) fn parallel(&self) -> usize {
         self.parallel
     }
 
-    /// Bytes of compressed text in memory, and how many there may be.
+    /// Returns the bytes of compressed text in memory and the most that are allowed.
     pub fn memory(&self) -> (u64, u64) {
         self.cache.as_ref().map_or((0, 0), |cache| cache.texts.fill())
     }
 
-    /// All files of the newest state of the index. Made when it is first asked for, and kept.
+    /// Returns all files of the newest epoch. Built when first asked for, then kept.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -242,7 +242,7 @@ impl Searcher {
         Ok(tree)
     }
 
-    /// The text of a blob, if it is in memory.
+    /// Returns the text of a blob if it is in memory.
     pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
         let chunks = self.cache.as_ref()?.texts.reader(shard).blob(blob, bytes)?;
         let mut texts = Vec::with_capacity(bytes);
@@ -254,9 +254,9 @@ impl Searcher {
         Some(String::from_utf8(texts).expect(TEXT))
     }
 
-    /// Adds to the matching lines of some files those before and after them, as
-    /// [`Request::context`] does for all files of a search. The files are of a search in
-    /// this state of the index; what is gone since then stays as it is.
+    /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search.
+    /// `switch` names the epoch in which the files were found. Files whose text is gone since then stay as
+    /// they are.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -277,7 +277,8 @@ impl Searcher {
                 files.iter().map(|file| (file.place.1, file.bytes)).collect();
             let texts = self.texts(shard, &blobs).await?;
             for file in files {
-                // A shard may have been emptied and filled anew.
+                // A shard may have been emptied and refilled since the search, so that the blob number names
+                // another text.
                 let of =
                     |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
                 if let Some(text) = texts.get(&file.place.1).filter(of) {
@@ -289,8 +290,8 @@ impl Searcher {
         Ok(())
     }
 
-    /// The texts of some blobs of a shard, with their sizes in bytes: from memory, and what is not there
-    /// from the database in one statement.
+    /// Returns the texts of some blobs of a shard. `blobs` gives their sizes in bytes. Reads them from
+    /// memory, and the missing ones from the database in one statement.
     pub(crate) async fn texts(
         &self,
         shard: &Shard,

@@ -1,5 +1,5 @@
-//! Which state of the index is searched: the newest one, or one of the last few for a search that goes on in it; and
-//! hearing of the next one.
+//! Keeps the catalog of the newest epoch and those of the last few, so that a search can resume in an earlier
+//! epoch; and listens for the next one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use store::{Catalog, Store, Switch};
 use tokio::sync::RwLock;
 
-/// How many states are kept that are not the newest, and for how long: what they refer to cannot be deleted.
+/// Number of earlier catalogs that are kept, and how long. Few and short, since nothing of their epochs can
+/// be deleted meanwhile.
 const MAX_EARLIER: usize = 4;
 const KEEP_EARLIER: Duration = Duration::from_mins(5);
 
-/// The states of the index that searches read.
+/// The catalogs that searches read.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     newest: RwLock<Option<Arc<Catalog>>>,
@@ -22,8 +23,8 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// The newest state of the index, which is kept between searches. Calls `replaces` with a new one, and with the one
-    /// before if there was one, before anybody else has it.
+    /// Returns the newest catalog, which is kept between searches. Calls `replaces` with a new catalog before
+    /// any other caller can get it.
     ///
     /// # Errors
     /// The database cannot be asked, or holds no index.
@@ -36,7 +37,7 @@ impl Snapshots {
         let count = self.changes.count();
         let kept = {
             let kept = self.newest.read().await;
-            // What was seen to be current is what is kept.
+            // Without a change since the last look, the kept catalog is the newest.
             match &*kept {
                 Some(kept) if self.changes.none() => return Ok(Arc::clone(kept)),
                 kept => kept.clone(),
@@ -67,7 +68,8 @@ impl Snapshots {
         Ok(fresh)
     }
 
-    /// A state that was the newest a moment ago, if it is kept and nothing of it was deleted.
+    /// Returns an earlier catalog if it is kept and still holds its lock, so that nothing of its epoch was
+    /// deleted.
     pub(crate) async fn earlier(&self, switch: Switch) -> Option<Arc<Catalog>> {
         let found = self.earlier.find(switch)?;
         if found.is_held().await {
@@ -77,24 +79,25 @@ impl Snapshots {
         None
     }
 
-    /// Whether a state is known to be the newest no longer.
+    /// Returns whether a catalog is certainly not the newest one any more.
     pub(crate) fn is_old(&self, catalog: &Arc<Catalog>) -> bool {
         let newest = self.newest.try_read();
         newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(kept, catalog)))
     }
 
-    /// Whether a state may be the newest no longer, as far as can be told without waiting.
+    /// Returns whether a catalog may not be the newest one any more, as far as this can be told without
+    /// waiting.
     pub(crate) fn may_be_old(&self, catalog: &Arc<Catalog>) -> bool {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `heard` for each.
+    /// Listens for changes of the index until the connection breaks, and calls `heard` after each.
     ///
     /// # Errors
     /// The connection could not be made, or broke.
     pub(crate) async fn listen(&self, store: &Store, heard: impl Fn()) -> Result<(), store::Error> {
         let mut changes = store.changes().await?;
-        // Ended by an error, or dropped.
+        // Marks the end of listening, both after an error and when the future is dropped.
         let _deaf = Deaf(&self.changes);
         self.changes.add(true);
         loop {
@@ -104,18 +107,19 @@ impl Snapshots {
         }
     }
 
-    /// Has the next search ask whether the kept state is the newest, and drops earlier ones that were kept long enough.
+    /// Makes the next search ask whether the kept catalog is the newest, and drops earlier catalogs that have
+    /// expired.
     pub(crate) fn look_again(&self) {
         self.earlier.tidy();
         self.changes.count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether a catalog is the newest; `count` is how many changes there were before.
+    /// Returns whether a catalog is the newest. `count` is the number of changes before the call.
     async fn is_current(&self, catalog: &Catalog, count: u64) -> bool {
         if self.changes.none() {
             return true;
         }
-        // An error means that its connection is gone: a new one will tell more.
+        // An error means that the connection of this catalog is gone; reading a new catalog will tell more.
         let current = catalog.is_current().await.unwrap_or(false);
         if current {
             self.changes.seen.fetch_max(count, Ordering::SeqCst);
@@ -124,7 +128,7 @@ impl Snapshots {
     }
 }
 
-/// States of the index that are not the newest, kept for searches that go on in them.
+/// Catalogs that are not the newest, with the time at which each was replaced. Searches resume in them.
 #[derive(Debug, Default)]
 struct Earlier(Mutex<VecDeque<(Arc<Catalog>, Instant)>>);
 
@@ -150,20 +154,21 @@ impl Earlier {
         kept.retain(|(kept, _)| kept.switch != switch);
     }
 
-    /// Forgets what is not of the history of a state: a database was made anew, or lost its last commits.
+    /// Forgets catalogs that are not in the history of `newest`: the database was made anew, or lost its last
+    /// commits.
     fn forget_but_before(&self, newest: &Catalog) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(kept, _)| newest.follows(kept.identity, kept.switch));
     }
 }
 
-/// Whether the index may have changed since it was looked at.
+/// Tells whether the index may have changed since it was last looked at.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Somebody listens, so that every change is counted.
+    /// Whether somebody listens, so that every change is counted.
     told: AtomicBool,
     count: AtomicU64,
-    /// What the count was when the kept catalog was last seen to be the newest.
+    /// The value of `count` when the kept catalog was last seen to be the newest.
     seen: AtomicU64,
 }
 
@@ -182,7 +187,7 @@ impl Changes {
     }
 }
 
-/// Says that nobody listens for changes any longer.
+/// Notes on drop that nobody listens for changes any more.
 struct Deaf<'a>(&'a Changes);
 
 impl Drop for Deaf<'_> {

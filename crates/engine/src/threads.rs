@@ -1,30 +1,31 @@
-//! Threads that compute: one for each processor, and kept there.
+//! Threads that compute: one for each processor, pinned to it.
 //!
-//! Two threads halve work of a few milliseconds only if both begin at once. In a virtual machine Linux may take a
-//! processor that sleeps for one that is not there, and leaves a thread that is woken beside the one that woke it
-//! until it balances its load, milliseconds later (seen with `perf sched` on Linux 6.18; `available_idle_cpu` in the
-//! kernel). A thread that may run on one processor only is begun there.
+//! Two threads halve work of a few milliseconds only if both start at once. In a virtual machine the Linux
+//! scheduler may take an idle virtual processor for one that the host has preempted (`available_idle_cpu` in
+//! the kernel). It then leaves a woken thread on the processor of its waker until it balances the load,
+//! milliseconds later (seen with `perf sched` on Linux 6.18). A thread that may run on one processor only
+//! starts there at once.
 
 use std::sync::LazyLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Those that match texts. They are not rayon's own: what those do may take long.
+/// The pool that matches texts. Separate from rayon's global pool, whose jobs may take long.
 pub(crate) static MATCHING: LazyLock<ThreadPool> = LazyLock::new(|| {
     let threads = kept(ThreadPoolBuilder::new().thread_name(|n| format!("matching-{n}")));
     threads.build().expect("a few threads can be started")
 });
 
-/// Starts all threads that compute, rayon's own, too. For the beginning of a program that answers again and again: rayon's
-/// are as they are once they have been used, and a thread that is kept on one processor must not start others.
+/// Starts both pools. A server calls it when it starts: rayon's global pool can be configured only before its
+/// first use, and a pinned thread must not start others, since they would inherit its processor.
 pub fn keep() {
     LazyLock::force(&MATCHING);
-    // Something has used them: it goes on without.
+    // Fails if the global pool is in use already; then its threads stay unpinned.
     let _ = kept(ThreadPoolBuilder::new()).build_global();
 }
 
-/// Each thread on a processor of its own, unless there are fewer threads than processors: then others have their share
-/// in those, and it is not for us to choose.
+/// Pins each thread to a processor of its own. If the pool has fewer threads than there are processors (a CPU
+/// quota), other programs share them, and the scheduler places the threads.
 fn kept(threads: ThreadPoolBuilder) -> ThreadPoolBuilder {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.num_threads(count);
@@ -36,7 +37,7 @@ fn kept(threads: ThreadPoolBuilder) -> ThreadPoolBuilder {
     }
 }
 
-/// The numbers of those on which this program may run.
+/// Returns the numbers of the processors on which this program may run.
 #[cfg(target_os = "linux")]
 fn processors() -> Vec<usize> {
     use nix::sched::{CpuSet, sched_getaffinity};
@@ -44,7 +45,7 @@ fn processors() -> Vec<usize> {
     (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap_or(false)).collect()
 }
 
-/// From now on this thread runs on one processor only, if the system lets it.
+/// Pins this thread to one processor, if the system permits it.
 #[cfg(target_os = "linux")]
 fn run_on(processor: usize) {
     use nix::sched::{CpuSet, sched_setaffinity};

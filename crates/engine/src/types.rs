@@ -1,4 +1,4 @@
-//! What a search is asked and what it answers.
+//! The types of a search request and of its results.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,34 +6,34 @@ use std::time::Duration;
 use query::{CompiledQuery, Count, Plan, Query, QueryError};
 use store::{BlobId, RepoId, ShardId, Switch};
 
-/// Results unless a query or its request says otherwise.
+/// Limit of results, unless the query or its request sets one.
 pub const DEFAULT_LIMIT: usize = 100;
 
-/// How long a search may take unless a query or its request says otherwise. A search for everything
-/// takes as long as it takes.
+/// Timeout of a search, unless the query or its request sets one. By default, a search
+/// without a limit has no timeout.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to search for, and how much of it.
+/// A query and the options of its search.
 #[derive(Clone, Debug)]
 pub struct Request {
     query: CompiledQuery,
-    /// Most results; none for all.
+    /// Most results; `None` for all.
     pub limit: Option<usize>,
-    /// How long the search may take; none for as long as it takes.
+    /// Most time that the search may take; `None` for no timeout.
     pub timeout: Option<Duration>,
-    /// Lines shown before and after each match.
+    /// Numbers of lines shown before and after each match.
     pub context: (usize, usize),
     /// Whether to count the files that were left out of the index.
     pub skipped: bool,
-    /// Read every stored byte instead of asking the index.
+    /// Whether to read every stored text instead of using the index.
     pub brute: bool,
-    /// Go on where an earlier search ended.
+    /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
 }
 
 impl Request {
-    /// A request for what a query asks for: unless it says otherwise (`count:`, `timeout:`), up to
-    /// [`DEFAULT_LIMIT`] results within [`DEFAULT_TIMEOUT`].
+    /// Creates a request from a query. Without `count:` the limit is [`DEFAULT_LIMIT`]; without `timeout:` a
+    /// search with a limit may take [`DEFAULT_TIMEOUT`].
     ///
     /// # Errors
     /// The query takes too much memory when compiled.
@@ -54,66 +54,66 @@ impl Request {
         })
     }
 
-    /// The query, compiled.
+    /// Returns the compiled query.
     pub fn program(&self) -> &CompiledQuery {
         &self.query
     }
 
-    /// What the index is asked, before anything is known of a shard.
+    /// Returns the plan of the query, before it is simplified for a single shard.
     pub fn plan(&self) -> Plan {
         if self.brute { Plan::Scan } else { Plan::of(&self.query.expr, &self.query) }
     }
 }
 
-/// Where a search ended, for one that goes on there: the same query in the same state of the index, with any limit, on
-/// any server.
+/// The position at which a search ended. The same query in the same epoch continues there, with any limit and
+/// on any server.
 ///
-/// Shards that were searched to their end are not searched again, and of the shard in which the search ended only what
-/// comes after the last result. Only a search for repositories begins anew, and leaves out the results that were given: a
-/// repository that is in several shards is one result.
+/// The next search skips the shards that were searched to their end, and in the shard of the last result the
+/// files up to it. Only a search for repositories starts over and leaves out the results that were given,
+/// because a repository may lie in several shards and yet is one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The state of the index, by the switch to it.
+    /// The switch that made the epoch current.
     pub switch: Switch,
     /// A hash of the query: [`Stats::query`](crate::search::Stats::query).
     pub query: u64,
-    /// Results that were given before.
+    /// Number of results that were given before.
     pub results: usize,
-    /// The shards that were searched to their end.
+    /// Shards that were searched to their end.
     pub searched: ShardSet,
-    /// The last result.
+    /// Last result, if there was one.
     pub last: Option<LastFile>,
 }
 
-/// The last file that a search gave.
+/// The last file that a search returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastFile {
     /// Its shard.
     pub shard: ShardId,
     /// Its contents.
     pub blob: BlobId,
-    /// How many files with these contents were given; they come in the order of their repositories and paths.
+    /// Number of files with these contents that were returned. They are ordered by repository and path.
     pub files: u32,
 }
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Results, with those that were given before.
+    /// Number of results, including those of the searches that this one continues.
     pub results: usize,
-    /// The last of them.
+    /// Last result.
     pub last: Option<LastFile>,
 }
 
 impl Progress {
-    /// Before the first result of a request.
+    /// Returns the progress before the first result of a request.
     pub fn of(request: &Request) -> Self {
         request
             .resume
             .map_or_else(Self::default, |from| Self { results: from.results, last: from.last })
     }
 
-    /// Notes that a file was given.
+    /// Counts a file as returned.
     pub fn note(&mut self, file: &FileMatch) {
         let (shard, blob) = file.place;
         let same = self.last.filter(|last| (last.shard, last.blob) == file.place);
@@ -123,7 +123,7 @@ impl Progress {
     }
 }
 
-/// Some of the shards: at most 256, by their numbers.
+/// A set of shards, by number. Holds numbers up to 255.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardSet([u64; 4]);
 
@@ -134,7 +134,7 @@ impl ShardSet {
         self.0[n / 64] |= 1 << (n % 64);
     }
 
-    /// Whether a shard is one of them.
+    /// Returns whether the set contains a shard.
     pub fn contains(&self, shard: ShardId) -> bool {
         let n = usize::from(shard.0.unsigned_abs()) % 256;
         self.0[n / 64] >> (n % 64) & 1 == 1
@@ -142,7 +142,7 @@ impl ShardSet {
 }
 
 impl Resume {
-    /// All of it as numbers, to be written into a cursor.
+    /// Encodes the position as numbers for a cursor.
     pub fn numbers(&self) -> Vec<u64> {
         let mut numbers = vec![self.switch.0.cast_unsigned(), self.query, self.results as u64];
         if let Some(LastFile { shard, blob, files }) = self.last {
@@ -153,7 +153,7 @@ impl Resume {
         numbers
     }
 
-    /// The same from those numbers; none if they are not such.
+    /// Decodes the numbers of [`numbers`](Self::numbers); `None` if they are not a position.
     pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
         let (switch, query, results, rest) = match numbers {
             [switch, query, results, rest @ ..] => (*switch, *query, *results, rest),
@@ -175,70 +175,69 @@ impl Resume {
     }
 }
 
-/// A file for which the query holds.
+/// A file that matches the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMatch {
     pub(crate) repo_id: RepoId,
-    /// Its contents.
+    /// Shard and number of its blob.
     pub(crate) place: (ShardId, BlobId),
-    /// The name of its repository.
+    /// Name of its repository.
     pub repo: String,
-    /// The rank of its repository; 0 for none.
+    /// Rank of its repository; 0 for none.
     pub rank: u16,
-    /// Its path in the repository.
+    /// Path in its repository.
     pub path: String,
-    /// What matches in the path, in bytes.
+    /// Matches in the path, as byte ranges.
     pub path_ranges: Vec<Range<usize>>,
-    /// Its language, when that was recognised.
+    /// Language, if it was recognised.
     pub language: Option<String>,
-    /// Bytes of its text.
+    /// Size of its text in bytes.
     pub bytes: usize,
-    /// The lines that match, and those around them that were asked for, in order.
+    /// Matching lines and the context lines asked for, in order.
     pub lines: Vec<Line>,
 }
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its number in the file, from 1.
+    /// Number in the file, from 1.
     pub number: u64,
-    /// Where it begins in the file's text, in bytes.
+    /// Offset of its start in the file's text, in bytes.
     pub offset: u64,
-    /// Its text, without the line feed.
+    /// Text without the line feed.
     pub text: String,
-    /// Whether a line feed follows; only a file's last line can be without.
+    /// Whether a line feed follows. Only the last line of a file can lack it.
     pub ended: bool,
-    /// What matches in it, in bytes of the text. Empty for a line of context only: a match of
-    /// nothing is a range too.
+    /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
     pub ranges: Vec<Range<usize>>,
 }
 
 impl FileMatch {
-    /// How many of its lines match.
+    /// Returns the number of matching lines.
     pub fn matches(&self) -> usize {
         self.lines.iter().filter(|line| !line.ranges.is_empty()).count()
     }
 
-    /// Bytes that it takes in memory, and in an answer, about.
+    /// Returns about how many bytes the file takes in memory and in an answer.
     pub fn size(&self) -> usize {
         let line = |line: &Line| 64 + line.text.len() + 16 * line.ranges.len();
         128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
     }
 }
 
-/// Why there is no answer.
+/// The error of a search that has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The query is not one.
+    /// The query is invalid.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The database could not do its part.
+    /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A search cannot go on where an earlier one ended: that state of the index is gone.
+    /// The epoch of [`Request::resume`] is gone.
     #[error("the index has changed since this cursor was given; search again")]
     Gone,
-    /// A search cannot go on where another one ended.
+    /// [`Request::resume`] belongs to another query.
     #[error("this cursor belongs to another query; give the query with which it came, unchanged")]
     OtherQuery,
 }

@@ -2,14 +2,14 @@
 
 use store::{BlobId, RepoId};
 
-/// A file of a tree.
+/// A file of a [`Tree`](super::Tree).
 #[derive(Clone, Copy, Debug)]
 pub struct FileEntry<'t> {
-    /// Its path in the repository.
+    /// Path in its repository.
     pub path: &'t str,
-    /// Bytes of its text.
+    /// Size of its text in bytes.
     pub bytes: usize,
-    /// Its language, when that was recognised.
+    /// Language, if it was recognised.
     pub language: Option<&'t str>,
     pub(crate) repo: RepoId,
     pub(crate) blob: BlobId,

@@ -1,21 +1,21 @@
-//! One file with its text.
+//! Reads one file with its text.
 
 use crate::search::Searcher;
 
 /// A file with its text.
 #[derive(Clone, Debug)]
 pub struct FileText {
-    /// The name of its repository.
+    /// Name of its repository.
     pub repo: String,
-    /// Its path in the repository.
+    /// Path in its repository.
     pub path: String,
-    /// Its language, when that was recognised.
+    /// Language, if it was recognised.
     pub language: Option<String>,
-    /// Its text, as UTF-8.
+    /// Text, as UTF-8.
     pub text: String,
-    /// The other files with the same contents: repository and path, in order, at most [`MAX_COPIES`].
+    /// Other files with the same contents: repository and path, in order, at most [`MAX_COPIES`].
     pub copies: Vec<(String, String)>,
-    /// Git's hash of its contents as they lay on disk, in hexadecimal.
+    /// Git's hash of its contents as they were on disk, in hexadecimal.
     pub hash: String,
 }
 
@@ -23,10 +23,10 @@ pub struct FileText {
 pub const MAX_COPIES: usize = 50;
 
 impl Searcher {
-    /// A file with its text; none if there is no such file.
+    /// Returns a file with its text; `None` if there is no such file.
     ///
     /// # Errors
-    /// The database cannot be reached, refuses a statement, or has not all of the text.
+    /// The database cannot be reached or refuses a statement, or a part of the text is missing.
     pub async fn file_text(
         &self,
         repo: &str,

@@ -1,4 +1,4 @@
-//! The file finder: the files of a tree whose paths are nearest to a query.
+//! The file finder: returns the files of a tree whose paths are nearest to a query.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,32 +11,32 @@ use crate::fuzzy::{
 /// A request to the file finder.
 #[derive(Clone, Debug, Default)]
 pub struct FindRequest<'a> {
-    /// The query: letters in any case, in the order of the path, with gaps and with few errors. Blanks separate parts,
-    /// which may stand in any order. The name of the repository may stand before the path.
+    /// Letters in any case, in the order of the path; gaps and a few errors are allowed. Blanks separate
+    /// parts, which may match in any order. The name of the repository may stand before the path.
     pub query: &'a str,
-    /// Only in repositories whose names hold this, in any case.
+    /// Only repositories whose names contain this, in any case.
     pub repo: Option<&'a str>,
-    /// Only in one of these languages, in lower case; in any if there are none.
+    /// Only files in one of these languages, in lower case; all files if empty.
     pub languages: &'a [String],
-    /// Most files.
+    /// Most files returned.
     pub limit: usize,
 }
 
-/// A file whose path is near to a query.
+/// A file whose path is near a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearFile {
-    /// The name of its repository.
+    /// Name of its repository.
     pub repo: String,
-    /// Its path in the repository.
+    /// Path in its repository.
     pub path: String,
-    /// Its language, when that was recognised.
+    /// Language, if it was recognised.
     pub language: Option<String>,
-    /// The bytes of the path that the query matches, in order.
+    /// Offsets of the bytes of the path that match, ascending.
     pub matched: Vec<usize>,
 }
 
 impl NearFile {
-    /// The ranges of bytes of the path that the query matches, in order.
+    /// Returns the matching bytes of the path as ranges, in order.
     pub fn ranges(&self) -> Vec<Range<usize>> {
         let runs = self.matched.chunk_by(|at, next| at + 1 == *next);
         runs.map(|run| run[0]..run[run.len() - 1] + 1).collect()
@@ -44,14 +44,15 @@ impl NearFile {
 }
 
 impl Tree {
-    /// The files whose paths are nearest to a query, the nearest first, and how many there are in all: see
-    /// [`crate::fuzzy`]. The first call builds the index of all paths, and so belongs on a thread of its own.
+    /// Returns the files whose paths are nearest to a query, nearest first, and the number of all near files;
+    /// see [`crate::fuzzy`]. The first call builds the index of all paths, so it should run on a thread of
+    /// its own.
     ///
     /// # Errors
     /// The query is too long.
     ///
     /// # Panics
-    /// On a thread of a runtime that drives futures: it blocks there until it has its turn.
+    /// When called on a thread of an async runtime: it blocks until other lookups are done.
     pub fn find(&self, request: &FindRequest<'_>) -> Result<(Vec<NearFile>, usize), QueryTooLong> {
         let query = PathQuery::new(request.query)?;
         let part = request.repo.map(str::to_lowercase);
@@ -99,14 +100,14 @@ impl Tree {
         Ok((files, near.found))
     }
 
-    /// The index of the paths, built by the first call.
+    /// Returns the index of the paths. The first call builds it.
     fn path_index(&self) -> &PathIndex {
         self.path_index.get_or_init(|| PathIndex::new(self.len(), |file| self.nth(file).path))
     }
 }
 
-/// The variants of a query: the query itself for most repositories; for those that it names before a slash, what comes
-/// behind that.
+/// Returns the variants of a query: the query itself for most repositories; and for those that it names
+/// before a slash, the rest of the query.
 fn variants(query: &PathQuery, repos: &[&RepoTree]) -> Vec<Variant> {
     let mut named: BTreeMap<(usize, usize), Vec<Range<u32>>> = BTreeMap::new();
     let mut others = Vec::new();
@@ -115,7 +116,7 @@ fn variants(query: &PathQuery, repos: &[&RepoTree]) -> Vec<Variant> {
             Some(name) => named.entry(name).or_default(),
             None => &mut others,
         };
-        // Neighbouring ranges become one.
+        // Neighbouring ranges are joined.
         match (of.last_mut(), repo.numbers()) {
             (Some(last), numbers) if last.end == numbers.start => last.end = numbers.end,
             (_, numbers) => of.push(numbers),
@@ -131,8 +132,8 @@ fn variants(query: &PathQuery, repos: &[&RepoTree]) -> Vec<Variant> {
     std::iter::once(all).chain(rest).collect()
 }
 
-/// The part of a query that names a repository, and how many of its letters do: the name or its last folders, before a
-/// slash with something behind it.
+/// Returns the index of the part that names a repository, and the number of letters of the name in it. The
+/// name, or its last folders, must stand before a slash with something behind it.
 fn longest_name(query: &PathQuery, repo: &str) -> Option<(usize, usize)> {
     let names = query.parts.iter().enumerate().flat_map(|(at, part)| {
         part.text.match_indices('/').filter_map(move |(slash, _)| {
@@ -146,8 +147,8 @@ fn longest_name(query: &PathQuery, repo: &str) -> Option<(usize, usize)> {
     names.max().map(|(letters, at)| (at, letters))
 }
 
-/// The bytes of a path that a query matches. If the name of its repository is a folder around it, and the path is
-/// nearer so, they are those of that alignment which lie in the path.
+/// Returns the bytes of a path that a query matches. With `repo`, the query may also match the name of the
+/// repository before the path. If that costs less, returns the bytes of that alignment that lie in the path.
 fn matched(path: &str, repo: Option<&str>, scorer: &mut Scorer) -> Vec<usize> {
     let mut cost = |text: &str| scorer.costs([Some(text)], |_, _| u16::MAX);
     let own = cost(path);
@@ -196,7 +197,7 @@ mod tests {
         let linux = Some("torvalds/linux");
         assert_eq!(marked("linux/kernel/fork.c", "kernel/fork.c", linux), "kernel/fork.c");
         assert_eq!(marked("linux/fork.c", "kernel/fork.c", linux), "/fork.c");
-        // A match in the path itself at no greater cost comes first.
+        // At the same cost, a match in the path alone wins.
         assert_eq!(marked("linux/fork.c", "linux/fork.c", linux), "linux/fork.c");
     }
 }

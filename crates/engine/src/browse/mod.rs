@@ -1,8 +1,8 @@
-//! Browsing: which files there are and what is in them, without a search.
+//! Browsing: lists files and reads them, without a search.
 //!
-//! A [`Tree`] is the list of all files of one state of the index, in order, and answers what pages and tools ask beside
-//! searches: one file, a folder, a repository, the files whose paths are nearest to a query. It takes eight bytes for
-//! each file, which refer to what a server keeps in memory anyway.
+//! A [`Tree`] lists all files of one epoch in order. Pages and tools ask it for a file, a folder, a
+//! repository, or the files whose paths are nearest to a query. It takes eight bytes for each file, and
+//! shares all other data with the cache.
 
 pub(crate) mod entry;
 mod file;

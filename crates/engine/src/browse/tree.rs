@@ -1,4 +1,4 @@
-//! The files of one state of the index, in order.
+//! The files of one epoch, in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,57 +10,58 @@ use super::entry::FileEntry;
 use crate::cache::files::ShardFiles;
 use crate::fuzzy::{PathIndex, fold};
 
-/// All files of one state of the index, by repository and path.
+/// All files of one epoch, by repository and path.
 #[derive(Debug)]
 pub struct Tree {
     catalog: Arc<Catalog>,
     shards: Vec<(Shard, Arc<ShardFiles>)>,
-    /// The position of each file's shard in `shards`, and that of the file in the shard.
+    /// Index of each file's shard in `shards`, and of the file in that shard.
     files: Vec<(u16, u32)>,
-    /// By name.
+    /// Repositories, by name.
     repos: Vec<RepoTree>,
-    /// The most frequent first.
+    /// Languages with their numbers of files, most frequent first.
     languages: Vec<(String, usize)>,
-    /// Built when it is first needed.
+    /// Index of all paths, built when it is first needed.
     pub(super) path_index: OnceLock<PathIndex>,
 }
 
 /// A repository in a tree.
 #[derive(Clone, Debug)]
 pub struct RepoTree {
-    /// Its key.
+    /// Key in the index.
     pub id: RepoId,
     /// Its name.
     pub name: String,
-    /// The name as it is compared with a query.
+    /// Name, folded for comparison with a query.
     pub(super) folded: String,
     files: Range<usize>,
 }
 
-/// A file or folder that lies directly in a folder.
+/// A file or folder directly inside a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderItem {
     /// Its name.
     pub name: String,
-    /// How many files are in it, for a folder.
+    /// Number of files in it, for a folder.
     pub files: Option<usize>,
     /// Bytes of text in it.
     pub bytes: usize,
-    /// Its language, for a file in which one was recognised.
+    /// Language, for a file in which one was recognised.
     pub language: Option<String>,
 }
 
-/// How many files there are of something, and how large.
+/// The number of some files and the size of their texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTotals {
-    /// Files.
+    /// Number of files.
     pub files: usize,
     /// Bytes of their texts.
     pub bytes: usize,
 }
 
 impl Tree {
-    /// Puts the files of all shards in order. Sorts all paths, and so belongs on a thread of its own.
+    /// Creates the tree from the files of all shards. Sorts all paths, so it should run on a thread of its
+    /// own.
     pub(crate) fn new(catalog: Arc<Catalog>, shards: Vec<(Shard, Arc<ShardFiles>)>) -> Self {
         let mut repos: Vec<(&str, RepoId)> =
             catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
@@ -72,7 +73,7 @@ impl Tree {
             files.extend((0..shard.len() as u32).map(|row| (at as u16, row)));
         }
         let entry = |(at, row): (u16, u32)| shards[usize::from(at)].1.entry(row as usize);
-        // A repository that is not in the catalog has no files in its epoch.
+        // A repository that the catalog lacks has no files in its epoch.
         files.retain(|file| order.contains_key(&entry(*file).repo));
         files.sort_by_cached_key(|file| {
             let entry = entry(*file);
@@ -105,7 +106,7 @@ impl Tree {
         Self { catalog, shards, files, repos, languages, path_index: OnceLock::new() }
     }
 
-    /// The state of the index that it lists.
+    /// Returns the epoch that the tree lists.
     pub fn epoch(&self) -> Epoch {
         self.catalog.epoch
     }
@@ -114,44 +115,44 @@ impl Tree {
         self.catalog.is_same(catalog)
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The repositories, by name.
+    /// Returns the repositories, by name.
     pub fn repos(&self) -> &[RepoTree] {
         &self.repos
     }
 
-    /// The languages of all files, and how many are in each, the most frequent first.
+    /// Returns the languages of all files with their numbers of files, most frequent first.
     pub fn all_languages(&self) -> &[(String, usize)] {
         &self.languages
     }
 
-    /// A repository.
+    /// Returns a repository by name.
     pub fn repo(&self, name: &str) -> Option<&RepoTree> {
         let at = self.repos.binary_search_by(|repo| repo.name.as_str().cmp(name)).ok()?;
         Some(&self.repos[at])
     }
 
-    /// The files of a repository, by path.
+    /// Returns the files of a repository, by path.
     pub fn files(&self, repo: &RepoTree) -> impl Iterator<Item = FileEntry<'_>> {
         self.files[repo.files.clone()].iter().map(|file| self.entry(*file))
     }
 
-    /// A file.
+    /// Returns a file by repository and path.
     pub fn file(&self, repo: &str, path: &str) -> Option<FileEntry<'_>> {
         self.locate(repo, path).map(|(_, entry)| entry)
     }
 
-    /// Eight bytes that name the contents of a file: the same for the same contents, and in this state of
-    /// the index never for others.
+    /// Returns eight bytes that identify the contents of a file: within this epoch, they are equal if and
+    /// only if the contents are.
     pub fn contents(&self, repo: &str, path: &str) -> Option<[u8; 8]> {
         let (shard, entry) = self.locate(repo, path)?;
         let blob = u64::from(entry.blob.0.cast_unsigned());
@@ -164,8 +165,8 @@ impl Tree {
         Some((&self.shards[usize::from(files[at].0)].0, self.entry(files[at])))
     }
 
-    /// The items of a folder of a repository, folders first; the folder is given without slashes at its ends, and is
-    /// empty for the root of the repository. None if there is no such folder.
+    /// Returns the items of a folder of a repository, folders first; `None` if there is no such folder.
+    /// `folder` has no slash at its ends, and is empty for the root of the repository.
     pub fn folder(&self, repo: &RepoTree, folder: &str) -> Option<Vec<FolderItem>> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let files = &self.files[repo.files.clone()];
@@ -197,7 +198,7 @@ impl Tree {
         (!all.is_empty() || folder.is_empty()).then_some(all)
     }
 
-    /// The languages of a repository, the largest first.
+    /// Returns the languages of a repository with their totals, largest first.
     pub fn languages(&self, repo: &RepoTree) -> Vec<(String, FileTotals)> {
         let mut languages: HashMap<&str, FileTotals> = HashMap::new();
         for entry in self.files(repo) {
@@ -209,7 +210,7 @@ impl Tree {
         all
     }
 
-    /// The other files with the contents of one, by repository and path, at most `most`.
+    /// Returns up to `most` other files with the contents of a file, by repository and path.
     pub(crate) fn copies(
         &self,
         shard: ShardId,
@@ -235,24 +236,24 @@ impl Tree {
         self.shards[usize::from(shard)].1.entry(row as usize)
     }
 
-    /// A file by its number among all.
+    /// Returns a file by its number among all.
     pub(crate) fn nth(&self, at: u32) -> FileEntry<'_> {
         self.entry(self.files[at as usize])
     }
 }
 
 impl RepoTree {
-    /// How many files it has.
+    /// Returns the number of its files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The numbers of its files among all.
+    /// Returns the numbers of its files among all.
     pub(crate) fn numbers(&self) -> Range<u32> {
         self.files.start as u32..self.files.end as u32
     }

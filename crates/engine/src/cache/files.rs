@@ -1,4 +1,4 @@
-//! What a server keeps of the files of a shard: everything but their texts.
+//! The files of a shard in memory: everything but their texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,28 +9,28 @@ use store::{BlobId, File, FileFilter, RepoId};
 
 use crate::browse::entry::FileEntry;
 
-/// The files of a shard at one epoch, in the order of their blobs.
+/// The files of a shard in one epoch, in the order of their blobs.
 #[derive(Debug)]
 pub(crate) struct ShardFiles {
     rows: Vec<Row>,
-    /// All paths, one behind the other.
+    /// All paths, concatenated.
     paths: String,
     languages: Vec<Language>,
-    /// Which n-grams the paths hold, in blocks of [`BLOCK_FILES`].
+    /// Bloom filters of the n-grams of paths, one for each block of [`BLOCK_FILES`] files.
     pub(crate) filters: BitSlices,
 }
 
-/// Files in a block of the filters of paths.
+/// Files in a block of the path filters.
 const BLOCK_FILES: usize = 64;
 
 /// Blocks whose paths are matched between two looks at the clock.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// A language of some files.
+/// A language that some files have.
 #[derive(Debug)]
 struct Language {
     name: String,
-    /// In small letters.
+    /// Name in lower case.
     small: String,
 }
 
@@ -39,14 +39,14 @@ struct Row {
     blob: BlobId,
     bytes: i32,
     repo: RepoId,
-    /// Where its path begins; it ends where the next one begins.
+    /// Offset of its path in `paths`. The path ends where the next one begins.
     path: u32,
-    /// One more than its place among the languages, 0 for none.
+    /// Index into `languages`, plus one; 0 for none.
     language: u16,
 }
 
 impl ShardFiles {
-    /// `files` are all files of the shard, in order of blobs, repositories and paths.
+    /// Creates the table of all files of a shard, which are in the order of blob, repository and path.
     pub(crate) fn new(files: Vec<File>) -> Self {
         let bytes = files.iter().map(|file| file.path.len()).sum();
         let mut all = Self {
@@ -79,9 +79,9 @@ impl ShardFiles {
         all
     }
 
-    /// The chunks of blobs that have a file of one of some repositories, if not of all, for which a condition may hold,
-    /// as far as its language, its repository and the filters of paths tell. What belongs to no file any longer counts
-    /// as the blob's before it.
+    /// Returns the chunks of the blobs that have a wanted file: in one of `repos`, if given, and not ruled
+    /// out by `condition`, as far as language, repository and path filters tell. Chunks that belong to no
+    /// visible file are counted to the blob before them.
     pub(crate) fn wanted(
         &self,
         condition: &Expr,
@@ -118,7 +118,7 @@ impl ShardFiles {
             repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
                 && condition.eval(&known) != Some(false)
         };
-        // It is the same for neighbours in all that was looked at.
+        // Files that agree in block, language and repository have the same result.
         let mut last: Option<(usize, &Row, bool)> = None;
         let mut may_hold = |at: usize, row| {
             let alike = last.filter(|(known, of, _)| {
@@ -133,7 +133,7 @@ impl ShardFiles {
         let mut open = None;
         let mut at = 0;
         for same in self.rows.chunk_by(|row, next| row.blob == next.blob) {
-            // All of them are looked at, in order.
+            // Every row must be visited, since `at` counts them.
             let mut any = false;
             for row in same {
                 any |= may_hold(at, row);
@@ -150,7 +150,7 @@ impl ShardFiles {
         wanted
     }
 
-    /// The files that have one of these contents, or all, in order.
+    /// Returns the files that have one of these blobs, or all files, in order.
     pub(crate) fn of(&self, blobs: Option<&[BlobId]>, filter: &FileFilter) -> Vec<File> {
         let Some(blobs) = blobs else { return self.chosen(0..self.rows.len(), filter).collect() };
         let mut files = Vec::with_capacity(blobs.len());
@@ -164,8 +164,8 @@ impl ShardFiles {
         files
     }
 
-    /// Of the blobs with these numbers, and that are `left`, if not all are, those of files whose path one of some terms
-    /// matches, ascending.
+    /// Returns the blobs in `blobs`, and in `left` if that is given, with a file whose path matches one of
+    /// the terms, ascending.
     pub(crate) fn matching(
         &self,
         terms: &[&CompiledTerm],
@@ -180,7 +180,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        // Looking at the clock takes as long as matching a path.
+        // For a light matcher, a look at the clock takes as long as matching a path.
         let heavy = terms.iter().any(|term| term.matcher.is_heavy());
         for (nth, block) in self.filters.columns(&any).iter().enumerate() {
             if (heavy || nth % BLOCKS_AT_ONCE == 0) && !go_on() {
@@ -207,8 +207,8 @@ impl ShardFiles {
         matching
     }
 
-    /// The chunks of some blobs, which are in order, as far as these have files; what belongs to no file any longer counts
-    /// as the blob's before it.
+    /// Returns the ranges of the chunks of some blobs, which are in order. Leaves out blobs without files.
+    /// Chunks that belong to no visible file are counted to the blob before them.
     pub(crate) fn extents(&self, blobs: &[BlobId]) -> Vec<Range<i32>> {
         let mut extents: Vec<Range<i32>> = Vec::new();
         let mut at = 0;
@@ -226,14 +226,14 @@ impl ShardFiles {
         extents
     }
 
-    /// All blobs from this number on, ascending.
+    /// Returns the blobs from number `from` on, ascending.
     pub(crate) fn blobs(&self, from: i32) -> impl Iterator<Item = BlobId> {
         let rows = &self.rows[self.from(from)..];
         rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
     }
 
-    /// The first file from here on whose blob is this one or a later one. Steps that double find what is
-    /// near without a look at what is far.
+    /// Returns the index of the first file, from `from` on, whose blob is `blob` or a later one. Galloping
+    /// search: finds near files without touching far ones.
     fn seek(&self, from: usize, blob: BlobId) -> usize {
         let before = |at: usize| self.rows.get(at).is_some_and(|row| row.blob < blob);
         let (mut start, mut step) = (from, 1);
@@ -245,17 +245,17 @@ impl ShardFiles {
         start + rows.partition_point(|row| row.blob < blob)
     }
 
-    /// The first file whose blob has this number or a larger one.
+    /// Returns the index of the first file whose blob has this number or a larger one.
     fn from(&self, blob: i32) -> usize {
         self.rows.partition_point(|row| row.blob.0 < blob)
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// A file by its place.
+    /// Returns a file by index.
     pub(crate) fn entry(&self, at: usize) -> FileEntry<'_> {
         let row = &self.rows[at];
         FileEntry {
@@ -267,7 +267,7 @@ impl ShardFiles {
         }
     }
 
-    /// The files with some contents.
+    /// Returns the files with this blob.
     pub(crate) fn of_blob(&self, blob: BlobId) -> impl Iterator<Item = FileEntry<'_>> {
         (self.from(blob.0)..self.from(blob.0 + 1)).map(|at| self.entry(at))
     }
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// A query, and what it says of files.
+    /// Returns a query, and its condition on files.
     fn of_files(query: &str) -> (CompiledQuery, Expr) {
         let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
         let condition = query.expr.without_text();
@@ -330,14 +330,14 @@ mod tests {
         let (rust, go) = (Some("Rust"), Some("Go"));
         let mut all = vec![
             file(1, 1, "a.rs", rust),
-            // The same text is in a file of each kind.
+            // One blob is shared by a file of each language.
             file(4, 1, "b.rs", rust),
             file(4, 2, "b.go", go),
             file(5, 1, "c.rs", rust),
             file(6, 2, "d.go", go),
             file(7, 2, "README", None),
         ];
-        // Paths are told apart in blocks.
+        // Paths are told apart by block only.
         all.extend((10..200).map(|n| file(n, 3, &format!("test/t{n}.rs"), rust)));
         let files = ShardFiles::new(all.clone());
         let wanted = |query: &str| {
@@ -349,7 +349,7 @@ mod tests {
                 _ => None,
             };
             let wanted = files.wanted(&condition, &query, None, holds);
-            // None is left out for which it holds.
+            // No file that matches is left out.
             for file in &all {
                 let known = |atom| match atom {
                     Predicate::Language(at) => Some(
@@ -373,12 +373,12 @@ mod tests {
         assert_eq!(wanted("foo lang:go or lang:rust r:r1"), [(1, 7)]);
         assert_eq!(wanted("foo -r:r3"), [(1, 10)]);
         assert_eq!(wanted("foo lang:java"), []);
-        // The 65th file has the number 68.
+        // The 65th file has blob 68.
         assert_eq!(wanted("foo f:README"), [(1, 68)]);
         assert_eq!(wanted("foo f:README lang:go"), [(4, 5), (6, 7)]);
         assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
         assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
-        // What all chosen repositories agree on is not in the condition.
+        // A predicate on which all chosen repositories agree is not in the condition.
         let (query, condition) = of_files("foo lang:rust");
         let of_repos = |repos| files.wanted(&condition, &query, Some(repos), |_, _| None);
         assert_eq!(of_repos(&[RepoId(2)]), []);

@@ -1,8 +1,8 @@
-//! What a server keeps in memory of each shard, so that Postgres is asked for little but candidates:
-//! which n-filters it holds, its files, and its texts.
+//! The cache of a server: copies of each shard's filters, files and texts in memory, so that searches ask
+//! Postgres as little as possible.
 //!
-//! All of it is a copy, never the truth. What is not here, or not for the state of the index that a
-//! search reads, is read from Postgres.
+//! The cache never holds the truth. Searches read from Postgres whatever it lacks, or holds for another epoch
+//! than theirs.
 
 pub(crate) mod dictionary;
 pub(crate) mod files;
@@ -20,26 +20,27 @@ use tokio::sync::Semaphore;
 use files::ShardFiles;
 use texts::{SEGMENT_CHUNKS, Segment, SegmentKey, Texts};
 
-/// Chunks of a segment that a search has to ask Postgres for, before the segment is read into memory.
+/// Chunks of a segment that one search must have read from Postgres before the segment is loaded into memory.
 const MISSES: usize = 16;
 
-/// What is kept of all shards.
+/// The cache of all shards.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
     shards: RwLock<Shards>,
     pub(crate) texts: Arc<Texts>,
-    /// Segments that searches want are read one at a time.
+    /// A semaphore with one permit: segments that searches missed are loaded one at a time.
     loading: Arc<Semaphore>,
     met: Mutex<Met>,
 }
 
-/// Which index all that is kept is of.
+/// The index whose data is cached.
 #[derive(Clone, Copy, Debug, Default)]
 struct Met {
     identity: i64,
-    /// The newest state of it that was met.
+    /// Switch of its newest epoch that was seen.
     switch: Switch,
-    /// How often everything was forgotten. What was being read then may be of what is no more.
+    /// Number of times that the cache was cleared. Data whose reading began before the last time must not be
+    /// added.
     forgotten: u64,
 }
 
@@ -47,37 +48,37 @@ type Shards = BTreeMap<ShardId, Entry>;
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Since when the shard is live.
+    /// Epoch in which the shard went live.
     since: Epoch,
-    /// The state of its files that this is.
+    /// Epoch of the last change to its files that `files` contains.
     changed: Epoch,
     files: Arc<ShardFiles>,
-    /// Chunks with smaller numbers are in the filters.
+    /// Chunks with smaller numbers are in `filters`.
     filtered: i32,
     filters: Option<Arc<ShardFilter>>,
-    /// Its texts were read up to here.
+    /// Chunks with smaller numbers were read into `texts`.
     read: i32,
 }
 
-/// What is known of a shard without asking Postgres.
+/// The cached data of a shard, for one search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CachedShard {
     pub(crate) files: Option<Arc<ShardFiles>>,
     pub(crate) filters: Option<Arc<ShardFilter>>,
-    /// Its texts are in memory, all or nearly.
+    /// Whether all of its texts were read into memory, most of which are still there.
     pub(crate) texts: bool,
 }
 
-/// What is known of all shards at one time.
+/// A view of the cached shards at one moment.
 pub(crate) struct CacheView<'a>(RwLockReadGuard<'a, Shards>);
 
 impl CacheView<'_> {
-    /// What is known of a shard in one state of the index.
+    /// Returns the cached data of a shard that is valid for the epoch of `shard`.
     pub(crate) fn of(&self, shard: &Shard) -> CachedShard {
         let kept = self.0.get(&shard.id).filter(|kept| kept.since == shard.since);
         kept.map_or_else(CachedShard::default, |kept| CachedShard {
             files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
-            // More may be in it than there was then.
+            // Filters may cover later chunks, too.
             filters: kept.filters.clone().filter(|_| kept.filtered >= shard.filtered),
             texts: kept.read >= shard.chunks,
         })
@@ -85,14 +86,14 @@ impl CacheView<'_> {
 }
 
 impl ShardCache {
-    /// Keeps up to so many bytes of texts.
+    /// Creates a cache for up to `bytes` bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
         Self { shards: RwLock::default(), texts, loading, met: Mutex::default() }
     }
 
-    /// Forgets everything when this is a state of another index, or does not follow the one that was met before: a
-    /// database was made anew, or lost its last commits. Numbers then mean something else.
+    /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the
+    /// database was made anew, or lost its last commits. The same numbers may then name other data.
     pub(crate) fn meet(&self, catalog: &Catalog) {
         let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
         if !catalog.follows(met.identity, met.switch) {
@@ -103,12 +104,12 @@ impl ShardCache {
         (met.identity, met.switch) = (catalog.identity, catalog.switch);
     }
 
-    /// How often everything was forgotten.
+    /// Returns how often the cache was cleared.
     fn forgotten(&self) -> u64 {
         self.met.lock().unwrap_or_else(PoisonError::into_inner).forgotten
     }
 
-    /// Keeps what was read, unless everything was forgotten since.
+    /// Adds data to the cache, unless the cache was cleared since `forgotten` was read.
     fn keep(&self, forgotten: u64, keep: impl FnOnce()) {
         let met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
         if met.forgotten == forgotten {
@@ -116,13 +117,13 @@ impl ShardCache {
         }
     }
 
-    /// What is known now. As long as this is held, nothing more gets known.
+    /// Returns a view of the cached shards. While it is held, nothing is added.
     pub(crate) fn view(&self) -> CacheView<'_> {
         CacheView(self.shards.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Brings what is kept up to date with a state of the index: first the filters and files of
-    /// all shards, then texts, as long as there is room.
+    /// Updates the cache for an epoch: first the filters and files of all shards, then texts until the memory
+    /// is full.
     pub(crate) async fn read_ahead(
         self: &Arc<Self>,
         store: &Store,
@@ -134,7 +135,7 @@ impl ShardCache {
                 catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, kept.since))
             });
         });
-        // What cannot be read is left to the searches, which say so.
+        // A shard that cannot be read is left to the searches, which report the error.
         let pass = |done: Result<(), store::Error>| match done {
             Err(error @ store::Error::Unreachable(_)) => Err(error),
             Err(error) => {
@@ -159,8 +160,8 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Puts the filters of shards into signature files with others: those that are in one of their own, or in one that others
-    /// have left, or that has room for many more.
+    /// Combines the filters of shards into shared signature files: those in a file of their own, in a file
+    /// that other shards have left, or in one that has room for many more.
     fn combine_filters(&self) {
         let shards = self.view().0.clone();
         let mut some: Vec<(ShardId, Arc<ShardFilter>)> = Vec::new();
@@ -185,7 +186,7 @@ impl ShardCache {
         self.put(some);
     }
 
-    /// Puts the filters of some shards into one file, unless they are already.
+    /// Combines the filters of some shards into one signature file, unless they already are.
     fn put(&self, some: Vec<(ShardId, Arc<ShardFilter>)>) {
         let (ids, old): (Vec<_>, Vec<_>) = some.into_iter().unzip();
         let Some(first) = old.first().map(|filters| filters.signature_file()) else { return };
@@ -222,7 +223,7 @@ impl ShardCache {
             None => {
                 let mut lease = store.lease().await?;
                 let filters = lease.filters(shard).await?.map(Arc::new);
-                // Given back before another one is taken: there may be no more than one.
+                // Given back before the next lease is taken, since there may be only one connection.
                 lease.done();
                 filters
             }
@@ -256,7 +257,7 @@ impl ShardCache {
         if from >= shard.chunks {
             return Ok(());
         }
-        // The one that was not full is read again.
+        // Begins with the last segment that was read, which may have been incomplete.
         let numbers = from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS;
         let is_full = || {
             let (used, room) = self.texts.fill();
@@ -267,7 +268,7 @@ impl ShardCache {
             self.read_segment(store, shard, number).await?;
             Ok::<_, store::Error>(number)
         });
-        // Searches have the other half of the processors.
+        // Leaves half of the processors to searches.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut read = std::pin::pin!(reading.buffered(processors.div_ceil(2)));
         while let Some(number) = read.try_next().await? {
@@ -298,7 +299,7 @@ impl ShardCache {
         let work = tokio::task::spawn_blocking(move || {
             match Segment::new(&chunks, upto) {
                 Ok(segment) => this.keep(forgotten, || this.texts.keep(key, segment)),
-                // They are read from Postgres then.
+                // Searches then read these chunks from Postgres.
                 Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),
             }
         });
@@ -306,8 +307,8 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Notes that chunks had to be read from Postgres. Segments of which many had are read into memory,
-    /// one at a time and beside the search.
+    /// Notes chunks that had to be read from Postgres. Loads a segment with many of them into memory, one
+    /// segment at a time and in the background.
     pub(crate) fn missed(self: &Arc<Self>, store: &Store, shard: &Shard, numbers: &[i32]) {
         for same in numbers.chunk_by(|n, next| n / SEGMENT_CHUNKS == next / SEGMENT_CHUNKS) {
             let number = same[0] / SEGMENT_CHUNKS;
@@ -337,7 +338,7 @@ impl ShardCache {
     }
 }
 
-/// The signature files that the filters of some shards are in, and how many of these are in each.
+/// Returns the signature files of the shards' filters, each with the number of shards in it.
 fn signature_files(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
     for file in shards.values().filter_map(|kept| Some(kept.filters.as_ref()?.signature_file())) {
@@ -349,7 +350,7 @@ fn signature_files(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     all
 }
 
-/// The files of a shard in one state of the index, from the database.
+/// Reads the files of a shard in one epoch from Postgres.
 pub(crate) async fn read_files(
     store: &Store,
     epoch: Epoch,

@@ -1,8 +1,8 @@
-//! The texts that a server keeps in memory, so that Postgres only names candidates.
+//! The texts in a server's memory. They are copies; a text that is not here is read from Postgres.
 //!
-//! They are a copy, never the truth: what is not here is read from Postgres. They are kept in segments
-//! of neighbouring chunks, each chunk compressed on its own with what they have in common for a dictionary, and with a
-//! summary of the n-grams of each, so that most of those that do not match need not be unpacked.
+//! Texts are kept in segments of neighbouring chunks. Each chunk is compressed on its own (LZ4), with a
+//! dictionary of what the chunks of the segment have in common. Each chunk has a Bloom filter of its n-grams,
+//! so that most chunks that do not match need not be decompressed.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,50 +17,50 @@ use store::{BlobId, Chunk, Epoch, Shard, ShardId};
 
 use super::dictionary::dictionary;
 
-/// Chunks in a segment: those of one block of the shard's summary.
+/// Chunks in a segment: those of one block of the shard's filters.
 pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
 
-/// How hard LZ4 looks for what it has seen before. The fast way hardly finds what is in a dictionary; the
-/// next levels take longer and find no more.
+/// Compression level of LZ4 HC. LZ4's fast compressor hardly uses a dictionary; higher levels take longer and
+/// gain nothing.
 const LEVEL: i32 = 3;
 
-/// What is said if a text, or a line of one, is none.
+/// Panic message in case a text is not UTF-8.
 pub(crate) const TEXT: &str = "it was a text";
 
-/// Segments by their place, up to a number of bytes.
+/// Segments by key, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Texts {
     cache: Cache<SegmentKey, Arc<Segment>, Weight>,
 }
 
-/// Where a segment stands. Under these three its texts never change, since numbers of chunks are not
-/// used again until the shard is emptied and filled anew.
+/// The key of a segment. The texts under a key never change: chunk numbers are reused only when the shard is
+/// emptied and goes live again, with another epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SegmentKey {
     pub(crate) shard: ShardId,
-    /// The epoch with which the shard went live.
+    /// Epoch in which the shard went live.
     since: Epoch,
-    /// The number of its first chunk, divided by [`SEGMENT_CHUNKS`].
+    /// Number of its first chunk, divided by [`SEGMENT_CHUNKS`].
     number: i32,
 }
 
-/// Neighbouring chunks.
+/// Neighbouring chunks of a shard, compressed.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// In order of their numbers.
+    /// Chunks in the order of their numbers.
     chunks: Vec<Entry>,
-    /// The blob of each: by itself, so that many are in a line of a processor's cache.
+    /// Blob of each chunk. In a vector of their own, so that many share a cache line of the processor.
     blobs: Vec<BlobId>,
-    /// The dictionary, then all their texts, each compressed with it (LZ4). In pages of its own: an allocator would round
-    /// that much up by up to a quarter.
+    /// The dictionary, then the compressed texts. In pages of its own: an allocator would round this size up
+    /// by up to a quarter.
     data: Mmap,
     /// Bytes of the dictionary.
     dictionary: usize,
     grams: BitSlices,
-    /// The number of its first chunk, and whether all numbers up to the last one's are there.
+    /// Number of the first chunk, and whether no number between it and the last one's is missing.
     first: i32,
     gapless: bool,
-    /// Chunks from this number on were not there yet.
+    /// Chunks from this number on did not exist yet when the segment was read.
     upto: i32,
 }
 
@@ -71,11 +71,11 @@ struct Entry {
     start: i32,
     /// Bytes of its text.
     bytes: u32,
-    /// Where its compressed text ends.
+    /// End of its compressed text in `data`.
     end: u32,
 }
 
-/// A chunk in memory.
+/// A chunk in memory, compressed.
 #[derive(Clone, Debug)]
 pub(crate) struct CompressedChunk {
     segment: Arc<Segment>,
@@ -92,56 +92,56 @@ impl Weighter<SegmentKey, Arc<Segment>> for Weight {
 }
 
 impl SegmentKey {
-    /// The segment that a chunk of a shard is in.
+    /// Returns the key of the segment that holds a chunk.
     pub(crate) fn of(shard: &Shard, n: i32) -> Self {
         Self { shard: shard.id, since: shard.since, number: n / SEGMENT_CHUNKS }
     }
 }
 
 impl Texts {
-    /// Keeps up to so many bytes.
+    /// Creates a cache of up to `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        // How many there will be, about.
+        // About the number of segments: each takes about 1 MiB.
         let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
         Self { cache: Cache::with_weighter(items, bytes, Weight) }
     }
 
-    /// Keeps a segment, perhaps in place of others.
+    /// Adds a segment, and evicts others if there is no room.
     pub(crate) fn keep(&self, place: SegmentKey, segment: Segment) {
         self.cache.insert(place, Arc::new(segment));
     }
 
-    /// Up to which chunk a segment was read, if it is here.
+    /// Returns up to which chunk a segment was read, if it is in memory.
     pub(crate) fn upto(&self, place: SegmentKey) -> Option<i32> {
         self.cache.peek(&place).map(|segment| segment.upto)
     }
 
-    /// Forgets everything.
+    /// Removes all segments.
     pub(crate) fn clear(&self) {
         self.cache.clear();
     }
 
-    /// Reads in one shard.
+    /// Returns a reader for one shard.
     pub(crate) fn reader<'a>(&'a self, shard: &'a Shard) -> Reader<'a> {
         Reader { texts: self, shard, last: None }
     }
 
-    /// Bytes that are in use, and that may be.
+    /// Returns the bytes in use and the most that are allowed.
     pub(crate) fn fill(&self) -> (u64, u64) {
         (self.cache.weight(), self.cache.capacity())
     }
 }
 
-/// Reads chunks of one shard, best in the order of their numbers.
+/// Reads chunks of one shard. Fastest in the order of their numbers.
 pub(crate) struct Reader<'a> {
     texts: &'a Texts,
     shard: &'a Shard,
-    /// The segment that was looked for last.
+    /// Number of the segment looked up last, and the segment if it is in memory.
     last: Option<(i32, Option<Arc<Segment>>)>,
 }
 
 impl Reader<'_> {
-    /// The segment that a chunk is in, if it is here.
+    /// Returns the segment that holds a chunk, if it is in memory.
     pub(crate) fn segment(&mut self, n: i32) -> Option<&Arc<Segment>> {
         let number = n / SEGMENT_CHUNKS;
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
@@ -150,14 +150,14 @@ impl Reader<'_> {
         self.last.as_ref().and_then(|(_, segment)| segment.as_ref())
     }
 
-    /// A chunk, if it is here.
+    /// Returns a chunk, if it is in memory.
     pub(crate) fn chunk(&mut self, n: i32) -> Option<CompressedChunk> {
         let segment = self.segment(n)?;
         let at = segment.find(n)?;
         Some(CompressedChunk { segment: Arc::clone(segment), at })
     }
 
-    /// All chunks of a blob of so many bytes, if they are here.
+    /// Returns all chunks of a blob with `bytes` bytes, if they are in memory.
     pub(crate) fn blob(&mut self, blob: BlobId, bytes: usize) -> Option<Vec<CompressedChunk>> {
         let mut chunks = Vec::new();
         for n in blob.0.. {
@@ -176,8 +176,10 @@ impl Reader<'_> {
 }
 
 impl Segment {
-    /// Compresses chunks, which are in order; there are no others with numbers under `upto`. Fails if the system has no
-    /// memory for them.
+    /// Compresses chunks, which are in order and are all chunks of the segment with numbers under `upto`.
+    ///
+    /// # Errors
+    /// The system has no memory for them.
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
         let mut entries = Vec::with_capacity(chunks.len());
         let blobs = chunks.iter().map(|chunk| chunk.blob).collect();
@@ -213,24 +215,24 @@ impl Segment {
         (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
     }
 
-    /// Which of its chunks may hold what is asked for, by their places.
+    /// Returns the places of the chunks that may hold the n-grams.
     pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
         self.grams.columns(ngrams)
     }
 
-    /// Some of its chunks, ascending, each with its blob: from a number on.
+    /// Returns the chunks at some places, ascending from number `from` on, each with its blob.
     pub(crate) fn entries(
         &self,
         parts: &Columns,
         from: i32,
     ) -> impl Iterator<Item = (i32, BlobId)> {
         let first = self.places(&(from..from)).start;
-        // What stands there for each is far apart in memory.
+        // Entries are far apart in memory, so read them only if numbers are missing.
         let n = |at: usize| if self.gapless { self.first + at as i32 } else { self.chunks[at].n };
         parts.iter_from(first).map(move |at| (n(at), self.blobs[at]))
     }
 
-    /// The places of the chunks with some numbers.
+    /// Returns the places of the chunks with these numbers.
     pub(crate) fn places(&self, numbers: &Range<i32>) -> Range<usize> {
         let place = |n| {
             if self.gapless {
@@ -241,14 +243,14 @@ impl Segment {
         place(numbers.start)..place(numbers.end)
     }
 
-    /// Chunks from this number on were not there yet when it was read.
+    /// Returns the number from which on chunks did not exist yet when the segment was read.
     pub(crate) fn upto(&self) -> i32 {
         self.upto
     }
 
-    /// The place of a chunk among those that are here.
+    /// Returns the place of a chunk, if the segment has it.
     pub(crate) fn find(&self, n: i32) -> Option<usize> {
-        // Nearly always none is missing.
+        // Nearly always no number is missing.
         if self.gapless {
             let place = usize::try_from(n - self.first).ok()?;
             return Some(place).filter(|place| *place < self.chunks.len());
@@ -262,32 +264,33 @@ impl CompressedChunk {
         &self.segment.chunks[self.at]
     }
 
-    /// Its number in the shard.
+    /// Returns its number in the shard.
     pub(crate) fn number(&self) -> i32 {
         self.entry().n
     }
 
-    /// The blob it is part of.
+    /// Returns its blob.
     pub(crate) fn blob(&self) -> BlobId {
         self.segment.blobs[self.at]
     }
 
-    /// The number of its first line in the blob, from 1.
+    /// Returns the number of its first line in the blob, from 1.
     pub(crate) fn line(&self) -> i32 {
         self.entry().line
     }
 
-    /// Where it begins in the blob, in bytes.
+    /// Returns the offset of its start in the blob, in bytes.
     pub(crate) fn start(&self) -> i32 {
         self.entry().start
     }
 
-    /// Bytes of its text.
+    /// Returns the size of its text in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.entry().bytes as usize
     }
 
-    /// Its text, in `buffer`. The one that was there is gone. It is UTF-8, which nobody looks at again.
+    /// Decompresses its text into `buffer`, over the text that was there. The bytes are UTF-8 and not checked
+    /// again.
     pub(crate) fn unpack<'s>(&self, buffer: &'s mut DecompressBuffer) -> &'s [u8] {
         let (dictionary, text) = buffer.after_dictionary(&self.segment, self.bytes());
         let begin = match self.at {
@@ -307,29 +310,29 @@ thread_local! {
     static BUFFER: RefCell<DecompressBuffer> = RefCell::default();
 }
 
-/// Space to unpack chunks in, one after another: the dictionary of their segment, and the text right after it. LZ4 takes
-/// half as long if they stand so (`LZ4_decompress_safe_usingDict` in its `lz4.h`). A thread keeps its own, so that
-/// not every search has to get and clear the pages for it.
+/// A buffer for decompressing one chunk after another: the dictionary of their segment, and the text right
+/// behind it. LZ4 is twice as fast with this layout (`LZ4_decompress_safe_usingDict` in `lz4.h`). Each thread
+/// keeps one, so that a search need not allocate and clear its pages.
 #[derive(Debug, Default)]
 pub(crate) struct DecompressBuffer {
     bytes: Vec<u8>,
-    /// The segment whose dictionary is there.
+    /// Segment whose dictionary is in the buffer.
     of: Option<Arc<Segment>>,
 }
 
 impl DecompressBuffer {
-    /// Does something with that of this thread.
+    /// Calls `work` with the buffer of this thread.
     ///
     /// # Panics
-    /// It is in use.
+    /// The buffer is in use.
     pub(crate) fn with<T>(work: impl FnOnce(&mut DecompressBuffer) -> T) -> T {
         BUFFER.with_borrow_mut(work)
     }
 
-    /// The dictionary of a segment, and room for a text of so many bytes.
+    /// Returns the dictionary of a segment, and room for a text of `bytes` bytes.
     fn after_dictionary(&mut self, segment: &Arc<Segment>, bytes: usize) -> (&[u8], &mut [u8]) {
         let dictionary = &segment.data[..segment.dictionary];
-        // Only ever grown, so that it is filled with zeros once.
+        // The buffer never shrinks, so it is zeroed only once.
         if self.bytes.len() < dictionary.len() + bytes {
             self.bytes.resize(dictionary.len() + bytes, 0);
         }
@@ -342,7 +345,7 @@ impl DecompressBuffer {
     }
 }
 
-/// Some bytes one after another, all of them together so many.
+/// Copies parts, which have `bytes` bytes in total, one after another into pages of their own.
 fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> std::io::Result<Mmap> {
     let mut pages = MmapMut::map_anon(bytes.max(1))?;
     let mut rest = &mut pages[..];
@@ -354,7 +357,7 @@ fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> std::
     pages.make_read_only()
 }
 
-/// Each of some texts, compressed with a dictionary.
+/// Compresses each text with a dictionary.
 fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
     const ROOM: &str = "there is memory, and room for the worst case";
     let dictionary = lz4_hc::Compressor::with_dict(dictionary, LEVEL).expect(ROOM);
@@ -362,7 +365,8 @@ fn pack(texts: &[&[u8]], dictionary: &[u8]) -> Vec<Vec<u8>> {
     let pack = |text: &&[u8]| {
         let mut packed = Vec::new();
         if !text.is_empty() {
-            // Without this one it would go on from the text before.
+            // Detaching the dictionary first resets the stream, which would otherwise continue from the
+            // previous text.
             compressor.attach_dict(None, LEVEL);
             compressor.attach_dict(Some(&dictionary), LEVEL);
             compressor.next_to_vec(text, &mut packed).expect(ROOM);
@@ -406,7 +410,7 @@ mod tests {
         assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text.as_bytes());
         assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
         assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
-        // A blob is whole or not there.
+        // A blob is in memory as a whole or not at all.
         assert_eq!(reader.blob(BlobId(10), 1600).unwrap().len(), 2);
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
@@ -421,7 +425,7 @@ mod tests {
             lines.collect::<String>()
         };
         for first in [0, SEGMENT_CHUNKS, 2 * SEGMENT_CHUNKS] {
-            // The last one is too small for a dictionary.
+            // The last segment has too little text for a dictionary.
             let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
             let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
             texts.keep(

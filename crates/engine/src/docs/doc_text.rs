@@ -1,4 +1,4 @@
-//! The doc of a file, as it was written.
+//! The text of a doc.
 
 use store::{DOC_GAP, DocRow};
 
@@ -10,21 +10,21 @@ pub(super) const MAX_TITLE: usize = 160;
 /// Most bytes of all headings of a doc.
 const MAX_HEADINGS: usize = 16 << 10;
 
-/// The doc of a file, as it was written.
+/// The text of a doc, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DocText {
-    /// It is the comment at the head of a source file, not all of a file.
+    /// Whether it is the comment at the head of a source file, not a whole file.
     pub(crate) comment: bool,
-    /// Its title, or else its first sentence.
+    /// Title, or else the first sentence.
     pub(crate) title: String,
-    /// The headings of its sections, one a line.
+    /// Headings of its sections, one a line.
     pub(crate) headings: String,
-    /// All of it, title and headings too.
+    /// Whole text, with title and headings.
     pub(crate) body: String,
 }
 
 impl DocText {
-    /// Adds a heading; the first one is the title.
+    /// Adds a heading. The first one becomes the title.
     pub(super) fn head(&mut self, text: &str) {
         let text = text.trim();
         if text.is_empty() {
@@ -45,7 +45,7 @@ impl DocText {
         self.body.push('\n');
     }
 
-    /// The same with title and headings cut to what is indexed of them.
+    /// Shortens title and headings to their limits.
     pub(super) fn bounded(mut self) -> Self {
         let mut title: String = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some((at, _)) = title.char_indices().nth(MAX_TITLE) {
@@ -61,7 +61,7 @@ impl DocText {
         self
     }
 
-    /// Its words, as they are indexed.
+    /// Returns its words, as they are indexed.
     pub(crate) fn row(&self) -> DocRow {
         let words_of = |text: &str| words::words_of(text, true);
         DocRow {

@@ -1,15 +1,15 @@
-//! The doc of a file.
+//! Extracts the doc of a file.
 
 use super::doc_text::DocText;
 use super::{comment, format};
 
-/// Bytes of a file that are searched for its doc: a `tsvector` has 16,383 positions, and about as many words are in
-/// them.
+/// Bytes of a file that are searched for its doc. They hold about 16,383 words, the most positions in a
+/// `tsvector`.
 const MAX_TEXT: usize = 128 << 10;
 
 impl DocText {
-    /// The doc of a file: all of a README or the like, the comment at the head of a source file. None if it has none. Of
-    /// a large file only the beginning is read.
+    /// Returns the doc of a file: all of a README or the like, or the comment at the head of a source file;
+    /// `None` if there is none. Reads only the beginning of a large file.
     pub(crate) fn of(path: &str, language: Option<&str>, text: &str) -> Option<Self> {
         let mut end = text.len().min(MAX_TEXT);
         while !text.is_char_boundary(end) {

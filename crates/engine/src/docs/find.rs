@@ -1,6 +1,4 @@
-//! Finding docs by their words: the best first.
-//!
-//! Each shard finds, ranks and cuts on its own, several at a time.
+//! Finds docs by their words, best first. Several shards at a time rank their docs, each by itself.
 
 use std::time::Instant;
 
@@ -12,15 +10,15 @@ use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QU
 use super::words;
 use crate::search::Searcher;
 
-/// A hit, with the position of its shard in the catalog.
+/// A hit, after the index of its shard in the catalog.
 pub(super) type ShardHit = (usize, DocHit);
 
 impl Searcher {
-    /// The docs that match, the best first.
+    /// Returns the docs that match, best first.
     ///
     /// # Errors
-    /// The query has no word to look for or is too long, or the database cannot be reached. A shard that fails alone only
-    /// makes the answer incomplete.
+    /// The query has no word to look for or is too long, or the database cannot be reached. A single shard
+    /// that fails makes the answer incomplete.
     pub async fn docs(&self, request: &DocsRequest) -> Result<Docs, DocsError> {
         let begun = Instant::now();
         let deadline = request.timeout.map(|timeout| begun + timeout);
@@ -34,7 +32,7 @@ impl Searcher {
         let catalog = self.catalog().await?;
         let query = self.docs_query(&words, request.dictionary).await?;
         let repos = (!request.repos.is_empty()).then(|| {
-            // If the time is up, so it is for the search, which says so.
+            // If this stops at the deadline, so does the search, which reports it.
             chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
         });
         let holds = |shard: &Shard| match &repos {
@@ -70,7 +68,7 @@ impl Searcher {
         Ok(docs)
     }
 
-    /// Parses a query.
+    /// Parses a query into `tsquery` form, one for each kind of text that is searched.
     async fn docs_query(
         &self,
         words: &str,
@@ -94,7 +92,7 @@ impl Searcher {
         }
     }
 
-    /// The best docs of all shards, the best first.
+    /// Returns the best docs of all shards, best first.
     async fn best_docs(
         &self,
         catalog: &Catalog,
@@ -125,7 +123,7 @@ impl Searcher {
                     docs.ranked += found.ranked as usize;
                     hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
                 }
-                // One shard that fails degrades the answer; a database that is gone ends it.
+                // A shard that fails degrades the answer; an unreachable database ends the search.
                 Ok(Some(Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)))) => {
                     return Err(error);
                 }
@@ -147,7 +145,7 @@ impl Searcher {
     }
 }
 
-/// The repositories whose names match, in order.
+/// Returns the repositories whose names match, in order.
 fn chosen(catalog: &Catalog, matchers: &[Matcher], goes_on: &dyn Fn() -> bool) -> Vec<RepoId> {
     let holds = |name: &str| matchers.iter().any(|one| one.is_match_within(name, goes_on));
     let named = catalog.repos.iter().filter(|(_, repo)| holds(&repo.name));

@@ -1,8 +1,8 @@
-//! Docs: READMEs, manual pages and comments, which people wrote to be read, found by their words and ranked.
+//! Docs: READMEs, manual pages and leading comments, found by their words and ranked.
 //!
-//! `extract` says without SQL what of a file is a doc, and where its title and headings are: once when the file is
-//! ingested, and again when it is shown, since its text is stored once only, as chunks. `words` makes of texts and
-//! queries what Postgres is given; `find` ranks, and `show` loads and marks what is shown.
+//! `extract` finds the doc of a file, with title and headings: once at ingest, and again when the doc is
+//! shown, since the text is stored only as chunks. `words` turns texts and queries into words for Postgres;
+//! `find` ranks; `show` loads and marks the results.
 
 mod comment;
 mod doc_text;

@@ -1,7 +1,7 @@
-//! Showing docs: their files, titles, and the parts of them that fit best.
+//! Shows docs: loads their files, titles and best parts, and marks the words of the query.
 //!
-//! Loaded in a few batches: files and texts of each shard, and one statement that marks all texts. Of a large text, only
-//! the part with most of the query's words is marked.
+//! Loads in a few batches: files and texts of each shard, and one statement that marks all texts. Of a large
+//! text, only the part with the most words of the query is marked.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::{snippet, words};
 use crate::search::Searcher;
 
 impl Searcher {
-    /// Loads and marks what is shown of some hits.
+    /// Loads and marks the docs of some hits.
     pub(super) async fn show_docs(
         &self,
         catalog: &Catalog,
@@ -49,7 +49,7 @@ impl Searcher {
                     let text = texts.remove(&hit.blob).unwrap_or_default();
                     let of_blob: Vec<&File> =
                         files.iter().filter(|file| file.blob == hit.blob).collect();
-                    // The same contents may be a doc as one file and none as another.
+                    // The same contents may be a doc in one file and none in another.
                     let shown = of_blob.iter().find_map(|file| {
                         let doc = DocText::of(&file.path, file.language.as_deref(), &text)?;
                         (doc.comment == hit.comment).then_some((*file, doc))
@@ -107,7 +107,7 @@ impl Searcher {
     }
 }
 
-/// The runs of a marked text, on one line.
+/// Splits a marked text into runs, on one line.
 fn runs_of(marked: &str) -> Vec<TextRun> {
     let mut all = snippet::split_marked(marked);
     for run in &mut all {
@@ -123,7 +123,7 @@ fn runs_of(marked: &str) -> Vec<TextRun> {
     all
 }
 
-/// A text with one blank for each run of blanks and line ends.
+/// Replaces each run of white space by one blank.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,23 +1,23 @@
-//! Snippets: the part of a doc that is shown, with the words of the query marked by Postgres.
+//! Snippets: the part of a doc that is shown, in which Postgres marks the words of the query.
 
 use super::types::TextRun;
 use super::words::{ENGLISH, MAX_WORD, parts, runs};
 
-/// Separates words in a text that Postgres marks; taken out before the text is shown.
+/// Separator between words of a text that Postgres marks. Removed before the text is shown.
 const SEPARATOR: char = '\u{1f}';
 
-/// The marks that Postgres puts around matches.
+/// Marks that Postgres puts before and after a match.
 pub(super) const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
-/// The text that it puts between fragments.
+/// Text that Postgres puts between fragments.
 pub(super) const BETWEEN: &str = " … ";
 
-/// The part of a large text with most words of a query, as far as their first letters tell: to mark all of a large text
-/// would take longer than to find it.
+/// Returns the part of a large text with the most words of a query, by their first letters. Marking all of a
+/// large text would take longer than finding it.
 pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
-    /// Bytes of a block. The part is two of them.
+    /// Bytes of a block. The part is two blocks.
     const BLOCK: usize = 8 << 10;
-    /// Letters that the forms of a word have in common.
+    /// Letters that the forms of a word share.
     const STEM: usize = 4;
     if text.len() <= 2 * BLOCK {
         return text;
@@ -34,7 +34,7 @@ pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
         while !text.is_char_boundary(*cut) {
             *cut -= 1;
         }
-        // A block begins with a line, if there is one soon.
+        // A block begins at the start of a line, if there is one near.
         let line = text[..*cut].rfind('\n').map_or(0, |at| at + 1);
         if *cut - line < BLOCK / 4 {
             *cut = line;
@@ -62,8 +62,8 @@ pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
     &text[cuts[best]..cuts[best + 2]]
 }
 
-/// A text in which Postgres finds the words of [`words`](super::words), with a [`SEPARATOR`] where it would not see two;
-/// [`split_marked`] takes them out.
+/// Returns a text in which Postgres finds the words of [`words`](super::words): puts a [`SEPARATOR`] where it
+/// would not see two words. [`split_marked`] removes the separators.
 pub(super) fn separate_words(text: &str) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
     let mut at = 0;
@@ -75,7 +75,7 @@ pub(super) fn separate_words(text: &str) -> String {
         let word = &text[run.clone()];
         let mut upto = 0;
         for part in parts(word) {
-            // No separator beside a blank.
+            // No separator beside white space.
             let before = text[..run.start + part.start].chars().next_back();
             clean(&mut all, &word[upto..part.start]);
             if before.is_some_and(|c| !c.is_whitespace()) {
@@ -95,8 +95,8 @@ pub(super) fn separate_words(text: &str) -> String {
     all
 }
 
-/// The fragments that Postgres cut from `text`, each extended at both ends to the next blank: it may have cut in the
-/// middle of an identifier.
+/// Extends the fragments that Postgres cut from `text` at both ends to the next white space: it may have cut
+/// inside an identifier.
 pub(super) fn complete_words(marked: &str, text: &str) -> String {
     let mut all = String::with_capacity(marked.len());
     let mut from = 0;
@@ -129,7 +129,7 @@ pub(super) fn complete_words(marked: &str, text: &str) -> String {
     all
 }
 
-/// The runs of a marked text, without marks and separators.
+/// Splits a marked text into runs, without marks and separators.
 pub(super) fn split_marked(marked: &str) -> Vec<TextRun> {
     let mut all: Vec<TextRun> = Vec::new();
     let mut hit = false;
@@ -146,7 +146,7 @@ pub(super) fn split_marked(marked: &str) -> Vec<TextRun> {
     all
 }
 
-/// Whether a word begins with the letters of another, of which there are `whole` unless they are all of it.
+/// Returns whether a word begins with `letters`. If these are fewer than `whole`, the word must equal them.
 fn begins(word: &str, letters: &str, whole: usize) -> bool {
     let mut small = word.chars().flat_map(char::to_lowercase);
     letters.chars().all(|c| small.next() == Some(c))
@@ -205,7 +205,7 @@ mod tests {
             ("two, and".to_owned(), "two, and"),
             (format!("{a}one{b} pg"), "one pg_try_lock(x)"),
             (format!("{a}User{b}{BETWEEN}three pg"), "getUserName() … three pg_try_lock"),
-            // The second one is the later one.
+            // The second fragment is found behind the first.
             (format!("two,{BETWEEN}{a}lock{b} end"), "two, … pg_try_lock end"),
             ("not from there".to_owned(), "not from there"),
             (String::new(), ""),

@@ -1,57 +1,58 @@
-//! The request and the answer of a search for docs.
+//! The request and the answer of a docs search.
 
 use std::time::Duration;
 
 use query::Matcher;
 
-/// How many of the contents that match are ranked by all their words, unless a request says otherwise.
+/// Most matching contents that are ranked by all their words, unless a request says otherwise.
 pub const MAX_RANKED: usize = 5_000;
 
-/// Bytes of the longest query.
+/// Most bytes of a query.
 pub(super) const MAX_QUERY: usize = 2000;
 
-/// Which texts are searched, and by which words.
+/// Which texts are searched, and whether by stems or by words as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dictionary {
-    /// All: texts in English by the stems of their words, the others by their words as they are.
+    /// All texts: those in English by the stems of their words, others by their words as they are.
     #[default]
     Both,
-    /// Texts in English only.
+    /// Only texts in English.
     English,
-    /// All others only. No word of the query is ignored for being in every English text.
+    /// Only texts that are not in English. No word of the query is ignored as an English stop word.
     Plain,
 }
 
-/// A search for docs.
+/// A docs search.
 #[derive(Clone, Debug)]
 pub struct DocsRequest {
-    /// Words. Quotes hold a phrase, `or` stands between two words of which one suffices, and a minus before a word that
-    /// must not occur.
+    /// Query words. Quotes hold a phrase, `or` between two words means either, and a minus excludes the word
+    /// after it.
     pub query: String,
     /// Most results.
     pub limit: usize,
-    /// Only in repositories whose names match one of these, if there are any.
+    /// Only repositories whose names match one of these; all if empty.
     pub repos: Vec<Matcher>,
-    /// Only in these languages, if there are any: names in lower case.
+    /// Only files in one of these languages, in lower case; all if empty.
     pub languages: Vec<String>,
     /// Which texts are searched.
     pub dictionary: Dictionary,
-    /// Most texts that are ranked by all their words; of more, those whose titles and headings fit best.
+    /// Most texts that are ranked by all their words. If more match, those whose titles and headings fit
+    /// best.
     pub ranked: usize,
-    /// The time limit, if there is one.
+    /// Timeout, if there is one.
     pub timeout: Option<Duration>,
 }
 
-/// The reasons why a search for docs has no answer.
+/// Why a docs search has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     /// The query has no word.
     #[error("nothing to look for: give some words")]
     Empty,
-    /// It is too long.
+    /// The query is too long.
     #[error("the query is longer than {MAX_QUERY} bytes: a few words find more")]
     Long,
-    /// All its words are in nearly every text.
+    /// All its words are stop words.
     #[error(
         "all these words are in nearly every text (the, of, how): add one that tells what the text is about"
     )]
@@ -59,56 +60,56 @@ pub enum DocsError {
     /// It only excludes words.
     #[error("this only rules words out: add one to look for")]
     Excludes,
-    /// The database could not do its part.
+    /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// The answer of a search for docs.
+/// The answer of a docs search.
 #[derive(Clone, Debug, Default)]
 pub struct Docs {
-    /// The best docs, the best first. The same contents in several files are one result.
+    /// Best docs, best first. Several files with the same contents are one result.
     pub docs: Vec<Doc>,
-    /// How many contents match, in the shards that answered.
+    /// Number of contents that match, in the shards that answered.
     pub matched: usize,
-    /// How many of them were ranked by all their words.
+    /// Number of them that were ranked by all their words.
     pub ranked: usize,
-    /// How many shards were to be searched.
+    /// Number of shards to search.
     pub shards: usize,
-    /// Why the answer is not complete; none if it is.
+    /// Why the answer is incomplete; `None` if it is complete.
     pub stopped: Option<DocsStopped>,
-    /// The duration of the search.
+    /// Duration of the search.
     pub duration: Duration,
-    /// The part of it until the best were known.
+    /// The part of `duration` until the best docs were known.
     pub ranking: Duration,
 }
 
-/// Why an answer is not complete.
+/// Why an answer is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocsStopped {
-    /// There are more than the limit.
+    /// More docs match than the limit.
     Limit,
-    /// There are so many that only those were ranked whose titles and headings fit best.
+    /// So many docs match that only those were ranked whose titles and headings fit best.
     Common,
-    /// The time limit was reached before all shards had answered.
+    /// The timeout passed before all shards had answered.
     Timeout(Duration),
-    /// Some shards could not be searched, for this reason.
+    /// Some shards could not be searched; the error of the first.
     Shards(String),
 }
 
 /// The kinds of docs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocKind {
-    /// All of a README, manual page or the like.
+    /// A whole file: a README, a manual page or the like.
     File,
     /// The comment at the head of a source file.
     Comment,
 }
 
-/// A run of a text that matches the query, or that does not.
+/// A run of text that matches the query throughout, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRun {
-    /// It matches.
+    /// Whether it matches.
     pub hit: bool,
     /// The text.
     pub text: String,
@@ -117,20 +118,20 @@ pub struct TextRun {
 /// A file whose doc matches.
 #[derive(Clone, Debug)]
 pub struct Doc {
-    /// The name of its repository.
+    /// Name of its repository.
     pub repo: String,
-    /// Its path in the repository.
+    /// Path in its repository.
     pub path: String,
-    /// Its language, when that was recognised.
+    /// Language, if it was recognised.
     pub language: Option<String>,
     /// Its kind.
     pub kind: DocKind,
-    /// Its title, or the first sentence of the comment.
+    /// Title, or the first sentence of the comment.
     pub title: Vec<TextRun>,
-    /// The parts of it that fit best.
+    /// Parts of the doc that fit best.
     pub snippet: Vec<TextRun>,
-    /// How well it fits, for comparison only.
+    /// Rank, for comparison within this answer.
     pub rank: f32,
-    /// How many other files have the same contents.
+    /// Number of other files with the same contents.
     pub same: usize,
 }

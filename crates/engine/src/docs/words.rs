@@ -1,12 +1,13 @@
 //! The words of texts and queries, as Postgres indexes and searches them.
 //!
-//! The parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a host, `<b>` a tag that is
-//! left out), so it gets words with blanks between them. An identifier is followed by its parts: `getUserName` and
-//! `get_user_name` both become `getusername get user name`. The same is done to a query, so that phrases match.
+//! The text search parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a
+//! host, `<b>` a tag that it drops), so it is given words separated by blanks. An identifier is followed by
+//! its parts: `getUserName` and `get_user_name` both become `getusername get user name`. Queries are treated
+//! in the same way, so that phrases match.
 
 use std::ops::Range;
 
-/// Longer runs of letters and digits are data, not words.
+/// Most bytes of a word. Longer runs of letters and digits are data.
 pub(super) const MAX_WORD: usize = 64;
 
 /// Words that are common in English and rare in other languages.
@@ -15,7 +16,8 @@ pub(super) const ENGLISH: [&str; 20] = [
     "from", "not", "which", "if", "can", "will",
 ];
 
-/// The words of a text, each with a blank behind it: identifiers with their parts behind them, or their parts only.
+/// Returns the words of a text, each followed by a blank. With `identifiers`, an identifier is followed by
+/// its parts; else it is replaced by them.
 pub(super) fn words_of(text: &str, identifiers: bool) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
     for run in runs(text) {
@@ -24,13 +26,13 @@ pub(super) fn words_of(text: &str, identifiers: bool) -> String {
     all
 }
 
-/// Whether a text is written in English, as far as its words tell.
+/// Guesses from its words whether a text is in English.
 pub(super) fn is_english(text: &str) -> bool {
-    /// Fewer words than this tell nothing.
+    /// Least words for a guess.
     const FEW: usize = 15;
-    /// Words that are looked at.
+    /// Most words that are looked at.
     const ENOUGH: usize = 2000;
-    /// Of this many words one is common in English, in a text that is half code.
+    /// One in this many words must be common in English: a low share, since half of a text may be code.
     const SHARE: usize = 25;
     let words: Vec<&str> = runs(text).map(|run| &text[run]).take(ENOUGH).collect();
     let foreign = words.iter().filter(|word| !word.is_ascii()).count();
@@ -41,9 +43,9 @@ pub(super) fn is_english(text: &str) -> bool {
     known.count() * SHARE >= words.len()
 }
 
-/// A query for `websearch_to_tsquery`: quotes, `or` and a minus as they are, all else as words. A word that becomes
-/// several is put in quotes. With `identifiers`, these stand before their parts, as in the index; a text that is shown has
-/// the parts only.
+/// Returns a query for `websearch_to_tsquery`: keeps quotes, `or` and minus signs, and turns the rest into
+/// words. A word that becomes several is quoted. With `identifiers`, whole identifiers stand before their
+/// parts, as in the index; the query for marking a text has only the parts.
 pub fn websearch_query(query: &str, identifiers: bool) -> String {
     let mut all = String::new();
     let mut rest = query.trim_start();
@@ -84,7 +86,7 @@ pub fn websearch_query(query: &str, identifiers: bool) -> String {
     all
 }
 
-/// Adds a word, and its parts if it has several; with `identifiers` false only these.
+/// Adds a word, and its parts if it has several; without `identifiers` only the parts.
 fn push(all: &mut String, run: &str, identifiers: bool) {
     let parts: Vec<Range<usize>> = parts(run).collect();
     if identifiers || parts.len() == 1 {
@@ -103,7 +105,7 @@ fn push(all: &mut String, run: &str, identifiers: bool) {
     }
 }
 
-/// Runs of letters, digits and underscores that can be words.
+/// Returns the runs of letters, digits and underscores that are short enough for words.
 pub(super) fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let mut at = 0;
@@ -119,8 +121,9 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The parts of an identifier: cut at underscores, before a capital that follows a small letter or a digit, and
-/// before the last of several capitals when small letters follow it (`HTTPServer`, but not `URLs`).
+/// Returns the parts of an identifier. Cuts at underscores, before a capital that follows a small letter or a
+/// digit, and before the last of several capitals if two small letters follow it (`HTTPServer`, but not
+/// `URLs`).
 pub(super) fn parts(run: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,70 +1,73 @@
-//! How much of a query a folder or a name holds: in full ([`PairHits`]), and in two bytes ([`Bound`]).
+//! How much of a query a folder or a name holds: in full ([`PairHits`]), and packed into two bytes
+//! ([`Bound`]).
 
 use std::sync::atomic::AtomicU16;
 
-/// How much of the query a folder or a name holds, in two bytes, since it is read for each path. The upper bits are the
-/// number of pairs of all parts, up to [`MAX_PAIRS`]; the lower ones are about the longest part: how many of its first
-/// letters a folder holds, or from which letter on a name holds it. Of a name that is the least it may be, unless it is
-/// marked [`EXACT`].
+/// How much of the query a folder or a name holds, packed into two bytes since it is read for each path. The
+/// upper six bits are the number of pairs of all parts, up to [`MAX_PAIRS`]. The lower bits are about the
+/// longest part: for a folder, how many of its first letters the folder holds; for a name, from which letter
+/// on the name holds the part. For a name that is a lower bound unless [`EXACT`] is set.
 pub(super) type Bound = u16;
 
-/// A name that may be the query, with an error or as initials: its paths are looked at in any case.
+/// Marks a name that may be the query, with an error or as initials. Its paths are looked at in any case.
 pub(super) const LIKELY: Bound = 63 << PAIRS_SHIFT;
 
-/// Where the number of pairs begins.
+/// Position of the lowest bit of the number of pairs.
 pub(super) const PAIRS_SHIFT: u32 = 10;
 
-/// This many pairs or more.
+/// Largest number of pairs in a bound; stands for this many or more.
 pub(super) const MAX_PAIRS: u32 = 62;
 
-/// The letter of a name is exact.
+/// Flag of a name whose letter is exact.
 pub(super) const EXACT: Bound = 1 << 9;
 
-/// The bits of the letter.
+/// Mask of the bits of the letter.
 pub(super) const LETTER: Bound = EXACT - 1;
 
-/// The last letter that a bound can tell.
+/// Largest letter that a bound can hold.
 pub(super) const LAST_LETTER: Bound = LETTER - 1;
 
-/// How much a folder and those around it hold of a part of the query.
+/// How much of a part of the query a folder holds, together with the folders around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PairHits {
-    /// The pairs of the part that they hold, as bits.
+    /// Bits of the pairs that they hold.
     pub(super) pairs: u32,
-    /// How many letters of the part they hold in order, from the first on.
+    /// Number of the part's first letters that they hold in order.
     pub(super) letters: u16,
 }
 
-/// The buffers of one query, which are used again for the next.
+/// The buffers of one query, reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    /// Of each folder, part by part.
+    /// Hits of each folder, one entry for each part.
     pub(super) folders: Vec<PairHits>,
     pub(super) folder_bounds: Vec<Bound>,
-    /// The pairs that names hold, as bits: of the names of a block for one part, then for the next.
+    /// Bits of the pairs that names hold. In blocks of names: the names of a block for one part, then for the
+    /// next.
     pub(super) names: Vec<u32>,
     pub(super) name_bounds: Vec<AtomicU16>,
-    /// The pairs that folders hold without those around them, as bits.
+    /// Bits of the pairs that each folder holds, without those around it.
     pub(super) own: Vec<u32>,
 }
 
-/// A bound by a number of pairs and a letter.
+/// Packs a number of pairs and a letter into a bound.
 pub(super) fn bound(pairs: u32, letter: Bound) -> Bound {
     (pairs.min(MAX_PAIRS) << PAIRS_SHIFT) as Bound | letter
 }
 
-/// How many pairs a path must hold to be a candidate, as a number (`u32`) or as the [`Bound`] that its name needs.
+/// The number of pairs that a path must hold to be a candidate: as a number (`u32`), or as the [`Bound`] that
+/// its name must reach.
 #[derive(Clone, Copy)]
 pub(super) struct NeededPairs<T> {
-    /// If it is not a match.
+    /// For a path that is not a match.
     pub(super) other: T,
-    /// If it is one.
+    /// For a match.
     pub(super) matched: T,
 }
 
 impl NeededPairs<u32> {
-    /// How many letters a folder holds, and the bounds that names in it need. If the folder may hold more pairs than its
-    /// bound can tell, so may each path.
+    /// Returns how many letters a folder holds, and the bounds that names in it must reach. A folder with the
+    /// largest number may hold more pairs than its bound tells, so it requires nothing of its names.
     #[inline]
     pub(super) fn in_folder(self, folder: Bound) -> (Bound, NeededPairs<Bound>) {
         let held = u32::from(folder >> PAIRS_SHIFT);

@@ -1,4 +1,4 @@
-//! How much of a query each folder and each name of an index holds.
+//! Computes how much of a query each folder and each name of an index holds.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU16;
@@ -12,14 +12,14 @@ use super::part::PartMatcher;
 use super::pool::Pooled;
 use super::query::QueryPart;
 
-/// Names that one thread goes through at a time: their hits fit into the cache of a core.
+/// Names that one thread handles at a time: their hits fit into the cache of a core.
 const BLOCK: usize = 1 << 13;
 
-/// How much all folders and all names hold of a query.
+/// How much of a query all folders and all names hold.
 pub(super) struct QueryBounds<'a> {
-    /// The parts of the query.
+    /// Parts of the query.
     pub(super) parts: Vec<PartMatcher<'a>>,
-    /// The longest of them; none if the query is empty.
+    /// Index of the longest part; `None` if the query is empty.
     pub(super) longest: Option<usize>,
     buffers: Pooled<'a, Buffers>,
 }
@@ -66,13 +66,13 @@ impl<'a> QueryBounds<'a> {
         Self { parts, longest, buffers }
     }
 
-    /// How much a folder holds of each part.
+    /// Returns the hits of a folder, for each part.
     #[inline]
     pub(super) fn folder(&self, folder: usize) -> &[PairHits] {
         &self.buffers.folders[self.parts.len() * folder..][..self.parts.len()]
     }
 
-    /// The pairs of each part that a name holds, as bits.
+    /// Returns the bits of the pairs that a name holds, for each part.
     #[inline]
     pub(super) fn name(&self, name: usize) -> impl Iterator<Item = u32> {
         let parts = self.parts.len();
@@ -80,7 +80,7 @@ impl<'a> QueryBounds<'a> {
         (0..parts).map(move |part| self.buffers.names[first + part * BLOCK])
     }
 
-    /// How many pairs of the first part a path holds.
+    /// Returns the number of pairs of the first part that a path holds.
     #[inline]
     pub(super) fn pairs(&self, name: usize, folder: usize) -> u32 {
         let parts = self.parts.len();
@@ -97,7 +97,7 @@ impl<'a> QueryBounds<'a> {
     }
 }
 
-/// Computes the hits and the bounds of names in a row.
+/// Computes the hits and bounds of a range of names.
 fn bounds_of_names(
     parts: &[PartMatcher<'_>],
     longest: &PartMatcher<'_>,

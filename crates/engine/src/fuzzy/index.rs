@@ -1,28 +1,29 @@
-//! The index of some paths: how it is built, and what it keeps.
+//! The index of paths.
 
 use super::bound::Buffers;
 use super::pair_index::{Interner, PairIndex};
 use super::pool::Pool;
 
-/// An index of some paths, which it knows by their numbers.
+/// An index of paths, which it refers to by number.
 #[derive(Debug, Default)]
 pub struct PathIndex {
-    /// The name of each path.
+    /// Number of each path's file name.
     pub(super) own: Vec<u32>,
-    /// Runs of paths that lie in one folder: the first of each, and its folder. Behind them is the end.
+    /// Runs of paths in one folder: the number of the first path, and that of the folder. The last entry marks
+    /// the end.
     pub(super) runs: Vec<(u32, u32)>,
     pub(super) folders: PairIndex,
-    /// The folder around each folder; it comes before it. The first is the root.
+    /// Number of the folder around each folder. A parent has a smaller number; the root is 0.
     pub(super) parents: Vec<u32>,
     pub(super) names: PairIndex,
-    /// Only one lookup at a time has the threads: of two that share them each takes as long as both, and a thread that
-    /// waits for the rest of one may begin with the next.
+    /// Lock that gives one lookup at a time all threads. If two lookups shared them, each would take as long
+    /// as both.
     pub(super) turn: tokio::sync::Mutex<()>,
     pub(super) buffers: Pool<Buffers>,
 }
 
 impl PathIndex {
-    /// Indexes `count` paths. It reads every path, and so belongs on a thread of its own.
+    /// Indexes `count` paths. Reads every path, so it should run on a thread of its own.
     pub fn new<'p>(count: usize, path: impl Fn(u32) -> &'p str) -> Self {
         let mut names = Interner::default();
         let mut folders = Folders::new();
@@ -49,22 +50,22 @@ impl PathIndex {
         Self { own, runs, folders, parents, names, ..Self::default() }
     }
 
-    /// How many paths there are.
+    /// Returns the number of paths.
     pub fn len(&self) -> usize {
         self.own.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no paths.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
 
-    /// How many folders and how many names of files there are, each counted once.
+    /// Returns how many different folders and how many different file names there are.
     pub fn different(&self) -> (usize, usize) {
         (self.parents.len(), self.names.len())
     }
 
-    /// Bytes of memory, without the buffers of lookups.
+    /// Returns the bytes of memory in use, without the buffers of lookups.
     pub fn memory(&self) -> usize {
         4 * (self.own.len() + 2 * self.runs.len() + self.parents.len())
             + self.folders.memory()
@@ -72,11 +73,11 @@ impl PathIndex {
     }
 }
 
-/// Folders, each once; a text of one ends with a slash.
+/// Numbers folders. The text of a folder ends with a slash.
 struct Folders<'p> {
     numbers: Interner<'p>,
     parents: Vec<u32>,
-    /// The name of each folder alone.
+    /// Name of each folder, without those around it.
     own: Vec<&'p str>,
 }
 
@@ -87,7 +88,7 @@ impl<'p> Folders<'p> {
         Self { numbers, parents: vec![0], own: vec![""] }
     }
 
-    /// The number of a folder; those around it get theirs before it.
+    /// Returns the number of a folder. The folders around it get smaller numbers.
     fn number(&mut self, path: &'p str) -> u32 {
         if let Some(known) = self.numbers.get(path) {
             return known;

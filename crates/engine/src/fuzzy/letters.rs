@@ -2,10 +2,10 @@
 
 use nucleo_matcher::chars::{normalize, to_lower_case};
 
-/// Least words of a name that is found by the first letters of them.
+/// Least words of a name that can be found by their first letters.
 pub(super) const MIN_INITIALS: usize = 3;
 
-/// A letter as it is compared: in lower case, and without its accent.
+/// Folds a letter for comparison: to lower case, and without its accent.
 pub(crate) fn fold(letter: char) -> char {
     if letter.is_ascii() {
         return letter.to_ascii_lowercase();
@@ -16,19 +16,19 @@ pub(crate) fn fold(letter: char) -> char {
 /// The role of a letter in its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LetterRole {
-    /// In a word, but not its first letter.
+    /// Inside a word.
     Inside,
-    /// The first of a word: after a separator, a capital after a small letter, a digit after a letter.
+    /// First letter of a word: after a separator, a capital after a small letter, or a digit after a letter.
     Word,
-    /// A separator: anything but letters and digits.
+    /// A separator: neither letter nor digit.
     Separator,
-    /// The first of a folder's name.
+    /// First letter of a folder's name.
     Folder,
-    /// The first of the file's name.
+    /// First letter of the file's name.
     Name,
 }
 
-/// The role of a letter, by the letters around it; `in_name` is whether no slash follows.
+/// Returns the role of a letter, by the letters around it. `in_name` says that no slash follows.
 pub(super) fn role(
     before: Option<char>,
     here: char,

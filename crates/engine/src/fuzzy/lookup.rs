@@ -1,32 +1,32 @@
-//! Which paths a lookup is about, and what they must hold.
+//! Lookups: which paths they search, and for which variant of the query.
 
 use std::ops::Range;
 
 use super::query::PathQuery;
 
-/// Most candidates that are scored letter by letter, unless a limit asks for more.
+/// Most candidates that are scored letter by letter in one round.
 pub(crate) const CANDIDATES: usize = 512;
 
-/// A form of the query, and the paths it applies to. Each path belongs to one variant.
+/// A variant of the query, and the paths it applies to. Each path belongs to one variant.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// The query; without the name of a repository if that is a folder around the paths.
+    /// Query, without the repository's name if that counts as a folder around the paths.
     pub(crate) query: PathQuery,
-    /// The numbers of the paths, ascending.
+    /// Numbers of the paths, ascending.
     pub(crate) among: Vec<Range<u32>>,
-    /// Whether the name of a repository is a folder around the paths.
+    /// Whether the name of the repository counts as a folder around the paths.
     pub(crate) in_repo: bool,
 }
 
-/// A lookup: how to read paths by their numbers, which are wanted, and how many.
+/// A lookup: reads paths by number, and tells which are wanted and how many.
 pub(crate) struct Lookup<'a, P, W> {
-    /// The path of a number.
+    /// Returns the path of a number.
     pub(crate) path: P,
-    /// The repository of a number.
+    /// Returns the repository of a number.
     pub(crate) repo: &'a (dyn Fn(u32) -> &'a str + Sync),
-    /// Whether a path is wanted.
+    /// Returns whether a path is wanted.
     pub(crate) wanted: W,
-    /// Most paths that are returned.
+    /// Most paths returned.
     pub(crate) limit: usize,
     /// Most paths that are scored letter by letter, in each round.
     pub(crate) candidates: usize,

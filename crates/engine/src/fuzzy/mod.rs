@@ -1,31 +1,31 @@
-//! Fuzzy file finding: the paths nearest to what somebody typed, from an index in memory.
+//! Fuzzy file finding: the paths nearest to a typed query, from an index in memory.
 //!
-//! A [`PathIndex`] keeps each folder and each file's name once, however many paths have it. Inverted lists say which
-//! of them hold a pair of letters that follow each other, or that begin two words in a row. A [`PathQuery`] is answered
-//! in three steps:
+//! A [`PathIndex`] stores each folder and each file name once, however many paths have it. Inverted lists
+//! tell which of them hold a pair of letters, in a row or at the beginnings of two successive words. A
+//! [`PathQuery`] is answered in three steps:
 //!
-//! 1. `bounds`: from the lists, which of the query's pairs each folder and name holds; and in one pass over all folders
-//!    and names, how many of the query's letters each can hold in order, with gaps: exactly for folders, as an upper
-//!    bound for names. Both go into two bytes for each folder and name.
-//! 2. `scan`: one pass over all paths adds the two bytes of folder and name. They rule most paths out; of the others the
-//!    pass counts the matches and keeps the candidates with the highest promise: by the pairs that they hold; before all
-//!    others names that are the query or whose words begin with its letters, and high up names with about the same
-//!    letters.
-//! 3. `score`: the candidates are aligned with the query letter by letter, several in one SIMD register.
+//! 1. `bounds`: finds for each folder and name the query's pairs that it holds, from the lists. One pass over
+//!    all folders and names computes how many of the query's letters each holds in order, with gaps: exactly
+//!    for folders, as an upper bound for names. Both fit into two bytes for each folder and name.
+//! 2. `scan`: one pass over all paths adds the two bytes of folder and name, which rule most paths out. It
+//!    counts the matches among the others and keeps the candidates with the highest promise, by the number of
+//!    pairs that they hold. Names that equal the query, or whose words begin with its letters, come before
+//!    all others; names with about the same letters come early.
+//! 3. `score`: aligns the candidates with the query letter by letter, several in one SIMD register.
 //!
 //! Guarantees:
 //!
-//! 1. A path that holds all letters of the query in order (each part for itself) is a match, and all matches are
-//!    counted.
-//! 2. A path that aligns with the query with few errors (`QueryPart::near`) is a match, too, if it is a candidate. When
-//!    there are no more candidates than are kept, these are all.
-//! 3. Candidates are in the order of their costs, then the shortest first, then in the order of the paths. A file whose
-//!    name equals the query comes before all others. Behind the candidates come the other paths that hold all letters:
-//!    those with the highest promise, as many as there are candidates, in that order, and then the next.
-//! 4. A limit changes neither order nor count: a short answer is the beginning of a longer one.
+//! 1. A path that holds all letters of the query in order (each part by itself) is a match, and all matches
+//!    are counted.
+//! 2. A path that aligns with the query with few errors (`QueryPart::near`) is a match, too, if it is a
+//!    candidate. If there are no more candidates than are kept, all such paths are matches.
+//! 3. Candidates are sorted by cost, then by length, then by path. A file whose name equals the query comes
+//!    before all others. After the candidates come the other paths that hold all letters, in groups as large
+//!    as the candidates: the group with the highest promise first, each sorted in the same way.
+//! 4. A limit changes neither order nor count: a short answer is a prefix of a longer one.
 //! 5. With a filter, the answer is that of an index of only the files that pass it.
-//! 6. Where the query begins with the end of a repository's name, that name is a folder around its paths, which the
-//!    query may match or not ([`Variant`]).
+//! 6. If the query begins with the end of a repository's name, that name counts as a folder around its paths,
+//!    which the query may match or not ([`Variant`]).
 
 mod bound;
 mod bounds;

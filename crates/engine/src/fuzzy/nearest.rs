@@ -1,4 +1,4 @@
-//! The nearest paths: candidates, scored and in order.
+//! Finds the nearest paths: scores the candidates and sorts them.
 
 use std::array;
 use std::collections::BinaryHeap;
@@ -12,35 +12,35 @@ use super::lookup::{CANDIDATES, Lookup, Variant};
 use super::query::PathQuery;
 use super::score::Scorer;
 
-/// Paths that are scored at once: as many numbers of two bytes as an SSE2 register holds.
+/// Paths scored at once: as many `i16` as fit into an SSE2 register.
 const LANES: usize = 8;
 
-/// Candidates for which one more thread is worth its start.
+/// Candidates that are worth one more thread.
 const PER_THREAD: usize = 128;
 
 /// The nearest paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NearestPaths {
-    /// The number of each, with its cost, the nearest first.
+    /// Number and cost of each path, nearest first.
     pub best: Vec<(u32, u16)>,
-    /// How many paths match, and how many others were found to be near.
+    /// Number of matches, and of other paths found to be near.
     pub found: usize,
 }
 
-/// The cost of a path, its length in bytes, and its number.
+/// Cost of a path, its length in bytes, and its number.
 pub(super) type Scored = (u16, u32, u32);
 
-/// The least of the paths scored so far.
+/// The best of the paths scored so far.
 struct TopPaths {
     best: BinaryHeap<Scored>,
     limit: usize,
 }
 
 impl PathIndex {
-    /// The paths nearest to a query, of all of them.
+    /// Returns the paths nearest to a query, of all paths.
     ///
     /// # Panics
-    /// On a thread of a runtime that drives futures: it blocks there until it has its turn.
+    /// When called on a thread of an async runtime: it blocks until other lookups are done.
     pub fn nearest<'p>(
         &self,
         query: &PathQuery,
@@ -54,7 +54,7 @@ impl PathIndex {
         self.lookup(query, &[variant], &lookup)
     }
 
-    /// The paths nearest to a query, of those of some variants of it.
+    /// Returns the paths nearest to a query, of the paths of its variants.
     pub(crate) fn lookup<'p, P, W>(
         &self,
         query: &PathQuery,
@@ -66,7 +66,7 @@ impl PathIndex {
         W: Fn(u32) -> bool + Sync,
     {
         let _turn = self.turn.blocking_lock();
-        // Inside rayon's pool, so that it is entered once only: its threads sleep until then.
+        // One entry into rayon's pool: its threads sleep until then.
         rayon::scope(|_| {
             let variants: Vec<(&Variant, QueryBounds<'_>)> = variants
                 .iter()
@@ -78,7 +78,7 @@ impl PathIndex {
             let found = matches + near;
             let more = lookup.limit.min(found).saturating_sub(best.len());
             if more > 0 {
-                // Always whole groups, so that the order in one does not depend on where it ends.
+                // Only whole groups, so that the order in a group does not depend on the limit.
                 let group = lookup.candidates.max(1);
                 let most = all.len() + more.next_multiple_of(group);
                 let (mut others, _) = self.candidates(query, &variants, lookup, most, true);
@@ -93,8 +93,8 @@ impl PathIndex {
     }
 }
 
-/// Scores candidates on all threads. Returns the nearest with their costs, the best first, and how many are near that
-/// are no matches.
+/// Scores candidates on all threads. Returns the nearest with their costs, best first, and the number of near
+/// paths that are not matches.
 fn score_all<'p, P, W>(
     query: &PathQuery,
     candidates: &[Candidate],
@@ -125,7 +125,8 @@ where
     (scored.into_iter().map(|(cost, _, file)| (file, cost)).collect(), near)
 }
 
-/// Scores candidates on one thread. Returns the nearest in any order, and how many are near that are no matches.
+/// Scores candidates on one thread. Returns the nearest in any order, and the number of near paths that are
+/// not matches.
 fn score<'p, P, W>(
     query: &PathQuery,
     candidates: &[&Candidate],
@@ -142,7 +143,7 @@ where
     let path = |one: &Candidate| (lookup.path)(one.file.0);
     for batch in candidates.chunks(LANES) {
         let worst = top.worst();
-        // A match is counted already; any other candidate is counted here, if it is near.
+        // Matches are counted already. Any other candidate is counted here if it is near.
         let most = |lane: usize, part: usize| match batch[lane].holds >> part & 1 {
             _ if is_match(batch[lane]) => worst,
             0 => query.parts[part].near(),
@@ -172,7 +173,7 @@ where
 }
 
 impl TopPaths {
-    /// A path with a greater cost is not among the best.
+    /// Returns the cost above which a path is not among the best.
     fn worst(&self) -> u16 {
         match self.best.peek() {
             Some((cost, _, _)) if self.best.len() >= self.limit => *cost,

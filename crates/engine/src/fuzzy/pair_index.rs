@@ -1,30 +1,31 @@
-//! An inverted index from pairs of letters to texts: the folders, or the names of files.
+//! An inverted index from pairs of letters to texts: folders, or file names.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::letters::{LetterRole, MIN_INITIALS, fold, role};
 
-/// Texts, and lists of those that hold each pair of letters.
+/// Texts, and for each pair of letters the list of texts that hold it.
 #[derive(Debug, Default)]
 pub(super) struct PairIndex {
-    /// All texts, folded, one behind the other.
+    /// All texts, folded and concatenated.
     text: Vec<u8>,
-    /// The first byte of each, and the end.
+    /// Offset of each text in `text`, and of the end.
     starts: Vec<u32>,
-    /// The numbers of the texts that hold each pair, pair by pair.
+    /// Numbers of the texts that hold each pair, pair by pair.
     lists: Vec<u32>,
-    /// The beginning of each pair's list, and the end.
+    /// Offset of each pair's list in `lists`, and of the end.
     pairs: Vec<u32>,
-    /// The letters of each text, as bits: see [`letter_bit`].
+    /// Letters of each text, as bits: see [`letter_bit`].
     pub(super) letters: Vec<u32>,
-    /// The length of each text in bytes, at most 255: a quarter of the size of `starts`, for a pass over all of them.
+    /// Length of each text in bytes, at most 255. A quarter of the size of `starts`, for a pass over all
+    /// texts.
     pub(super) lengths: Vec<u8>,
-    /// A hash of the first letters of the words of each name: see [`initials`].
+    /// Hash of the first letters of each name's words: see [`initials`].
     pub(super) initials: Vec<u16>,
 }
 
-/// Texts, each once.
+/// Numbers texts, each once.
 #[derive(Default)]
 pub(super) struct Interner<'p> {
     numbers: HashMap<&'p str, u32>,
@@ -32,12 +33,12 @@ pub(super) struct Interner<'p> {
 }
 
 impl<'p> Interner<'p> {
-    /// The number of a text if it has one.
+    /// Returns the number of a text, if it has one.
     pub(super) fn get(&self, text: &str) -> Option<u32> {
         self.numbers.get(text).copied()
     }
 
-    /// The number of a text.
+    /// Returns the number of a text, which may be new.
     pub(super) fn number(&mut self, text: &'p str) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.numbers.entry(text).or_insert(next);
@@ -47,14 +48,14 @@ impl<'p> Interner<'p> {
         number
     }
 
-    /// All texts, by their numbers.
+    /// Returns all texts, by number.
     pub(super) fn into_texts(self) -> Vec<&'p str> {
         self.texts
     }
 }
 
 impl PairIndex {
-    /// Indexes names of files or of folders; `before` is the letter before each.
+    /// Indexes file names or folder names. `before` returns the letter before each text.
     pub(super) fn new(texts: &[&str], names: bool, before: impl Fn(usize) -> Option<char>) -> Self {
         let bytes = texts.iter().map(|text| text.len()).sum();
         let mut all = Self { text: Vec::with_capacity(bytes), ..Self::default() };
@@ -64,7 +65,7 @@ impl PairIndex {
         for (number, text) in texts.iter().enumerate() {
             all.starts.push(all.text.len() as u32);
             let (mut buffer, mut last) = ([0; 4], None);
-            // Words in a row: those of a name, or of a folder with the folder around it before them.
+            // First letter of the previous word. For a folder, that of the folder around it comes first.
             let mut word = before(number).map(fold);
             own.clear();
             let (mut first, mut before_point) = (Vec::new(), 0);
@@ -91,7 +92,7 @@ impl PairIndex {
                 last = Some(letter);
             }
             if names {
-                // The words of the extension are not words of the name.
+                // Words of the extension do not count as words of the name.
                 first.truncate(if before_point > 0 { before_point } else { first.len() });
                 all.initials.push(initials(&first));
             }
@@ -122,7 +123,7 @@ impl PairIndex {
         all
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory in use.
     pub(super) fn memory(&self) -> usize {
         let numbers = [&self.starts, &self.lists, &self.pairs, &self.letters];
         self.text.len()
@@ -143,7 +144,7 @@ impl PairIndex {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Sets a bit of `held` for each of some pairs that a text holds, for texts in a row.
+    /// Sets a bit of `held` for each of some pairs that a text holds, for a range of texts.
     pub(super) fn note_pairs(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
         for (bit, pair) in (0..).zip(pairs) {
             let pair = usize::from(*pair);
@@ -157,7 +158,7 @@ impl PairIndex {
     }
 }
 
-/// A hash of the first letters of words; 0 if they are fewer than [`MIN_INITIALS`].
+/// Hashes the first letters of words. Returns 0 if there are fewer than [`MIN_INITIALS`].
 pub(super) fn initials(letters: &[char]) -> u16 {
     if letters.len() < MIN_INITIALS {
         return 0;
@@ -168,14 +169,15 @@ pub(super) fn initials(letters: &[char]) -> u16 {
     ((hash >> 16 ^ hash) as u16).max(1)
 }
 
-/// The pair of the bytes that meet where two letters do.
+/// Returns the pair of the last byte of one letter and the first byte of the next.
 fn pair_across(before: char, after: char) -> u16 {
     let (mut left, mut right) = ([0; 4], [0; 4]);
     let left = before.encode_utf8(&mut left).as_bytes();
     pair_of(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
 }
 
-/// The bit of a letter; bytes that are no letter, digit or common separator share one.
+/// Returns the bit of a byte. All digits share one, and so do all bytes that are no letter, digit or common
+/// separator.
 pub(super) fn letter_bit(byte: u8) -> u32 {
     1 << match byte {
         b'a'..=b'z' => byte - b'a',
@@ -188,7 +190,7 @@ pub(super) fn letter_bit(byte: u8) -> u32 {
     }
 }
 
-/// The pair of two bytes in a row.
+/// Returns the pair of two successive bytes.
 pub(super) fn pair_of(two: &[u8]) -> u16 {
     u16::from_be_bytes([two[0], two[1]])
 }

@@ -1,39 +1,39 @@
-//! Matching one part of a query against folders and names of files.
+//! Matches one part of a query with folders and file names.
 
 use super::bound::{Bound, LAST_LETTER, LIKELY, PairHits};
 use super::index::PathIndex;
 use super::pair_index::{PairIndex, initials, letter_bit, pair_of};
 use super::query::QueryPart;
 
-/// Most pairs of letters of a part that are looked up: its last ones.
+/// Most pairs of a part that are looked up: its last ones.
 const PAIRS: usize = u32::BITS as usize;
 
-/// Pairs that an error may change.
+/// Most pairs that one error changes.
 const PAIRS_OF_ERROR: usize = 3;
 
-/// From which letter on a name can at best hold the part: behind the last letter that the name lacks. Three tables, each
-/// for a third of the bits of [`letter_bit`].
+/// Lower bound of the letter from which on a name can hold the part: the one behind the last letter that the
+/// name lacks. Three tables, each for a third of the bits of [`letter_bit`].
 struct AtBest([Vec<Bound>; 3]);
 
-/// A subsequence to be found in texts.
+/// A subsequence to find in texts.
 struct Subsequence {
-    /// The positions of each byte in it, as bits.
+    /// Positions of each byte in the subsequence, as bits.
     positions: [u64; 256],
-    /// Its bytes, if they are more than there are bits.
+    /// Its bytes, if there are too many for bits.
     long: Vec<u8>,
 }
 
 /// A part of a query, prepared for matching.
 pub(super) struct PartMatcher<'a> {
     pub(super) part: &'a QueryPart,
-    /// The part, and the same from its last letter on.
+    /// The part, and the part reversed.
     forwards: Subsequence,
     backwards: Subsequence,
-    /// The bit of each of its letters.
+    /// Bit of each of its letters.
     bits: Vec<u32>,
-    /// The pairs that are looked up.
+    /// Pairs that are looked up.
     pub(super) pairs: Vec<u16>,
-    /// How many of them a near path holds, at least.
+    /// Least number of them that a near path holds.
     pub(super) least: u32,
     at_best: AtBest,
     /// The part as a name: its length, the bits of its letters, and its hash as initials.
@@ -41,7 +41,7 @@ pub(super) struct PartMatcher<'a> {
 }
 
 impl QueryPart {
-    /// How many of its pairs are looked up.
+    /// Returns how many of its pairs are looked up.
     pub(super) fn pairs(&self) -> usize {
         (self.text.len().max(1) - 1).min(PAIRS)
     }
@@ -68,8 +68,8 @@ impl<'a> PartMatcher<'a> {
         }
     }
 
-    /// Computes the hits of each folder with those around it, and stores them where `slot` says. `own` is a buffer for
-    /// the pairs of each folder alone.
+    /// Computes the hits of each folder together with those around it, and stores them in `hits` at `slot`.
+    /// `own` is a buffer for the pairs of each folder alone.
     pub(super) fn hits_of_folders(
         &self,
         index: &PathIndex,
@@ -96,18 +96,18 @@ impl<'a> PartMatcher<'a> {
         }
     }
 
-    /// From which letter on a name with these letters can at best hold the part.
+    /// Returns a lower bound of the letter from which on a name with these letters holds the part.
     #[inline]
     pub(super) fn at_best(&self, letters: u32) -> Bound {
         self.at_best.of(letters)
     }
 
-    /// From which letter on a name holds the part.
+    /// Returns the letter from which on a name holds the part.
     pub(super) fn held_from(&self, names: &PairIndex, name: usize) -> u16 {
         (self.part.text.len() - self.backwards.advance(0, names.get(name).iter().rev())) as u16
     }
 
-    /// Marks those names in a row that are [likely](Self::likely), in their bounds.
+    /// Marks the [likely](Self::likely) ones of a range of names in their bounds.
     pub(super) fn note_likely(&self, names: &PairIndex, first: usize, bounds: &mut [Bound]) {
         let (length, letters, initials) = self.name;
         let (upto, length) = (first + bounds.len(), length.min(u8::MAX.into()) as u8);
@@ -124,11 +124,11 @@ impl<'a> PartMatcher<'a> {
         }
     }
 
-    /// Whether a name holds all letters of the part in order, given how many of the first ones its folder holds; and
-    /// whether it does so without the folder.
+    /// Returns whether a name holds all letters of the part in order, given how many of the first ones its
+    /// folder holds; and whether it does so without the folder.
     #[inline]
     pub(super) fn holds(&self, names: &PairIndex, name: usize, letters: u16) -> (bool, bool) {
-        // Most need not be looked at letter by letter.
+        // Most names need not be read letter by letter.
         if letters.min(LAST_LETTER) < self.at_best.of(names.letters[name]) {
             return (false, false);
         }
@@ -136,9 +136,9 @@ impl<'a> PartMatcher<'a> {
         (letters >= from, from == 0)
     }
 
-    /// The promise of a name that may be the part with an error: it has as many letters, but for one, and the same
-    /// ones, but for two. The promise is above all others if the name equals the part, or if the first letters of its
-    /// words do.
+    /// Returns the promise of a name that may be the part with an error: its length differs by at most one,
+    /// and its set of letters by at most two. The promise is above all others if the name equals the part, or
+    /// if the first letters of its words do.
     #[inline]
     pub(super) fn likely(&self, names: &PairIndex, name: usize) -> Option<u64> {
         let (length, letters, initials) = self.name;
@@ -154,7 +154,8 @@ impl<'a> PartMatcher<'a> {
         Some(if same { all + 8 } else { all.saturating_sub(8) })
     }
 
-    /// The promise of a path by how many pairs it and its name hold, and by whether it and its name hold all letters.
+    /// Returns the promise of a path, by the number of pairs that the path and its name hold, and by whether
+    /// each holds all letters.
     #[inline]
     pub(super) fn promise(&self, pairs: u32, own: u32, (holds, in_name): (bool, bool)) -> u64 {
         let in_name = match in_name {
@@ -166,7 +167,7 @@ impl<'a> PartMatcher<'a> {
     }
 }
 
-/// Whether no more than two bits are set.
+/// Returns whether at most two bits are set.
 #[inline]
 fn two_at_most(bits: u32) -> bool {
     let without_first = bits & bits.wrapping_sub(1);
@@ -174,7 +175,7 @@ fn two_at_most(bits: u32) -> bool {
 }
 
 impl AtBest {
-    /// Of the letters of the part, as bits.
+    /// Builds the tables for a part, given the bits of its letters.
     fn new(bits: &[u32]) -> Self {
         let mut from = [0; u32::BITS as usize];
         for (at, bit) in bits.iter().enumerate() {
@@ -212,14 +213,14 @@ impl Subsequence {
         Self { positions, long: Vec::new() }
     }
 
-    /// How many of its first bytes are held after a text, when `held` were before.
+    /// Returns how many of its first bytes are held after a text, if `held` were held before it.
     #[inline]
     fn advance<'t>(&self, held: usize, text: impl Iterator<Item = &'t u8>) -> usize {
         if !self.long.is_empty() {
             return text
                 .fold(held, |held, byte| held + usize::from(self.long.get(held) == Some(byte)));
         }
-        // The one bit moves up wherever the text has the byte at its position.
+        // A single bit moves up each time the text has the byte at its position.
         let next = text
             .fold(1_u64 << held, |next, byte| next + (next & self.positions[usize::from(*byte)]));
         next.trailing_zeros() as usize

@@ -1,17 +1,17 @@
-//! Buffers that are used again: they are large, and the kernel takes longer to hand out new ones than a query to fill
-//! them.
+//! A pool of buffers. They are large, and the kernel takes longer to hand out new pages than a query takes to
+//! fill them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
-/// Most buffers that are kept.
+/// Most buffers kept.
 const KEPT: usize = 4;
 
-/// Buffers that nobody uses now.
+/// Buffers that are free to be used again.
 #[derive(Debug, Default)]
 pub(super) struct Pool<T>(Mutex<Vec<T>>);
 
-/// A buffer, with anything in it, that goes back to its pool when dropped.
+/// A buffer that returns to its pool when dropped. Holds old data at first.
 #[derive(Debug)]
 pub(super) struct Pooled<'a, T: Default> {
     buffer: T,

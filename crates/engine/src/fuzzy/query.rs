@@ -1,4 +1,4 @@
-//! A query of the file finder, and the letters that are compared.
+//! Queries of the file finder.
 
 use thiserror::Error;
 
@@ -7,10 +7,10 @@ use super::letters::fold;
 /// Most letters of a query.
 pub const MAX_LETTERS: usize = 256;
 
-/// Most parts of a query, with blanks between them.
+/// Most parts of a query, separated by blanks.
 pub const MAX_PARTS: usize = 8;
 
-/// A query: parts with blanks between them, which may stand in any order in a path.
+/// A query: parts separated by blanks, which may match in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathQuery {
     pub(crate) parts: Vec<QueryPart>,
@@ -19,13 +19,13 @@ pub struct PathQuery {
 /// A part of a query, without blanks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueryPart {
-    /// Its letters, folded.
+    /// Letters, folded.
     pub(crate) letters: Vec<char>,
-    /// The same as UTF-8.
+    /// The same letters as UTF-8.
     pub(crate) text: String,
 }
 
-/// A query is too long to be a part of a path.
+/// The error of a query that is too long.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum QueryTooLong {
     /// It has this many letters, more than [`MAX_LETTERS`].
@@ -41,10 +41,10 @@ pub enum QueryTooLong {
 }
 
 impl PathQuery {
-    /// Parses a query. Slashes before a part, and `./`, are dropped: they say nothing about a path.
+    /// Parses a query. Drops slashes and `./` at the beginning of a part: they say nothing about a path.
     ///
     /// # Errors
-    /// The query has more letters or parts than anybody types.
+    /// The query has too many letters or parts.
     pub fn new(text: &str) -> Result<Self, QueryTooLong> {
         let letters = text.trim().chars().count();
         if letters > MAX_LETTERS {
@@ -75,7 +75,7 @@ impl QueryPart {
         Self { text: letters.iter().collect(), letters }
     }
 
-    /// How many letters may be wrong in a path that is still near.
+    /// Returns how many errors a near path may have.
     pub(crate) fn errors(&self) -> usize {
         match self.letters.len() {
             0..=2 => 0,

@@ -1,4 +1,4 @@
-//! Random numbers for tests, the same ones each time (splitmix64).
+//! Random numbers for tests, the same in each run (splitmix64).
 
 pub(super) struct Random(pub(super) u64);
 
@@ -10,7 +10,7 @@ impl Random {
         ((mixed ^ mixed >> 31) % bound as u64) as usize
     }
 
-    /// So many of these letters, or fewer.
+    /// Returns up to `most` random letters.
     pub(super) fn text(&mut self, letters: &str, most: usize) -> String {
         let letters: Vec<char> = letters.chars().collect();
         (0..self.below(most + 1)).map(|_| letters[self.below(letters.len())]).collect()

@@ -1,4 +1,4 @@
-//! The pass over all paths: it counts the matches and keeps the candidates.
+//! The pass over all paths: counts the matches and keeps the candidates.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -14,40 +14,40 @@ use super::lookup::{Lookup, Variant};
 use super::part::PartMatcher;
 use super::query::{PathQuery, QueryPart};
 
-/// Paths that one thread goes through at a time.
+/// Paths that one thread scans at a time.
 const BLOCK: u32 = 1 << 12;
 
 /// Most that the pairs of its name add to the promise of a path that is not a match.
 const MAX_NAME_PROMISE: u64 = 2;
 
-/// After this many more candidates of a thread the bar may rise.
+/// Candidates that a thread adds before it may raise the bar.
 const RAISE_AFTER: usize = 64;
 
-/// The scan of the paths of one variant, as all threads share it.
+/// The scan of the paths of one variant, shared by all threads.
 struct Scan<'a, 's, P, W> {
     index: &'a PathIndex,
     bounds: &'a QueryBounds<'a>,
     lookup: &'a Lookup<'s, P, W>,
     variant: u16,
-    /// Added to all promises, since the name of the repository holds a part of the query.
+    /// Promise added to all paths because the name of the repository holds a part of the query.
     credit: u64,
     /// Most candidates.
     most: usize,
-    /// Only matches are candidates.
+    /// Whether only matches are candidates.
     matches_only: bool,
     blocks: Vec<Range<u32>>,
-    /// The next block.
+    /// Index of the next block.
     next: AtomicUsize,
-    /// How many candidates have each promise.
+    /// Number of candidates with each promise.
     promises: Vec<AtomicU32>,
-    /// A lower rank is no candidate.
+    /// Least rank of a candidate.
     bar: AtomicU64,
 }
 
 /// The results of one thread.
 #[derive(Default)]
 struct ThreadScan {
-    /// Buffer for paths that the bounds let through, with their folders.
+    /// Buffer for the paths that pass the bounds, with their folders.
     hits: Vec<(u32, u32)>,
     best: Vec<Candidate>,
     matches: usize,
@@ -55,8 +55,8 @@ struct ThreadScan {
 }
 
 impl PathIndex {
-    /// The candidates, at most `most`, the best first, and how many matches there are. If `matches_only`, all candidates
-    /// are matches.
+    /// Returns up to `most` candidates, best first, and the number of matches. With `matches_only`, all
+    /// candidates are matches.
     pub(super) fn candidates<'p, P, W>(
         &self,
         query: &PathQuery,
@@ -103,7 +103,7 @@ where
     P: Fn(u32) -> &'p str + Sync,
     W: Fn(u32) -> bool + Sync,
 {
-    /// Scans all blocks on all threads. Returns the candidates in any order, and how many matches there are.
+    /// Scans all blocks on all threads. Returns the candidates in any order, and the number of matches.
     fn run(&self) -> (Vec<Candidate>, usize) {
         let threads = rayon::current_num_threads().clamp(1, self.blocks.len().max(1));
         let scans = (0..threads).into_par_iter().with_max_len(1).map(|_| {
@@ -124,7 +124,7 @@ where
         (best, matches)
     }
 
-    /// Scans some paths in a row.
+    /// Scans a range of paths.
     fn block(&self, files: Range<u32>, own: &mut ThreadScan) {
         own.bar = own.bar.max(self.bar.load(Ordering::Relaxed));
         let (mut bar, mut needed) = (own.bar, self.needed(own.bar));
@@ -149,7 +149,7 @@ where
         own.hits = hits;
     }
 
-    /// The paths that may be matches or hold enough pairs, by their bounds, with their folders.
+    /// Collects the paths that by their bounds may be matches or hold enough pairs, with their folders.
     fn hits(&self, files: Range<u32>, needed: NeededPairs<u32>, hits: &mut Vec<(u32, u32)>) {
         let runs = &self.index.runs;
         let first = runs.partition_point(|(from, _)| *from <= files.start) - 1;
@@ -170,12 +170,12 @@ where
         }
     }
 
-    /// Whether the bound of a name tells which of its paths are matches.
+    /// Returns whether the bound of a name decides which of its paths are matches.
     fn is_exact(&self, bound: Bound) -> bool {
         self.bounds.parts.len() == 1 && bound & EXACT != 0
     }
 
-    /// Computes from which letter on names hold the longest part, and notes that in their bounds, for all paths.
+    /// Makes the bounds of these names exact: computes from which letter on each holds the longest part.
     fn make_exact(&self, hits: &[(u32, u32)]) {
         let longest = self.bounds.longest.map(|longest| &self.bounds.parts[longest]);
         let Some(longest) =
@@ -195,10 +195,10 @@ where
         }
     }
 
-    /// How many pairs a path must hold to be a candidate above a bar.
+    /// Returns how many pairs a path must hold to reach the bar.
     fn needed(&self, bar: u64) -> NeededPairs<u32> {
         let parts = self.bounds.parts.len() as u64;
-        // The rest of the promise is at most this; likely names are looked at in any case.
+        // The largest rest of a promise besides its pairs. Likely names are looked at in any case.
         let pairs = |parts_held: u64| {
             let more = 4 * parts_held + 3 * parts;
             promise_of(bar).saturating_sub(more + self.credit).div_ceil(8) as u32
@@ -211,11 +211,12 @@ where
         NeededPairs { other, matched: pairs(parts) }
     }
 
-    /// Looks at a path, given the bound of its name; `holds` is whether it may be a match.
+    /// Examines a path. `bound` is that of its name; `holds` says that it may be a match.
     fn path(&self, file: u32, folder: usize, bound: Bound, holds: bool, own: &mut ThreadScan) {
         let (name, names) = (self.index.own[file as usize] as usize, &self.index.names);
         let (is_exact, is_likely) = (!holds || self.is_exact(bound), bound >= LIKELY);
-        // Most names hold the same pairs as their folders, and so their paths fewer than the bounds say.
+        // Name and folder often hold the same pairs, so that the path holds fewer than the sum of their
+        // bounds.
         if let [part] = self.bounds.parts.as_slice()
             && !holds
             && !is_likely
@@ -246,7 +247,7 @@ where
             return;
         }
         own.matches += usize::from(is_match);
-        // Of equal promises that of the shortest name, and if the query is empty that of the shortest path.
+        // Among equal promises, the shortest name wins; with an empty query, the shortest path.
         let length = match self.bounds.parts.as_slice() {
             [] => (self.lookup.path)(file).len(),
             _ => names.length(name),
@@ -273,7 +274,7 @@ where
         self.bar.fetch_max(own.bar, Ordering::Relaxed);
     }
 
-    /// The greatest promise that as many candidates as are kept have, or more than that.
+    /// Returns the greatest promise that at least `most` candidates reach.
     fn promise_of_most(&self) -> u64 {
         let mut rest = self.most as u32;
         let at = self.promises.iter().rposition(|count| {
@@ -284,7 +285,7 @@ where
     }
 }
 
-/// Ranges of paths, cut into blocks.
+/// Cuts ranges of paths into blocks.
 fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
     let cut = |all: &Range<u32>| {
         let end = all.end;
@@ -293,7 +294,7 @@ fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
     among.iter().flat_map(cut).collect()
 }
 
-/// The greatest promise of a path: it holds all pairs, and each part is likely.
+/// Returns the greatest promise of any path: it holds all pairs, and each part is likely.
 fn max_promise(parts: &[PartMatcher<'_>]) -> usize {
     parts.iter().map(|part| 8 * (part.pairs.len() + 1)).sum()
 }

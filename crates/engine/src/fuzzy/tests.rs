@@ -1,4 +1,4 @@
-//! The guarantees of the index, beside scoring every path.
+//! Tests of the index against scoring every path.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use super::query::{PathQuery, QueryPart};
 use super::random::Random;
 use super::score::Scorer;
 
-/// Paths that are scored at once.
+/// Paths scored at once.
 const LANES: usize = 8;
 
 const WORDS: &str =
     "src search Candidates shard http_server Main a größe test index fmt print 日本 v2";
 const ENDS: [&str; 4] = [".rs", ".go", "_test.go", ""];
 
-/// Paths of a few words, in order; some names and folders are there often.
+/// Returns sorted paths of a few words. Some names and folders occur often.
 fn some_paths(count: usize) -> Vec<String> {
     let mut rng = Random(7);
     let words: Vec<&str> = WORDS.split(' ').collect();
@@ -33,7 +33,7 @@ fn some_paths(count: usize) -> Vec<String> {
     paths
 }
 
-/// Queries that people might type for a path, with and without errors.
+/// Returns queries that people might type for a path, with and without errors.
 fn typed_for(path: &str, rng: &mut Random) -> Vec<String> {
     let letters: Vec<char> = path.chars().collect();
     let (from, at) = (rng.below(letters.len()), rng.below(letters.len()));
@@ -48,13 +48,13 @@ fn typed_for(path: &str, rng: &mut Random) -> Vec<String> {
     vec![name.to_owned(), piece, gaps, swapped.iter().collect(), dropped.iter().collect(), parts]
 }
 
-/// Whether a text holds letters in their order.
+/// Returns whether a text holds letters in order.
 fn in_order(part: &QueryPart, path: &str) -> bool {
     let mut rest = path.chars().map(fold);
     part.letters.iter().all(|letter| rest.any(|other| other == *letter))
 }
 
-/// All matches, and all other near paths, each in the order of the paths, by scoring every path.
+/// Scores every path. Returns all matches and all other near paths, each in the order of the paths.
 fn by_hand(text: &str, paths: &[String]) -> (Vec<Scored>, Vec<Scored>) {
     let query = PathQuery::new(text).unwrap();
     let (mut matches, mut others) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ impl Sample {
         Self { paths, index }
     }
 
-    /// A lookup in all paths.
+    /// Returns a lookup in all paths.
     fn lookup<'a>(
         &'a self,
         limit: usize,
@@ -119,7 +119,7 @@ impl Sample {
     }
 }
 
-/// The query itself, for some paths.
+/// Returns the query itself as the only variant, for some paths.
 fn variant(query: &PathQuery, among: &[Range<u32>]) -> [Variant; 1] {
     [Variant { query: query.clone(), among: among.to_vec(), in_repo: false }]
 }
@@ -142,7 +142,7 @@ fn with_room_for_all_candidates_it_is_what_scoring_every_path_gives() {
                 .collect();
             assert!(found.is_sorted(), "{text}");
             assert_eq!(near.found, found.len(), "{text}");
-            // All that hold it are there, at their costs; and nothing that is not near.
+            // All matches are there with their costs, and no path that is not near.
             for one in &matches {
                 assert!(found.binary_search(one).is_ok(), "{text}: {}", paths[one.2 as usize]);
             }
@@ -169,7 +169,7 @@ fn queries_longer_than_a_number_has_bits_are_answered_alike() {
             .collect();
         let sample = Sample::new(paths);
         for path in sample.paths.iter().take(4) {
-            // With gaps, too many for errors; or behind the beginning of its folder.
+            // One query has more gaps than errors are allowed; the other begins in the folder.
             let letters: Vec<char> = path["fmt/".len()..].chars().collect();
             let gaps = letters.chunks(3).flat_map(|three| &three[..three.len().min(2)]);
             let gaps: String = gaps.take(200).collect();
@@ -261,7 +261,7 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
 
 #[test]
 fn a_swap_within_a_long_name_leaves_one_pair_and_is_near() {
-    // Of the four pairs of `cdfeg` the name holds `cd` only.
+    // Of the four pairs of `cdfeg` the name holds only `cd`.
     let paths = ["abcdefghijklmnop.rs", "main.rs"];
     let index = PathIndex::new(paths.len(), |file| paths[file as usize]);
     let query = PathQuery::new("cdfeg").unwrap();
@@ -277,7 +277,7 @@ fn a_repository_may_be_a_folder_around_its_paths() {
             .map(str::to_owned)
             .into();
     let sample = Sample::new(paths);
-    // The first two are of a repository called linux.
+    // The first two paths belong to a repository called linux.
     let repo = |file: u32| if file < 2 { "torvalds/linux" } else { "other" };
     let query = PathQuery::new("linux/kernel/fork.c").unwrap();
     let variants = [
@@ -291,7 +291,7 @@ fn a_repository_may_be_a_folder_around_its_paths() {
     for limit in 0..5 {
         let lookup = Lookup { repo: &repo, ..sample.lookup(limit, 10) };
         let near = sample.index.lookup(&query, &variants, &lookup);
-        // Of the same cost, the shorter path; and the name of another repository counts nothing.
+        // At equal cost, the shorter path wins; the name of another repository does not count.
         let all = [(0, 2), (3, 2)];
         assert_eq!(near, NearestPaths { best: all[..limit.min(2)].to_vec(), found: 2 });
     }
@@ -307,7 +307,7 @@ fn fewer_are_the_beginning_of_more() {
         let from = &paths[rng.below(paths.len())];
         for text in typed_for(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
             let most = sample.nearest(&text, 400, 16);
-            // All that are counted can be had, each once.
+            // All counted paths can be had, each once.
             assert_eq!(most.best.len(), most.found, "{text}");
             let mut files: Vec<u32> = most.best.iter().map(|(file, _)| *file).collect();
             files.sort_unstable();

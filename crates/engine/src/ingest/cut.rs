@@ -1,16 +1,16 @@
-//! Cutting a text into chunks.
+//! Cuts a text into chunks.
 //!
-//! A chunk is a run of whole lines: no line is ever cut, so whatever matches within a line matches
-//! within one chunk. A line longer than a chunk makes a chunk of its own, however long.
+//! A chunk is a run of whole lines. No line is ever cut, so a match within a line lies within one chunk. A
+//! line that is longer than a chunk is a chunk of its own, however long.
 
 use memchr::{memchr, memchr_iter, memrchr};
 use store::ChunkRow;
 
-/// Chunks end at the last line end before this many bytes. Small chunks have few n-grams, so that few
-/// of them are read in vain; large ones take less room for their sets.
+/// Most bytes in a chunk of several lines. Smaller chunks have fewer n-grams, so that fewer are read in vain;
+/// larger ones need less room for their filters.
 const CHUNK_BYTES: usize = 4096;
 
-/// Cuts a text. Gives the chunks, at least one, and the number of lines.
+/// Cuts a text into chunks. Returns at least one chunk, and the number of lines.
 pub(crate) fn cut(text: &str) -> (Vec<ChunkRow>, i32) {
     let bytes = text.as_bytes();
     let mut chunks = Vec::with_capacity(bytes.len() / (CHUNK_BYTES / 2) + 1);
@@ -42,7 +42,7 @@ fn chunk_end(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// The sizes of the chunks, their first lines, and the number of lines.
+    /// Checks the sizes of the chunks, the numbers of their first lines, and the number of lines.
     fn check(text: &str, sizes: &[usize], firsts: &[i32], lines: i32) {
         let (chunks, counted) = cut(text);
         assert_eq!(chunks.iter().map(|c| c.end - c.start).collect::<Vec<_>>(), sizes);

@@ -1,4 +1,4 @@
-//! Which repositories lie below a folder.
+//! Finds the repositories below a folder, and reads their git configuration.
 
 use std::fs;
 use std::io::Read;
@@ -10,38 +10,39 @@ use gix_config::{File, Source};
 
 use super::Error;
 
-/// Largest file of git's that is read, in bytes: `packed-refs` has a line of some 70 for each branch and tag.
+/// Most bytes that are read of a file of git's. `packed-refs` has a line of about 70 bytes for each branch
+/// and tag.
 const MAX_GIT_FILE: u64 = 64 << 20;
 
 /// A repository on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Its folder, absolute.
+    /// Absolute path of its folder.
     pub(crate) folder: PathBuf,
-    /// The host and path of its origin, if it has one.
+    /// Host and path of its origin, if it has one.
     pub(crate) origin: Option<String>,
-    /// Its path below the folder that was named, or that folder's own name.
+    /// Path of its folder below the given folder, or the name of the given folder itself.
     pub(crate) below: String,
-    /// Where its files can be read on the web, as of its commit: the address before their paths.
+    /// URL before the paths of its files on the web, at the commit that is checked out.
     pub(crate) web: Option<String>,
-    /// Its rank among the repositories, as its operator says; 0 for none.
+    /// Rank that its configuration gives it; 0 for none.
     pub(crate) rank: u16,
 }
 
-/// What lies below a folder.
+/// The result of looking for repositories below a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     pub(crate) repos: Vec<Found>,
-    /// Folders beside repositories that hold none.
+    /// Folders without repositories beside others that have some.
     pub(crate) loose: Vec<PathBuf>,
-    /// Folders that cannot be looked into, so that nobody knows what they hold.
+    /// Folders that cannot be read, so that their contents are unknown.
     pub(crate) closed: Vec<PathBuf>,
-    /// Repositories whose configuration says something else than a number where their rank stands.
+    /// Repositories whose configured rank is not a number.
     pub(crate) unranked: Vec<PathBuf>,
 }
 
-/// The repositories below `path`: every folder with a `.git` (not looked into for more), or every
-/// folder `depth` levels down; the folder itself if there are none.
+/// Finds the repositories below `path`: every folder with a `.git` (not searched for more inside), or every
+/// folder `depth` levels down; `path` itself if there are none.
 pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, Error> {
     let root = canonical(path)?;
     if !root.is_dir() {
@@ -67,12 +68,12 @@ pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, E
     Ok(below)
 }
 
-/// The absolute path, links resolved.
+/// Returns the absolute path, with links resolved.
 pub(crate) fn canonical(path: &Path) -> Result<PathBuf, Error> {
     fs::canonicalize(path).map_err(|cause| Error::Path { path: path.to_owned(), cause })
 }
 
-/// Whether a folder can be listed and entered.
+/// Checks that a folder can be listed and entered.
 pub(crate) fn look_into(folder: &Path) -> std::io::Result<()> {
     fs::read_dir(folder)?;
     fs::metadata(folder.join(".")).map(drop)
@@ -89,7 +90,7 @@ fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>, closed: &mu
     }
 }
 
-/// Collects the repositories at and below `folder`; says whether there are any.
+/// Collects the repositories at and below `folder`. Returns whether there are any.
 fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut Below) -> bool {
     let subs = match (folder.join(".git").try_exists(), subfolders(folder)) {
         (Ok(true), _) => {
@@ -118,7 +119,7 @@ fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut Below) -> bool 
     any
 }
 
-/// The folders in a folder, by name, without links and without `.git`.
+/// Returns the folders in a folder, by name, without links and `.git`.
 fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     look_into(folder)?;
     let mut folders: Vec<PathBuf> = fs::read_dir(folder)?
@@ -146,7 +147,7 @@ fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> Found {
     Found { origin, web, rank, folder, below: if below.is_empty() { own } else { below } }
 }
 
-/// Where the files of an origin can be read on the web, if it lies at a forge of a known kind.
+/// Returns the URL before file paths, if the origin lies at a known kind of forge.
 fn web(origin: &str, commit: &str) -> Option<String> {
     let (host, _) = origin.split_once('/')?;
     let is = |kinds: &[&str]| kinds.iter().any(|kind| host.contains(kind));
@@ -161,7 +162,7 @@ fn web(origin: &str, commit: &str) -> Option<String> {
     }
 }
 
-/// The commit that is checked out (<https://git-scm.com/docs/gitrepository-layout>).
+/// Returns the commit that is checked out (<https://git-scm.com/docs/gitrepository-layout>).
 fn commit(folder: &Path) -> Option<String> {
     let common = git_folder(folder)?;
     let own = own_git_folder(folder).unwrap_or_else(|| common.clone());
@@ -181,14 +182,14 @@ fn commit(folder: &Path) -> Option<String> {
     is_hash.then_some(commit)
 }
 
-/// The configuration of a repository.
+/// Reads the configuration of a repository.
 fn config(folder: &Path) -> Option<File> {
     let mut text = read_bytes(&git_folder(folder)?.join("config"))?;
     File::from_bytes_owned(&mut text, Metadata::from(Source::Local), Options::default()).ok()
 }
 
-/// The rank that a configuration gives, 0 if it gives none: our own, or else Zoekt's priority, which may
-/// be a fraction or out of bounds. None if it is no number.
+/// Returns the rank in a configuration: `codesearch.rank`, or else Zoekt's priority, which may be a fraction
+/// or out of bounds. 0 if neither is set; `None` if it is not a number.
 fn rank(config: &File) -> Option<u16> {
     if let Some(rank) = config.string("codesearch.rank") {
         return String::from_utf8_lossy(&rank).trim().parse().ok();
@@ -198,7 +199,7 @@ fn rank(config: &File) -> Option<u16> {
     (!priority.is_nan()).then_some(priority as u16)
 }
 
-/// The host and path of the remote `origin`: `github.com/golang/go`.
+/// Returns host and path of the remote `origin`, such as `github.com/golang/go`.
 fn origin(config: &File) -> Option<String> {
     let url = config.string("remote.origin.url")?;
     let url = gix_url::parse(url.as_slice()).ok()?;
@@ -209,8 +210,8 @@ fn origin(config: &File) -> Option<String> {
     (!path.is_empty()).then(|| format!("{host}/{path}"))
 }
 
-/// Where git keeps what belongs to a checkout: `.git`, or for a submodule or a worktree where the file
-/// `.git` says (<https://git-scm.com/docs/gitrepository-layout>).
+/// Returns the folder of git's data for this checkout: `.git`, or, for a submodule or a worktree, the folder
+/// that the file `.git` names (<https://git-scm.com/docs/gitrepository-layout>).
 fn own_git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -220,7 +221,7 @@ fn own_git_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Where git keeps what all checkouts of a repository share, its configuration among it.
+/// Returns the folder of git's data that all checkouts of a repository share, such as its configuration.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let named = own_git_folder(folder)?;
     match read_small(&named.join("commondir")) {
@@ -229,8 +230,8 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A file of git's: an ordinary one of an ordinary size, since a repository may be anybody's, and have a link to a device
-/// or a pipe in its place.
+/// Reads a file of git's. Only a regular file of limited size: anybody may have made the repository, and put
+/// a link to a device or a pipe in its place.
 fn read_bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -240,7 +241,7 @@ fn read_bytes(path: &Path) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= MAX_GIT_FILE).then_some(bytes)
 }
 
-/// The same, of text.
+/// Reads a file of git's as text.
 fn read_small(path: &Path) -> Option<String> {
     String::from_utf8(read_bytes(path)?).ok()
 }
@@ -341,7 +342,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let git = root.path().join("one/.git");
         make(root.path(), &[("one", "https://github.com/a/b")], &["one/.git/refs"]);
-        // Each of these would be read for ever.
+        // Each of these would otherwise be read forever.
         std::os::unix::fs::symlink("/dev/zero", git.join("HEAD")).unwrap();
         assert_eq!(commit(&root.path().join("one")), None);
         fs::remove_file(git.join("HEAD")).unwrap();

@@ -1,5 +1,5 @@
-//! Loading: files are read and decoded on all cores, a few megabytes at a time, while what was read
-//! before is being stored on several connections, each filling a shard of its own.
+//! Loads files: reads and decodes them on all cores, a few megabytes at a time, while the batches before are
+//! stored over several connections, each of which fills a shard of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,58 +15,59 @@ use tokio::task::JoinHandle;
 use super::read::{Skipped, Text, read};
 use super::{Error, Event, Progress, cores};
 
-/// Bytes of files that are read at once. A few such batches are in memory at any time, and what the lanes hold back,
-/// and nothing else of size; together they stay below 300 MB.
+/// Bytes of files that are read at once. At any time, memory holds a few such batches and what the lanes hold
+/// back: together less than 300 MB.
 const BATCH_BYTES: i64 = 6 << 20;
 
-/// Files that are read at once, for trees of tiny files.
+/// Most files that are read at once, for trees of tiny files.
 const BATCH_FILES: i64 = 4096;
 
-/// Files of more bytes come last in their shard, the larger the later: a search with a limit goes through a shard from
-/// its beginning, and finds more files in less text. In the fetched corpus they are 11 of 100 files, and 68 of 100 bytes.
-/// The others stay in the order of their paths, of which filters are kept, too.
+/// Bytes of text above which a file comes last in its shard, by size: a search with a limit reads a shard
+/// from its start, and finds more files in less text. In the fetched corpus these are 11% of the files and
+/// 68% of the bytes. The other files stay in the order of their paths, since blocks of files have path
+/// filters.
 const LARGE: i64 = 16 << 10;
 
-/// Bytes of them that a lane holds back until its shard is full: as many as most shards have.
+/// Most bytes of large files that a lane holds back until its shard is full: as many as most shards have.
 const LATE_BYTES: i64 = 48 << 20;
 
-/// Connections that store at once. Beyond a few the reading is slower than the storing, and each
-/// holds two batches in memory.
+/// Most connections that store at once. With more, reading is slower than storing; and each holds two batches
+/// in memory.
 const MAX_LOADERS: usize = 4;
 
-/// What stays the same for all groups of an ingest.
+/// The parameters that all groups of an ingest share.
 pub(crate) struct Plan<'a> {
-    /// The folder of each repository.
+    /// Folder of each repository.
     pub(crate) folders: &'a HashMap<RepoId, PathBuf>,
-    /// Files larger than this are left out.
+    /// Most bytes of a file that is indexed.
     pub(crate) max_bytes: u64,
-    /// Bytes at which a shard is full.
+    /// Bytes of text at which a shard is full.
     pub(crate) full: i64,
-    /// The whole ingest is small.
+    /// Whether the whole ingest is small.
     pub(crate) small: bool,
-    /// Bytes after which a group ends, at the end of a repository.
+    /// Bytes after which a group ends at the next end of a repository.
     pub(crate) group: i64,
 }
 
 impl Plan<'_> {
-    /// Bytes of files that are read at once: no more than a shard takes.
+    /// Returns the bytes of files that are read at once: no more than fit into a shard.
     fn batch_bytes(&self) -> i64 {
         BATCH_BYTES.min(self.full)
     }
 }
 
-/// What was loaded of one group.
+/// The result of loading one group of repositories.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    /// The number of the last file that was read.
+    /// Number of the last file that was read.
     pub(crate) last: i64,
-    /// The first repository that is not part of the group; none when nothing is left.
+    /// First repository after the group; `None` if there is none.
     pub(crate) upto: Option<RepoId>,
-    /// New texts.
+    /// Texts that were stored.
     pub(crate) stored: Totals,
-    /// The shards they are in.
+    /// Shards that hold them.
     pub(crate) filled: Vec<ShardId>,
-    /// Docs of texts that were being stored without.
+    /// Docs whose texts were sent to be stored without them.
     late: Vec<(ShardId, BlobId, DocRow)>,
 }
 
@@ -85,7 +86,7 @@ pub(crate) async fn load(
     loop {
         let mut batch = reading.await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
-        // A group ends with a repository: what is read of the next one is left for later.
+        // A group ends with a repository, so the files of the next one are dropped and read again later.
         if bytes >= plan.group {
             let current = batch[0].0.repo;
             if let Some(cut) = batch.iter().position(|(todo, _)| todo.repo != current) {
@@ -123,7 +124,7 @@ pub(crate) async fn load(
 
 type Outcome = (Todo, Result<Text, Skipped>);
 
-/// Begins to read the files after number `after`, on all cores.
+/// Starts to read the files after number `after` on all cores.
 async fn begin(
     session: &mut Session,
     plan: &Plan<'_>,
@@ -148,7 +149,7 @@ async fn begin(
     }))
 }
 
-/// Sends the files that a lane held back, those of less bytes first, as many at a time as are read at once.
+/// Stores the files that a lane held back, smaller ones first, in batches.
 async fn dispatch_late(
     session: &mut Session,
     lanes: &mut Lanes<'_>,
@@ -158,7 +159,7 @@ async fn dispatch_late(
     let lane = &mut lanes.lanes[at];
     lane.late_bytes = 0;
     let mut held = std::mem::take(&mut lane.late);
-    // Of about the same size, neighbours stay together.
+    // Files of about the same size stay in order.
     held.sort_by_key(|outcome| text_bytes(outcome).ilog2());
     let mut held = held.into_iter().peekable();
     while held.peek().is_some() {
@@ -173,12 +174,12 @@ async fn dispatch_late(
     Ok(())
 }
 
-/// Bytes of the text of a file; none if it was left out.
+/// Returns the bytes of a file's text; 0 if the file was left out.
 fn text_bytes((_, read): &Outcome) -> i64 {
     read.as_ref().map_or(0, |text| text.text.len() as i64)
 }
 
-/// Notes where each file's contents are or will be, and sends new contents to be stored on a lane.
+/// Notes the shard and blob of each file, and sends new contents to a lane to be stored.
 async fn dispatch(
     session: &mut Session,
     lanes: &mut Lanes<'_>,
@@ -188,11 +189,12 @@ async fn dispatch(
 ) -> Result<(), Error> {
     let oids: HashSet<Oid> =
         batch.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.oid)).collect();
-    // What is being stored right now, then what is stored: in this order nothing slips between.
+    // Look at what is being stored first, then at what is stored: contents that are committed in between are
+    // found anyway.
     let mut places = lanes.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
     let stored = session.stored(&unknown).await?;
-    // Contents that are stored may lack their doc.
+    // Docs of contents that are stored without them.
     let mut written = Vec::new();
 
     let mut fresh: Vec<Contents> = Vec::new();
@@ -212,7 +214,8 @@ async fn dispatch(
             if let Some((shard, blob, _)) = stored.get(&text.oid) {
                 written.push((*shard, *blob, doc.clone()));
             } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.doc) {
-                // Stored for a file in which nothing is a doc; this one's goes with it, or comes after it.
+                // These contents came from a file without docs. The doc of this file is stored with them, if
+                // they are not sent yet, else after them.
                 place.doc = true;
                 let with = (place.shard == lane.shard)
                     .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
@@ -271,12 +274,12 @@ async fn dispatch(
 
 type Places = HashMap<Oid, Place>;
 
-/// Where contents are being stored.
+/// The place of contents that are being stored.
 #[derive(Clone, Copy)]
 struct Place {
     shard: ShardId,
     blob: BlobId,
-    /// With its doc.
+    /// Whether they are stored with a doc.
     doc: bool,
 }
 
@@ -284,29 +287,29 @@ struct Place {
 struct Lanes<'a> {
     store: &'a Store,
     lanes: Vec<Lane>,
-    /// Whose turn it is.
+    /// Number of turns so far; the next lane follows from it.
     next: usize,
 }
 
 struct Lane {
     shard: ShardId,
-    /// The next free chunk number of the shard.
+    /// Next free chunk number of the shard.
     chunks: i32,
     /// Bytes of text in the shard.
     bytes: i64,
-    /// Large files that are to come last in it, and bytes of them.
+    /// Large files that come last in the shard, and their bytes.
     late: Vec<Outcome>,
     late_bytes: i64,
     send: mpsc::Sender<(ShardId, Vec<Contents>)>,
     task: JoinHandle<Result<(), store::Error>>,
-    /// The batches that may not be committed yet: the one being stored and the one waiting.
+    /// Contents that may not be committed yet: those of the batch being stored and of the one waiting.
     pending: [Places; 2],
 }
 
 impl Lanes<'_> {
-    /// Which lane is for the next batch. Its shard has room.
+    /// Returns the lane for the next batch, with room in its shard.
     async fn turn(&mut self, session: &mut Session, plan: &Plan<'_>) -> Result<usize, Error> {
-        // A small ingest goes to one shard.
+        // A small ingest fills one shard.
         let (_, shards) = session.stored_bytes();
         let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
         let at = self.next % most;
@@ -345,7 +348,7 @@ impl Lanes<'_> {
         Ok(at)
     }
 
-    /// Where contents lie that are being stored right now.
+    /// Returns the places of contents that are being stored right now.
     fn places(&self, oids: &HashSet<Oid>) -> Places {
         let pending = self.lanes.iter().flat_map(|lane| &lane.pending);
         pending
@@ -366,12 +369,12 @@ impl Lanes<'_> {
 }
 
 impl Lane {
-    /// Whether its shard has no room for more than what is held back.
+    /// Returns whether the shard has room only for what is held back.
     fn is_full(&self, plan: &Plan<'_>) -> bool {
         self.bytes + self.late_bytes >= plan.full
     }
 
-    /// Holds the large files of a batch back, and gives the others.
+    /// Holds back the large files of a batch, and returns the others.
     fn hold_back(&mut self, batch: Vec<Outcome>) -> Vec<Outcome> {
         let (late, others): (Vec<Outcome>, Vec<Outcome>) =
             batch.into_iter().partition(|outcome| text_bytes(outcome) > LARGE);
@@ -384,10 +387,10 @@ impl Lane {
         let place = |c: &Contents| Place { shard: self.shard, blob: c.id, doc: c.doc.is_some() };
         let places = contents.iter().map(|c| (c.oid, place(c))).collect();
         if self.send.send((self.shard, contents)).await.is_err() {
-            // The task has ended, which it does only with an error.
+            // The receiver is gone, so the task has ended; it does so only with an error.
             (&mut self.task).await.expect("storing does not panic")?;
         }
-        // The channel holds one batch: once this one is in it, the one before last is committed.
+        // The channel holds one batch: once this one is in it, the one before the last is committed.
         self.pending.swap(0, 1);
         self.pending[1] = places;
         Ok(())

@@ -1,11 +1,11 @@
-//! Ingest: folders on disk become the next state of the index.
+//! Ingest: brings the index up to date with folders on disk, and publishes the next epoch.
 //!
-//! The steps, one file each: [`find`] the repositories and settle their [`names`], [`walk`] them, compare with what is indexed
-//! (in Postgres), [`load`] what is new ([`read`] decodes and hashes, [`cut`] makes chunks), build
-//! the indexes of fresh shards, and publish the new state.
+//! The steps, one file each: [`find`] the repositories and settle their [`names`], [`walk`] them, compare
+//! them with the index (in Postgres), [`load`] new files ([`read`] decodes and hashes, [`cut`] makes chunks),
+//! build the indexes of fresh shards, and publish.
 //!
-//! Memory does not grow with the tree: what the walk sees goes to a temporary table at once, and
-//! files are read a few megabytes at a time.
+//! Memory does not grow with the tree: the walk sends what it sees to a temporary table at once, and files
+//! are read a few megabytes at a time.
 
 mod cut;
 mod find;
@@ -25,129 +25,129 @@ use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 pub(crate) use read::is_text_of;
 pub use skip::SkipReason;
 
-/// A shard is filled up to this many bytes of text before the next one is begun. Each shard costs a
-/// search about 0.1 ms, so a small corpus should not use all of them; measured, 60 MB searched
-/// faster than 8 MB, and larger ones bring little more.
+/// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
+/// ms, so a small corpus should not use all of them. Measured: shards of 60 MB were faster to search than
+/// those of 8 MB; larger ones gain little.
 const FULL_SHARD_BYTES: i64 = 64 << 20;
 
-/// Up to this many bytes are inserted into a shard that is indexed already; more is worth a shard
-/// and an index build of its own.
+/// Bytes of files to read below which an ingest inserts into a live shard. More is worth a fresh shard and an
+/// index build.
 const SMALL_INGEST_BYTES: i64 = 16 << 20;
 
-/// Repositories are published in groups of about this many bytes of new text, so that a long
-/// first ingest becomes searchable bit by bit and a killed one has not everything to repeat.
+/// Bytes of new text, about, after which a group of repositories is published. So a long first ingest becomes
+/// searchable step by step, and after a kill only the current group is repeated.
 const GROUP_BYTES: i64 = 4 << 30;
 
-/// What to ingest, and how.
+/// Options of an ingest.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folders to look for repositories in.
+    /// Folders in which to look for repositories.
     pub paths: Vec<PathBuf>,
-    /// Every folder this many levels below a path is a repository; without it, every folder with a
-    /// `.git` is.
+    /// Levels below each path at which every folder is a repository. `None`: every folder with a `.git` is
+    /// one.
     pub depth: Option<usize>,
-    /// Files larger than this are left out, in bytes.
+    /// Most bytes of a file that is indexed.
     pub max_bytes: u64,
-    /// Leave out what `.gitignore` names.
+    /// Whether to leave out files that `.gitignore` names.
     pub gitignore: bool,
-    /// Read every file again, also those that look unchanged.
+    /// Whether to read every file, even if its fingerprint is unchanged.
     pub again: bool,
-    /// Bytes of text at which a shard is full, for tests; none for what is best for searches.
+    /// Bytes of text at which a shard is full, for tests; `None` for the default.
     pub shard_bytes: Option<u64>,
 }
 
-/// What an ingest did.
+/// The result of an ingest.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Repositories that were read, in order of their names.
+    /// Names of the repositories that were read, in order.
     pub repos: Vec<String>,
-    /// Repositories that were removed because their folder is gone.
+    /// Names of the repositories that were removed because their folders are gone.
     pub removed: Vec<String>,
-    /// Folders that could not be looked into; what is indexed of them is as it was.
+    /// Folders that could not be read. Their part of the index is unchanged.
     pub untouched: Vec<PathBuf>,
-    /// Files that were seen, of any kind.
+    /// Files seen, of any kind.
     pub seen: Totals,
-    /// Files that were read because they are new or look changed.
+    /// Files read because they are new or look changed.
     pub read: Totals,
-    /// Texts that were stored: contents that were not in the index yet.
+    /// Texts stored because the index did not have their contents.
     pub stored: Totals,
-    /// Files that are new in the index or have new contents.
+    /// Files that are new or have new contents.
     pub new_files: i64,
-    /// Files that left the index, or had other contents.
+    /// Files that left the index or had other contents.
     pub retired_files: i64,
-    /// Seconds for finding and walking the repositories and comparing them with the index.
+    /// Time for finding and walking the repositories and comparing them with the index.
     pub walk: Duration,
-    /// Seconds for reading files and storing texts.
+    /// Time for reading files and storing texts.
     pub load: Duration,
-    /// Seconds for building indexes.
+    /// Time for building indexes.
     pub index: Duration,
-    /// Time for publishing and clearing up.
+    /// Time for publishing and collecting garbage.
     pub publish: Duration,
 }
 
-/// What an ingest tells while it runs.
+/// Progress events of an ingest.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Something worth a line: a folder that is not taken, a repository that moved.
+    /// A notice for the user: a folder that is not indexed, a repository that moved.
     Notice(String),
-    /// Another ingest runs; this one waits for it to end.
+    /// Another ingest is running; this one waits for its end.
     Waiting,
-    /// So much was seen so far.
+    /// Files seen so far.
     Walked(Totals),
-    /// So much is to be read in all.
+    /// All files to read.
     Reading(Totals),
-    /// So much was read since the last event of this kind.
+    /// Files read since the last event of this kind.
     Read(Totals),
-    /// The indexes of shards with so many bytes are to be built.
+    /// Bytes of the shards whose indexes are to be built.
     Indexing(i64),
-    /// The index builds have come to so many bytes of those.
+    /// Bytes of those whose indexes are built.
     Indexed(i64),
 }
 
-/// Why an ingest ended early. The index is as it was.
+/// Why an ingest ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A path that was named cannot be read.
+    /// A given path cannot be read.
     #[error("cannot read {path}: {cause}", path = .path.display())]
     Path {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: std::io::Error,
     },
-    /// A path that was named is a file.
+    /// A given path is a file.
     #[error("{} is not a folder; name the folder that holds the repositories", .0.display())]
     NotAFolder(PathBuf),
-    /// Nothing to index.
+    /// There is nothing to index.
     #[error("no files in {}", list(.0))]
     NoFiles(Vec<PathBuf>),
-    /// Nothing of what there may be to index can be read.
+    /// Nothing that could be indexed can be read.
     #[error("{} cannot be read, or its name is not UTF-8; the index is as it was", .0.display())]
     Closed(PathBuf),
-    /// `--depth` leads to no folder.
+    /// `--depth` finds no folder.
     #[error("{} has no folders {depth} levels down", .path.display())]
     NoFolders {
         /// The path.
         path: PathBuf,
-        /// How far down was looked.
+        /// Levels below it.
         depth: usize,
     },
-    /// No repository of that name.
+    /// No repository has this name.
     #[error("no repository is named '{0}'; codesearch repos lists them")]
     NoSuchRepo(String),
-    /// The database could not do its part.
+    /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// A function that is told how an ingest goes on. Called from several threads.
+/// A callback for progress events. Called from several threads.
 pub trait Progress: Fn(Event) + Send + Sync {}
 impl<F: Fn(Event) + Send + Sync> Progress for F {}
 
 /// Brings the index up to date with the repositories below some folders.
 ///
 /// # Errors
-/// A path that was named is no folder or cannot be read, there is nothing to index, or the database cannot do its part.
+/// A given path is no folder or cannot be read, there is nothing to index, or the database fails.
 pub async fn run(
     store: &Store,
     options: &Options,
@@ -175,8 +175,8 @@ pub async fn run(
     }
     let mut session = lock(store, progress).await?;
     let known = session.repos().await?;
-    // What cannot be looked into now stays in the index as it was, and what lies around it is not
-    // taken to be one large repository instead.
+    // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
+    // large repository instead.
     closed.retain(|folder| {
         known.iter().any(|row| Path::new(&row.source).starts_with(folder))
             || !found.iter().any(|repo| folder.starts_with(&repo.folder))
@@ -247,7 +247,7 @@ pub async fn run(
 /// Removes repositories from the index.
 ///
 /// # Errors
-/// [`Error::NoSuchRepo`], or the database cannot do its part.
+/// [`Error::NoSuchRepo`], or the database fails.
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
     let mut session = lock(store, progress).await?;
     let mut gone = Vec::new();
@@ -261,7 +261,7 @@ pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) ->
     Ok(session.close().await?)
 }
 
-/// Becomes the one ingest that may run, waiting for another to end.
+/// Takes the lock on ingests; waits while another ingest holds it.
 async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> {
     let mut told = false;
     loop {
@@ -276,7 +276,7 @@ async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> 
     }
 }
 
-/// Loads, indexes and publishes, group by group.
+/// Loads, indexes and publishes new files, group by group.
 async fn apply(
     store: &Store,
     session: &mut Session,
@@ -288,7 +288,7 @@ async fn apply(
 ) -> Result<(), Error> {
     let folders: HashMap<RepoId, PathBuf> =
         repos.iter().map(|repo| (repo.id, PathBuf::from(&repo.source))).collect();
-    // In the order in which files are read.
+    // The order in which files are read.
     repos.sort_by_key(|repo| repo.id);
     let (stored, shards) = session.stored_bytes();
     let plan = load::Plan {
@@ -317,7 +317,7 @@ async fn apply(
         report.index += begun.elapsed();
 
         let begun = Instant::now();
-        // The group ends with its last repository, the last group with what is gone.
+        // Publish the repositories of this group. The last group also removes the repositories that are gone.
         let upto =
             group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
         let done: Vec<RepoRow> = repos.drain(..upto).collect();
@@ -338,8 +338,8 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the indexes of all shards that have none, after their documents and filters are derived, as many at a time as there
-/// are cores. Gives the shards.
+/// Builds the trigram indexes of all shards that have none, after deriving their documents and filters. Builds
+/// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
 async fn build_indexes(
     store: &Store,
     session: &Session,
@@ -387,8 +387,8 @@ async fn build_indexes(
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
 }
 
-/// Brings the documents and filters of all shards up to date with what is stored in them, as many at a time as
-/// there are cores. Gives those shards.
+/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards
+/// at a time. Returns the shards that were behind.
 async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
     let shards = session.underived().await?;
     let work = shards.clone().into_iter().map(|shard| {
@@ -407,7 +407,7 @@ fn list(paths: &[PathBuf]) -> String {
     shown.join(", ")
 }
 
-/// How many threads this machine runs at once.
+/// Returns the number of threads that this machine runs at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }

@@ -1,7 +1,7 @@
-//! What repositories are called, and which of those that are indexed they are.
+//! Names repositories, and matches them with those that are indexed.
 //!
-//! A name, once given, stays with a folder, unless its origin changes. Two folders never have the same
-//! name: the second clone of an origin is called after its place.
+//! A folder keeps its name unless its origin changes. No two folders have the same name: a second clone of an
+//! origin is named after its folder.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use store::RepoRow;
 
 use super::find::Found;
 
-/// A repository that was found, and its name.
+/// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) folder: PathBuf,
     pub(crate) name: String,
-    /// Which of the indexed repositories it is.
+    /// The indexed repository that it is, if any.
     pub(crate) known: Option<RepoRow>,
-    /// Where its files can be read on the web.
+    /// URL before the paths of its files on the web.
     pub(crate) web: Option<String>,
-    /// Its rank among the repositories.
+    /// Rank among the repositories; 0 for none.
     pub(crate) rank: u16,
 }
 
-/// Names the repositories that were found. `known` are those that are indexed.
+/// Names the repositories in `found`. `known` are the indexed ones.
 pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
     let by_source: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.source.as_str(), row)).collect();
@@ -34,7 +34,7 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
     let mut names = HashSet::new();
     let found: Vec<Found> =
         found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
-    // Who is known keeps what it has before others are named.
+    // Known folders keep their names before others are named.
     let (old, new): (Vec<Found>, Vec<Found>) =
         found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
     for repo in old {
@@ -52,7 +52,8 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
     for repo in new {
         let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
         let candidates = repo.origin.into_iter().chain([repo.below, place.clone()]);
-        // A name is free when nobody has it, or when the folder that had it is gone: then it moved.
+        // A name is free if no repository has it, or if the folder that had it is gone: then the repository
+        // has moved.
         let free = |name: &String| {
             !names.contains(name)
                 && by_name
@@ -68,7 +69,7 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
     settled
 }
 
-/// Whether a folder is certainly not there any more; one that cannot be looked at may be.
+/// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.
 pub(crate) fn is_gone(source: &str) -> bool {
     matches!(Path::new(source).try_exists(), Ok(false))
 }
@@ -78,7 +79,8 @@ mod tests {
     use super::*;
     use store::RepoId;
 
-    /// Settles `folder origin below` against `id name source`; prints `name=id` in order.
+    /// Settles `found` (folder, origin, path below) against `known` (id, name, folder); the result is
+    /// `name=id`, in order.
     fn check(known: &[(i32, &str, &str)], found: &[(&str, &str, &str)], expected: &str) {
         let known: Vec<RepoRow> = known
             .iter()

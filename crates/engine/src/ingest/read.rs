@@ -1,4 +1,4 @@
-//! Reading one file: stable, decoded to UTF-8, hashed, its language recognised; or left out.
+//! Reads one file: decodes it to UTF-8, hashes it and recognises its language; or says why it is left out.
 
 use std::fs::{File, Metadata};
 use std::hash::Hasher;
@@ -18,13 +18,13 @@ use super::cut::cut;
 use super::skip::SkipReason;
 use crate::docs::DocText;
 
-/// A file changed so recently that it may change again without its times telling.
+/// Age of a change below which a file may change again with the same times.
 const RACY: Duration = Duration::from_secs(2);
 
-/// How often a file that changes while it is read is read again.
+/// Most attempts to read a file that changes while it is read.
 const ATTEMPTS: usize = 3;
 
-/// How much of a file is looked at to tell languages with the same ending apart, in bytes.
+/// Bytes of a file that are looked at to tell languages with the same extension apart.
 const LANGUAGE_BYTES: usize = 4096;
 
 /// A file that was read.
@@ -47,9 +47,9 @@ pub(crate) struct Skipped {
     pub(crate) fingerprint: i64,
 }
 
-/// A hash of all that `stat` says of a file's contents: as long as it stays the same, so do they.
-/// 0, which promises nothing, when the file was changed within the last moments, since a later
-/// change could carry the same time (git calls such entries racy).
+/// Returns a hash of everything that `stat` says about a file's contents: while it stays the same, so do
+/// they. Returns 0, which never counts as unchanged, if the file changed less than [`RACY`] ago: a later
+/// change could have the same times (git calls such entries racy).
 pub(crate) fn fingerprint(found: &Metadata) -> i64 {
     let changed = SystemTime::UNIX_EPOCH
         + Duration::new(found.ctime().max(0) as u64, found.ctime_nsec() as u32);
@@ -66,12 +66,13 @@ pub(crate) fn fingerprint(found: &Metadata) -> i64 {
     hash.finish() as i64
 }
 
-/// When a file and what is known about it were last changed, in seconds and nanoseconds.
+/// Returns the times of the last change of a file's contents and of its inode, each in seconds and
+/// nanoseconds.
 fn times(found: &Metadata) -> [i64; 4] {
     [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
 }
 
-/// Reads a file, which is at `path` in the repository in `folder`.
+/// Reads the file at `path` in a repository's `folder`.
 pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Skipped> {
     let (bytes, fingerprint) = read_stable(&folder.join(path), max_bytes)?;
     let size = bytes.len() as i64;
@@ -85,7 +86,7 @@ pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Sk
     Ok(Text { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
-/// The bytes of a file as they were at one moment, as far as its times can tell.
+/// Reads the bytes of a file as they were at one moment, as far as its times tell.
 fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
     let skip = |reason, bytes: u64| Skipped { reason, bytes: bytes as i64, fingerprint: 0 };
     let failed = |e: std::io::Error| match e.kind() {
@@ -94,7 +95,7 @@ fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
     };
     let mut bytes = Vec::new();
     for _ in 0..ATTEMPTS {
-        // It may have become something else since the walk.
+        // The file may have become something else since the walk.
         let kind = path.symlink_metadata().map_err(failed)?.file_type();
         if kind.is_symlink() {
             return Err(skip(SkipReason::Symlink, 0));
@@ -115,14 +116,15 @@ fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
             return Ok((bytes, fingerprint(&after)));
         }
     }
-    // It changes all the time. What was read last is as good as any, to be read again next time.
+    // The file changes all the time. Take the last bytes read; without a fingerprint, the next ingest reads
+    // it again.
     if bytes.len() as u64 > max_bytes {
         return Err(skip(SkipReason::TooLarge, bytes.len() as u64));
     }
     Ok((bytes, 0))
 }
 
-/// Git's name for these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>).
+/// Returns git's hash of these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>).
 fn blob_oid(bytes: &[u8]) -> Oid {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", bytes.len()));
@@ -130,7 +132,8 @@ fn blob_oid(bytes: &[u8]) -> Oid {
     hash.finalize().into()
 }
 
-/// Whether a text can be that of a file with some hash. Of one with U+FFFD nobody knows: it may stand for other bytes.
+/// Returns whether a text can come from a file with this hash. A text with U+FFFD always can: the original
+/// bytes are unknown.
 pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
     let utf16 = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
         let units = text.encode_utf16().flat_map(unit);
@@ -143,8 +146,8 @@ pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
         || blob_oid(&utf16([0xFE, 0xFF], u16::to_be_bytes)) == *oid
 }
 
-/// The text in some bytes: UTF-16 by its byte order mark, else UTF-8 in which every invalid sequence
-/// is a U+FFFD; nothing when there is a NUL in it. A byte order mark is not part of the text.
+/// Decodes bytes: UTF-16 if they begin with its byte order mark, else UTF-8, with U+FFFD for invalid
+/// sequences. `None` if there is a NUL. A byte order mark is not part of the text.
 fn decode(bytes: Vec<u8>) -> Option<String> {
     let utf16 = match bytes.as_slice() {
         [0xFF, 0xFE, ..] => Some(UTF_16LE),

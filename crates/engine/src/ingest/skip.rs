@@ -1,28 +1,28 @@
-//! Why a file is left out.
+//! Reasons for leaving a file out of the index.
 
 use std::fmt;
 
-/// Why a file is left out of the index. Leaving out is data: every such file is a row.
+/// Why a file is left out of the index. Each such file is a row of `skipped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
-    /// It holds a NUL byte, or no text in an encoding that is recognised.
+    /// Its text holds a NUL character.
     Binary,
     /// It is larger than the limit.
     TooLarge,
-    /// It is a symbolic link; what it points to is indexed where it lies, if it lies in the tree.
+    /// It is a symbolic link. Its target is indexed where it lies, if that is in the tree.
     Symlink,
     /// It is neither a file nor a folder: a socket, a pipe, a device.
     Special,
-    /// It, or the folder, could not be opened.
+    /// It, or its folder, could not be opened.
     Unreadable,
-    /// It was there when the tree was walked, and gone when it was read.
+    /// It was there during the walk, and gone when it was to be read.
     Vanished,
     /// Its name is not UTF-8.
     Name,
 }
 
 impl SkipReason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 7] = [
         Self::Binary,
         Self::TooLarge,
@@ -33,7 +33,7 @@ impl SkipReason {
         Self::Name,
     ];
 
-    /// The word by which it is stored.
+    /// Returns the word that is stored for the reason.
     pub fn word(self) -> &'static str {
         match self {
             Self::Binary => "binary",
@@ -46,13 +46,13 @@ impl SkipReason {
         }
     }
 
-    /// The reason that is stored by this word.
+    /// Returns the reason for a stored word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.word() == word)
     }
 }
 
-/// Completes "n files left out: ...".
+/// Writes the reason as it follows "n files left out: ".
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! Walking one repository: every file in it, seen by name and `stat`, none of them read.
+//! Walks one repository: notes every file by path and `stat`, and reads none.
 
 use std::path::Path;
 
@@ -10,10 +10,11 @@ use super::read::fingerprint;
 use super::skip::SkipReason;
 use super::{Error, Event, Options, Progress, cores};
 
-/// Files that go to the database at once: a few hundred kilobytes.
+/// Files that are sent to the database at once: a few hundred kilobytes.
 const BATCH: usize = 4096;
 
-/// Walks a repository and tells the session of every file. `before` was seen before this one.
+/// Walks a repository, and sends every file to the session. `before` are the files seen in earlier
+/// repositories.
 pub(crate) async fn walk(
     session: &mut Session,
     id: RepoId,
@@ -66,14 +67,14 @@ fn see_all(
                 };
                 match send.blocking_send(row) {
                     Ok(()) => WalkState::Continue,
-                    // The other end has failed.
+                    // The receiver has failed.
                     Err(_) => WalkState::Quit,
                 }
             })
         });
 }
 
-/// What to note of one entry of the walk; nothing of folders.
+/// Returns the row of one entry of the walk; `None` for a folder.
 fn see(
     folder: &Path,
     repo: RepoId,
@@ -89,7 +90,7 @@ fn see(
     };
     let entry = match entry {
         Ok(entry) => entry,
-        // An error names the file or folder it is about, except for a broken .gitignore.
+        // An error names its file or folder, unless it is about a broken `.gitignore`.
         Err(error) => {
             return error_path(&error).map(|path| unreadable(path, SkipReason::Unreadable));
         }
@@ -118,7 +119,7 @@ fn see(
     })
 }
 
-/// The path in the repository, and whether it is UTF-8.
+/// Returns the path in the repository, and whether it is UTF-8.
 fn below(folder: &Path, path: &Path) -> (String, bool) {
     let path = path.strip_prefix(folder).unwrap_or(path);
     (path.to_string_lossy().into_owned(), path.to_str().is_some())

@@ -1,4 +1,4 @@
-//! Batches: the candidates of a shard, cut into what is read at a time.
+//! Batches: the candidates of a shard, cut into pieces that are read at a time.
 
 use store::{BlobId, File};
 
@@ -10,37 +10,38 @@ use super::cost::{
 use super::evaluate::OpenFile;
 use super::verify::MatchInput;
 
-/// Some blobs, and the chunks in them that were named.
+/// Some blobs and their candidate chunks.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) blobs: Vec<BlobId>,
-    /// The chunks' numbers and blobs, and for which list of candidates they were named.
+    /// Chunk number, blob, and index of the candidate list that names the chunk; in the order of blobs.
     pub(crate) chunks: Vec<(i32, BlobId, usize)>,
-    /// The files with these blobs, if they are loaded already.
+    /// Files with these blobs, if they are loaded already.
     pub(crate) files: Option<Vec<File>>,
 }
 
-/// A batch, cut into parts of a bounded number of bytes.
+/// A batch, cut into groups with a bounded number of bytes.
 pub(crate) struct Groups {
-    /// Some term is looked for in whole texts.
+    /// Whether some term is matched in whole texts.
     pub(crate) whole: bool,
     pub(crate) batch: Batch,
     pub(crate) open: std::iter::Peekable<std::vec::IntoIter<OpenFile>>,
 }
 
-/// Some files of a batch, all of each blob, and the chunks that were named in them.
+/// Some files of a batch, all files of each blob, and their candidate chunks.
 pub(crate) struct Group {
     pub(crate) open: Vec<OpenFile>,
     pub(crate) chunks: Vec<(i32, BlobId, usize)>,
 }
 
 impl Batch {
-    /// How many chunks are read of it. Of a blob that is read as a whole no chunks are named.
+    /// Returns about how many chunks are read: the candidate chunks, or the blobs if those are more, since a
+    /// blob that is read as a whole has no candidate chunks.
     pub(crate) fn reads(&self) -> usize {
         self.chunks.len().max(self.blobs.len())
     }
 
-    /// Cuts it into one for each of these parts of its texts.
+    /// Cuts the batch at the same blobs at which its texts are cut into `parts`.
     pub(crate) fn cut(
         mut self,
         parts: Vec<Vec<MatchInput>>,
@@ -56,7 +57,7 @@ impl Batch {
         })
     }
 
-    /// Cuts off what comes after a blob. Its files are not loaded yet.
+    /// Splits off the blobs after `last`. Assumes that no files are loaded yet.
     fn split_off(&mut self, last: BlobId) -> Batch {
         let blobs = self.blobs.partition_point(|blob| *blob <= last);
         let chunks = self.chunks.partition_point(|(_, blob, _)| *blob <= last);
@@ -73,7 +74,7 @@ impl Groups {
             && let Some(first) = self.open.next()
         {
             let (blob, size) = (first.file.blob, first.file.bytes as usize);
-            // Both are in the order of blobs.
+            // Files and chunks are both in the order of blobs.
             let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
             let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
             let chunks = &self.batch.chunks[named..behind];
@@ -93,23 +94,24 @@ impl Groups {
 pub(crate) struct Batches<'a> {
     lists: &'a [List],
     blobs: Vec<BlobId>,
-    /// The files, if all of them were loaded, in the order of `blobs`.
+    /// All files of the shard in the order of `blobs`, if they were loaded at once.
     files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
     at: usize,
     /// How far each list is used up.
     used: Vec<usize>,
-    /// Some term is looked for in whole texts.
+    /// Whether some term is matched in whole texts.
     pub(crate) whole: bool,
-    /// The chunks that were named are read before their files: when they are in memory, that costs less than asking
-    /// for files most of which do not match. Not if few of the files are wanted.
+    /// Whether candidate chunks are read before their files. With chunks in memory this costs less than
+    /// asking for files most of which do not match.
     pub(crate) read_first: bool,
-    /// Into how many batches that is cut, about, which is read at a time; one, if nothing is read ahead.
+    /// Number of batches, about, into which one read is cut; 1 if nothing is read ahead.
     parts: usize,
 }
 
 impl<'a> Batches<'a> {
-    /// Of some candidates. `files` are all files of the shard, if no blobs are named. With `whole`, some term is looked for in
-    /// whole texts; chunks are read before their files with `read_first`, and on so many cores ahead of their turn, if any.
+    /// Cuts candidates into batches. `files` are all files of the shard if no blobs are named. `whole` says
+    /// that some term is matched in whole texts, `read_first` that chunks are read before their files, and
+    /// `ahead` on how many cores they are read ahead, if they are.
     pub(crate) fn of(
         candidates: &'a Candidates,
         files: Option<Vec<File>>,
@@ -124,7 +126,7 @@ impl<'a> Batches<'a> {
         };
         blobs.dedup();
         let read_first = read_first && files.is_none() && !candidates.lists.is_empty();
-        // Whole texts are read when it is their turn.
+        // Whole texts are read when their turn comes.
         let ahead = ahead.filter(|_| read_first && !whole);
         Self {
             lists: &candidates.lists,
@@ -138,8 +140,8 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Chunks in the next batch, when so many are to be read at a time, of which so many are being read. None if there
-    /// is nothing to begin now.
+    /// Returns the size of the next batch in chunks, if `at_once` chunks are to be read at a time and
+    /// `underway` of them are being read; `None` if none is to be started now.
     pub(crate) fn size(&self, at_once: usize, underway: usize) -> Option<usize> {
         let left = at_once.saturating_sub(underway);
         if underway > 0 && (self.parts == 1 || left < SMALL_BATCH) {
@@ -148,22 +150,23 @@ impl<'a> Batches<'a> {
         if self.parts == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
             return Some(left);
         }
-        // What is left is cut evenly, so that a batch may be nearly twice as large, and no larger than may be begun ahead.
+        // The rest is cut evenly, so a batch may be nearly twice `size`, which still is no more than
+        // `READ_FIRST`.
         let size = (at_once / self.parts).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
         Some(left / (left / size).max(1))
     }
 
-    /// Whether they are read ahead of their turn.
+    /// Returns whether batches are read ahead of their turn.
     pub(crate) fn are_read_ahead(&self) -> bool {
         self.parts > 1
     }
 
-    /// Whether there are no more.
+    /// Returns whether no blobs are left.
     pub(crate) fn is_over(&self) -> bool {
         self.at == self.blobs.len()
     }
 
-    /// The next blobs, with about `size` chunks to read.
+    /// Returns the next batch, with about `size` chunks to read.
     pub(crate) fn next(&mut self, size: usize) -> Option<Batch> {
         if self.is_over() {
             return None;
@@ -179,7 +182,7 @@ impl<'a> Batches<'a> {
                 batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
             }
             batch.blobs.push(blob);
-            // What is decided without texts still costs a row.
+            // A blob that is decided without its text still costs a row.
             blobs += if self.whole { CHUNKS_PER_BLOB } else { 1 };
             self.at += 1;
         }
@@ -206,7 +209,7 @@ mod tests {
         Batches { lists, blobs, files: None, at: 0, used, whole: false, read_first: true, parts }
     }
 
-    /// The sizes of the batches that are begun one after the other while none is done.
+    /// Returns the sizes of the batches that start one after another while none is done.
     fn begun(parts: usize, at_once: usize) -> Vec<usize> {
         let batches = batches(parts);
         let mut sizes: Vec<usize> = Vec::new();
@@ -218,16 +221,16 @@ mod tests {
 
     #[test]
     fn what_is_read_at_a_time_is_cut_into_batches_that_are_worth_a_thread() {
-        // One, where nothing is read ahead, and where it is little.
+        // One batch, if nothing is read ahead or there is little to read.
         assert_eq!(begun(1, 2048), [2048]);
         assert_eq!(begun(4, 64), [64]);
         assert_eq!(begun(4, 100), [100]);
         assert_eq!(begun(4, 128), [64, 64]);
         assert_eq!(begun(4, 600), [150, 150, 150, 150]);
-        // None is larger than what is read as one.
+        // No batch is larger than what is read at once.
         assert_eq!(begun(4, 2048), [256; 8]);
         assert!(begun(4, 511).iter().all(|size| *size < READ_FIRST));
-        // For less than the least no further one is begun.
+        // No batch starts with fewer chunks than the minimum.
         let batches = batches(4);
         assert_eq!(batches.size(200, 185), None);
         assert_eq!(batches.size(200, 184), Some(SMALL_BATCH));
@@ -246,7 +249,7 @@ mod tests {
             job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };
         let blobs = [1, 3, 6, 7, 9].map(BlobId).to_vec();
-        // What is named twice, or of which nothing is named, stays with its blob.
+        // A chunk that is named twice, and a blob without a named chunk, stay with their blob.
         let chunks = [(1, 1, 0), (2, 1, 0), (3, 3, 0), (3, 3, 1), (7, 7, 0)];
         let chunks = chunks.map(|(n, blob, list)| (n, BlobId(blob), list)).to_vec();
         let batch = Batch { blobs, chunks, files: None };

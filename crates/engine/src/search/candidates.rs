@@ -1,43 +1,44 @@
-//! Candidates: which blobs of a shard can match, and of each term the chunks in which it can. A plan is followed here;
-//! its lookups are answered by the source of the shard.
+//! Candidates: the blobs of a shard that can match, and for each term the chunks that can. This module
+//! follows a plan; the source of the shard answers its lookups.
 
 use query::{LiteralQuery, Lookup, Plan, Predicate, Scope};
 use store::BlobId;
 
 use super::cost::FEW_BLOBS_FOR_STRINGS;
 
-/// What was named in one shard.
+/// The candidates of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
-    /// The blobs, ascending; none for all there are.
+    /// Blobs, ascending; `None` for all blobs of the shard.
     pub(crate) blobs: Option<Vec<BlobId>>,
-    /// For some terms, all chunks of the blobs in which they can match.
+    /// Lists of the chunks that can match some terms. Within the candidate blobs, they are complete.
     pub(crate) lists: Vec<List>,
-    /// For some predicates, all blobs for whose files they can hold, ascending.
+    /// Blobs for which some predicates can hold, ascending. The predicates hold for no other blob.
     within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
 
-/// All chunks of the candidates of a shard in which one of some terms can match, and perhaps of other blobs.
+/// The chunks in which at least one of some terms can match: all those of the candidate blobs, and perhaps
+/// others.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) terms: Vec<usize>,
-    /// Ascending, each with its blob.
+    /// Chunk numbers, ascending, each with its blob.
     pub(crate) chunks: Vec<(i32, BlobId)>,
 }
 
 /// Answers the lookups of a plan in one shard.
 pub(crate) trait LookUp {
-    /// What a lookup finds, perhaps with more than that; none if all blobs answer it. Of chunks and paths, what is not in the
-    /// blobs that are `left` may be left out.
+    /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks and paths,
+    /// the answer may leave out blobs that are not in `left`.
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
 }
 
-/// What a lookup found in a shard, and perhaps more than that.
+/// The answer to a lookup in a shard; may hold too much, never too little.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Chunks, ascending, each with its blob.
     Chunks(Vec<(i32, BlobId)>),
-    /// Blobs, ascending, each once.
+    /// Blobs, ascending, without duplicates.
     Blobs(Vec<BlobId>),
 }
 
@@ -46,21 +47,22 @@ impl Candidates {
     pub(crate) fn of(plan: &Plan, source: &impl LookUp) -> Self {
         let mut found = Self::default();
         found.blobs = match plan {
-            // Only here: what is not left of a part within an alternative may be found by another one.
+            // Only the top level narrows: within an alternative, a blob that is not left may still be found
+            // by another alternative.
             Plan::All(parts) => found.all(parts, source, true, None),
             plan => found.follow(plan, source, None),
         };
         found
     }
 
-    /// Without the blobs before this one.
+    /// Removes the blobs before `first`.
     pub(crate) fn drop_before(&mut self, first: BlobId) {
         if let Some(blobs) = &mut self.blobs {
             blobs.drain(..blobs.partition_point(|blob| *blob < first));
         }
     }
 
-    /// Whether a predicate is known not to hold for any file with a blob.
+    /// Returns whether a predicate is known to hold for no file with a blob.
     pub(crate) fn rules_out(&self, blob: BlobId, predicate: Predicate) -> bool {
         let without = |(predicates, blobs): &(Vec<Predicate>, Vec<BlobId>)| {
             predicates.contains(&predicate) && blobs.binary_search(&blob).is_err()
@@ -68,17 +70,17 @@ impl Candidates {
         self.within.iter().any(without)
     }
 
-    /// How many chunks were named.
+    /// Returns the number of chunks in all lists.
     pub(crate) fn chunks(&self) -> usize {
         self.lists.iter().map(|list| list.chunks.len()).sum()
     }
 
-    /// Whether all chunks are known in which a term can match.
+    /// Returns whether a list holds all chunks in which a term can match.
     pub(crate) fn lists_term(&self, term: usize) -> bool {
         self.lists.iter().any(|list| list.terms.contains(&term))
     }
 
-    /// The blobs that a plan finds; none for all.
+    /// Returns the blobs that a plan finds; `None` for all.
     fn follow(
         &mut self,
         plan: &Plan,
@@ -93,8 +95,8 @@ impl Candidates {
         }
     }
 
-    /// The blobs that all of some plans find. With `narrowing`, each is followed only in the blobs that those before it
-    /// left.
+    /// Returns the blobs that all plans find. With `narrowing`, each plan looks only at the blobs that the
+    /// plans before it left.
     fn all(
         &mut self,
         parts: &[Plan],
@@ -114,7 +116,7 @@ impl Candidates {
         left
     }
 
-    /// The blobs that one of some plans finds.
+    /// Returns the blobs that at least one plan finds.
     fn any(
         &mut self,
         parts: &[Plan],
@@ -125,13 +127,13 @@ impl Candidates {
         for part in parts {
             union.extend(self.follow(part, source, left)?);
         }
-        // Of a few that are in order each, which a stable sort sees.
+        // The stable sort detects the runs, which are sorted, and merges them.
         union.sort();
         union.dedup();
         Some(union)
     }
 
-    /// The blobs that a lookup finds, ascending; none for all.
+    /// Returns the blobs that a lookup finds, ascending; `None` for all.
     fn look_up(
         &mut self,
         lookup: &Lookup,
@@ -158,8 +160,8 @@ impl Candidates {
     }
 }
 
-/// The blobs of which each string of some literals lies in some chunk, or more; none for all. `in_a_chunk` gives those of
-/// literals that lie in one chunk.
+/// Returns a superset of the blobs that hold the literals, each literal in any of their chunks; `None` for
+/// all blobs. `in_a_chunk` answers for literals that must lie in a single chunk.
 pub(crate) fn blobs_with(
     literals: &LiteralQuery,
     in_a_chunk: &impl Fn(&LiteralQuery) -> Option<Vec<BlobId>>,
@@ -192,7 +194,7 @@ pub(crate) fn blobs_with(
     }
 }
 
-/// Whether what holds one of some literals holds it in one chunk.
+/// Returns whether a text with these literals has them in a single chunk: no `All` asks for several.
 fn is_in_a_chunk(literals: &LiteralQuery) -> bool {
     match literals {
         LiteralQuery::Any(parts) => !parts.iter().any(|part| matches!(part, LiteralQuery::All(_))),
@@ -201,7 +203,7 @@ fn is_in_a_chunk(literals: &LiteralQuery) -> bool {
     }
 }
 
-/// Calls `seen` with all that [`blobs_with`] asks for.
+/// Calls `seen` with each literal query that [`blobs_with`] may pass to `in_a_chunk`.
 pub(crate) fn each_in_a_chunk<'l>(
     literals: &'l LiteralQuery,
     seen: &mut impl FnMut(&'l LiteralQuery),
@@ -217,7 +219,7 @@ pub(crate) fn each_in_a_chunk<'l>(
     }
 }
 
-/// What two ascending lists have in common, if there are two; none is all there is.
+/// Returns the intersection of two ascending lists; `None` stands for all blobs.
 fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<BlobId>> {
     match (left, right) {
         (Some(left), Some(right)) => Some(intersection(&left, &right)),
@@ -225,7 +227,7 @@ fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<Blo
     }
 }
 
-/// What two ascending lists have in common.
+/// Returns the intersection of two ascending lists.
 fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
     let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
     short.iter().filter(|blob| long.binary_search(blob).is_ok()).copied().collect()

@@ -1,15 +1,16 @@
-//! When a search must end, and whether it is over.
+//! The deadline of a search, and whether the search is over.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The deadline of a search, and whether it is over. The deadline stands still while who asked for the search is not ready for more.
+/// The deadline of a search, and whether the search is over. The deadline moves on while the receiver of
+/// results is not ready for more.
 #[derive(Debug)]
 pub(crate) struct Clock {
     begun: Instant,
-    /// Nanoseconds that the search may take; `u64::MAX` for any number.
+    /// Nanoseconds that the search may take; `u64::MAX` for no deadline.
     most: AtomicU64,
-    /// The search is over: nobody waits for what is still being done.
+    /// Whether the search is over, so that nobody waits for its work any more.
     over: AtomicBool,
 }
 
@@ -25,13 +26,13 @@ impl Clock {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the search is over.
+    /// Returns whether the search is over.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether the search goes on. Where the search itself waits for what is being done, it cannot look at its deadline: if
-    /// the time is up, this ends it.
+    /// Returns whether the search goes on. Ends it if the deadline has passed: a search that computes on its
+    /// own task cannot watch its deadline otherwise.
     pub(crate) fn goes_on(&self) -> bool {
         if !self.is_over() && self.is_late() {
             self.end();
@@ -46,12 +47,12 @@ impl Clock {
         }
     }
 
-    /// Whether the time is up.
+    /// Returns whether the deadline has passed.
     fn is_late(&self) -> bool {
         self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Waits for something; none if the time is up before it is there.
+    /// Waits for `work`; `None` if the deadline passes first.
     pub(crate) async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         match self.deadline() {
             None => Some(work.await),
@@ -59,7 +60,7 @@ impl Clock {
         }
     }
 
-    /// Waits for something that takes none of the search's time.
+    /// Waits for `work` without using up the time of the search.
     pub(crate) async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let done = work.await;

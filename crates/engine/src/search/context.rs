@@ -1,4 +1,4 @@
-//! The lines around a match.
+//! Adds the lines around a match.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use store::BlobId;
 
 use crate::types::{FileMatch, Line};
 
-/// Adds to the matching lines of each file those before and after them. `texts` are whole blobs.
+/// Adds the lines before and after the matching lines of each file. `texts` are whole blobs.
 pub(crate) fn add(
     files: &mut [FileMatch],
     texts: &HashMap<BlobId, String>,
@@ -19,7 +19,7 @@ pub(crate) fn add(
     }
 }
 
-/// Whether a line stands in a text where it says.
+/// Returns whether a line stands in a text at its offset.
 pub(crate) fn stands_in(line: &Line, text: &str) -> bool {
     let from = line.offset as usize;
     text.as_bytes().get(from..from + line.text.len()) == Some(line.text.as_bytes())
@@ -65,7 +65,7 @@ fn line(text: &str, starts: &[usize], index: usize) -> Line {
 mod tests {
     use super::*;
 
-    /// The numbers of the lines shown, those that match with a star.
+    /// Checks the numbers and texts of the lines shown; matching lines are marked with a star.
     fn check(text: &str, matches: &[u64], before: usize, after: usize, expected: &str) {
         let matches = matches
             .iter()

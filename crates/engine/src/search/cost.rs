@@ -1,7 +1,7 @@
-//! The cost model: how much is read at a time, and every figure that this depends on.
+//! The cost model: how much is read at a time, and every constant on which this depends.
 //!
-//! Times are of one core of an ordinary machine of 2025; only their ratios matter. What each figure gave is in
-//! `benches/levers.md`.
+//! Times are of one core of an ordinary machine of 2025; only their ratios matter. `benches/levers.md`
+//! records what each constant gained.
 
 use std::time::Duration;
 
@@ -10,125 +10,132 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngram::{BLOCK_CHUNKS, NgramQuery};
 
-/// Shards may be ruled out for so long without a pause, in which other tasks have their turn and the deadline is looked at.
+/// Longest time for which shards are ruled out without a pause. In a pause other tasks run, and the deadline
+/// is checked.
 pub(crate) const WITHOUT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Results that a chunk which the filters let through is taken to give, before any was read.
+/// Results expected per surviving chunk, before any chunk was read.
 const RESULTS_PER_CHUNK: f64 = 0.25;
 
-/// Shards with at most so many chunks to read are searched on the thread of their request: waking another one takes longer.
+/// Most chunks of a shard that is searched on the thread of its request: waking another thread would take
+/// longer.
 pub(crate) const FEW_CHUNKS: usize = 64;
 
-/// Chunks that are read first, for a small limit and at most. Then there are more at a time, so that a search that stops
-/// at a limit reads little and one that goes on makes few round trips.
+/// Chunks in the first batch: the limit, within these bounds. Later batches grow, so that a search that stops
+/// at its limit reads little and one that goes on makes few round trips.
 const FIRST_BATCH: RangeInclusive<usize> = 16..=128;
 
-/// Chunks that are read at a time at most.
+/// Most chunks in a batch.
 const MAX_BATCH: usize = 2048;
 
-/// Chunks that are read at a time at least.
+/// Fewest chunks in a batch.
 pub(crate) const SMALL_BATCH: usize = 16;
 
-/// When the limit is near, what is read at a time is so many times what is likely to be needed to reach it.
+/// Factor by which a batch near the limit is larger than the number of chunks likely to reach it.
 const MORE_THAN_LIKELY: f64 = 1.15;
 
-/// Chunks that must have been read for their results to tell anything.
+/// Chunks that must have been read before their hit rate means anything.
 pub(crate) const TELLING_CHUNKS: usize = 256;
 
-/// Blocks whose chunks are listed first at least; then twice as many.
+/// Fewest blocks in the first range of a shard; each later range is twice as large.
 const FIRST_BLOCKS: i32 = 2;
 
-/// Kilobytes of results that the shards of a search may be ahead of who reads them, together.
+/// Kilobytes of results that all shards of a search may together have sent and the merge not yet read.
 pub(crate) const AHEAD_KB: u32 = 32 * 1024;
 
-/// Batches of files that a shard may be ahead of who reads them.
+/// Batches of files that one shard may have sent and the merge not yet read.
 pub(crate) const AHEAD_BATCHES: usize = 64;
 
-/// With a limit and texts in memory, what is read at a time is cut into so many batches for each thread, about. What
-/// they give is taken in order while the next ones are being read, and who has enough stops the rest.
+/// Batches per core, about, into which one read is cut with a limit and texts in memory. Later batches are
+/// matched while the results of the first are handed on, and reaching the limit cancels the rest.
 pub(crate) const BATCHES_PER_CORE: usize = 2;
 
-/// Bytes of text that are loaded and verified at once, about. What is found in them takes several times as much at worst.
+/// Bytes of text, about, that are loaded and matched at once. Their results take several times as much at
+/// worst.
 pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Chunks that are read at once when they are read before their files.
+/// Chunks that are read at once where chunks are read before their files.
 pub(crate) const READ_FIRST: usize = 512;
 
-/// How many chunks a blob is taken to have that is read as a whole.
+/// Chunks that a blob is assumed to have when it is read as a whole.
 pub(crate) const CHUNKS_PER_BLOB: usize = 4;
 
-/// Bytes that a chunk is taken to have, in a file that is not large; in a large one it may be a line of any length.
+/// Bytes that a chunk is assumed to have, unless its file is large: there a chunk may be a line of any
+/// length.
 pub(crate) const CHUNK_BYTES: usize = 4096;
 
-/// Files over this many bytes are taken to be read as a whole.
+/// Bytes above which a file counts with its full size when a batch is cut into groups.
 pub(crate) const LARGE_FILE: usize = 64 * 1024;
 
-/// Texts up to this many bytes are matched where they are: another thread would cost more. What is shared out among
-/// threads is cut into parts of about as many.
+/// Bytes of text up to which the waiting task matches by itself, since another thread would cost more. Larger
+/// inputs are split into jobs of about this size.
 pub(crate) const SMALL_BYTES: usize = 256 * 1024;
 
-/// Bytes that a task which waits for texts to be matched matches of others at a time. As long as it does, it hears of
-/// nothing, and nor do others on its thread.
+/// Most bytes of a queued job that a waiting task matches in between. Meanwhile no other task of its thread
+/// can run.
 pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 
-/// How long the thread of a task matches texts before it leaves them to others: ordinary patterns take a tenth of it, and
-/// what takes longer must not keep other clients of this thread waiting.
+/// Longest time for which a task matches texts on its own thread before it hands them to another. Ordinary
+/// patterns take a tenth of it; slower ones must not keep other clients of the thread waiting.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Hashes of each literal that tell in how many blocks of a shard it may be, to compare shards: where their filters are not
-/// in memory, each is a row to be read.
+/// Most hashes per literal with which shards are compared. Where the filters are not in memory, each hash is
+/// a row to read.
 pub(crate) const PROMISE_HASHES: usize = 12;
 
-/// Where more than this part of the blocks of a shard may have what is searched for, most of its chunks are taken to have it,
-/// until the database says how many.
+/// Part of a shard's blocks. If more of them may hold a match, most chunks of the shard are assumed to match,
+/// until their number is known.
 pub(crate) const MANY_BLOCKS: f64 = 0.25;
 
-/// Chunks of a search with a limit that are worth a connection of their own when more are read at a time: one core then
-/// reads beside the other.
+/// Chunks that are worth a connection of their own in a search with a limit: several connections read side by
+/// side.
 pub(crate) const CHUNKS_PER_CONNECTION: usize = 128;
 
-/// What differs between the two sources of a shard.
+/// The cost parameters in which the two sources of a shard differ.
 #[derive(Debug)]
 pub(crate) struct SourceCosts {
-    /// The next batch is so many times what has been read.
+    /// Size of the next batch, as a multiple of all chunks read so far.
     growth: usize,
 }
 
-/// There are no round trips.
+/// Memory has no round trips, so batches grow slowly.
 pub(crate) const MEMORY: SourceCosts = SourceCosts { growth: 2 };
 
-/// Each batch costs a round trip.
+/// With Postgres each batch costs a round trip, so batches grow fast.
 pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 
-/// Whether the trigram index of a shard whose texts are not in memory is asked for a lookup, beside the filters of chunks. A
-/// chunk that those let through by chance takes ten microseconds and more to read; the index names the documents that
-/// hold a literal in 0.04 to 0.16 ms a shard, if it need not look at them (`no_recheck`). So it is asked unless most
-/// documents hold it; and with few n-grams always, since then hundreds of chunks in a shard are let through by chance.
+/// Decides whether a lookup asks the trigram index of a shard whose texts are not in memory, besides the
+/// chunk filters. A chunk that survives the filters by chance costs 10 µs and more to read. The index names
+/// the documents of a literal in 0.04 to 0.16 ms per shard if it need not recheck them (`no_recheck`). So it
+/// is asked unless most documents hold the literal; and always with few n-grams, since then hundreds of
+/// chunks of a shard survive by chance.
 pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck: bool) -> bool {
     ngrams.chunk_ngrams() < TELLING_FROM_POSTGRES || no_recheck && frequency <= MAX_FREQUENCY
 }
 
-/// Microseconds of a core, ours and the database's, for asking the trigram index of a shard, and for each chunk that it then
-/// names.
+/// Microseconds of CPU time, here and in Postgres, for asking the trigram index of a shard, and for each
+/// chunk that it names.
 const ASK_US: f64 = 800.0;
 const NAME_US: f64 = 2.0;
 
-/// Microseconds for reading a chunk from memory and matching it.
+/// Microseconds of CPU time for reading a chunk from memory and matching it.
 const READ_US: f64 = 2.5;
 
-/// N-grams that tell chunks apart: with fewer, so many survive the filters by chance that the trigram index may know better.
-/// A chunk of code has one n-gram of a literal by chance in a tenth of all cases, and two in a hundredth.
+/// Number of n-grams from which the filters tell chunks apart. With fewer, so many chunks survive by chance
+/// that the trigram index may do better: a chunk of code has one n-gram of a literal by chance in a tenth of
+/// all cases, and two in a hundredth.
 const TELLING_NGRAMS: usize = 2;
-/// The same for texts that are not in memory: reading one takes longer.
+/// The same for texts that are not in memory, where reading a chunk takes longer.
 const TELLING_FROM_POSTGRES: usize = 3;
 
-/// How many of 1000 chunks hold a literal at most for which the trigram index is asked: half of the documents, of about
-/// eighteen chunks each, hold one that is in 40.
+/// Most chunks in 1000 that may hold a literal for which the trigram index is asked. At one chunk in 40, half
+/// of the documents, of about 18 chunks each, hold it.
 const MAX_FREQUENCY: u32 = 40;
 
-/// Whether a shard that is in memory is better searched by way of Postgres: for a pattern of so few n-grams that most of
-/// what survives the filters survives by chance. `survivors` are the chunks that do, of `chunks`, of which so many of 1000
-/// are likely to hold what the plan asks for.
+/// Decides whether a shard that is in memory is better searched through Postgres: if the pattern has so few
+/// n-grams that most survivors are there by chance. `survivors` is the number of surviving chunks of
+/// `chunks`; `frequency` is how many chunks in 1000 are likely to hold what the plan asks for; `wanted` is
+/// the number of results still wanted.
 pub(crate) fn ask_postgres(
     ngrams: usize,
     survivors: usize,
@@ -143,10 +150,10 @@ pub(crate) fn ask_postgres(
     ngrams < TELLING_NGRAMS && read * READ_US > ASK_US + named * NAME_US
 }
 
-/// When so few blobs are left, the strings of a pattern that spans lines are not looked up any more.
+/// Number of blobs left at which no more literals of a pattern that spans lines are looked up.
 pub(crate) const FEW_BLOBS_FOR_STRINGS: usize = 16;
 
-/// How many results reading chunks has given, in all shards of a search.
+/// The number of results per chunk read, over all shards of a search.
 #[derive(Debug, Default)]
 pub(crate) struct HitRate {
     chunks: AtomicUsize,
@@ -154,21 +161,21 @@ pub(crate) struct HitRate {
 }
 
 impl HitRate {
-    /// Notes what was read and found.
+    /// Adds chunks that were read and the results found in them.
     pub(crate) fn note(&self, chunks: usize, results: usize) {
         self.chunks.fetch_add(chunks, Ordering::Relaxed);
         self.results.fetch_add(results, Ordering::Relaxed);
     }
 
-    /// Results for each chunk, once that can be told.
+    /// Returns the results per chunk, once enough chunks were read.
     pub(crate) fn rate(&self) -> Option<f64> {
         let chunks = self.chunks.load(Ordering::Relaxed);
         let results = self.results.load(Ordering::Relaxed);
         (chunks >= TELLING_CHUNKS).then(|| results as f64 / chunks as f64)
     }
 
-    /// Whether so many chunks, which some shards are to read, are likely to give as many results as are wanted, or tell how
-    /// many they give. So many shards keep all cores busy.
+    /// Returns whether `chunks` chunks to read in `shards` shards are likely to give the wanted results, or
+    /// will at least show the hit rate. `busy` shards keep all cores busy.
     pub(crate) fn is_enough(
         &self,
         chunks: usize,
@@ -182,8 +189,8 @@ impl HitRate {
         telling || likely > wanted as f64
     }
 
-    /// How many of `chunks` chunk numbers, of which the filters let `named` through, are gone through first: as many as are
-    /// likely to give what is wanted.
+    /// Returns the size, in chunk numbers, of the first range of a shard that is likely to give the wanted
+    /// results. The filters let `named` of its `chunks` chunks through.
     pub(crate) fn first_range(&self, chunks: i32, named: usize, wanted: Option<usize>) -> i32 {
         let part = wanted.map_or(1.0, |wanted| {
             let rate = self.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
@@ -193,44 +200,46 @@ impl HitRate {
     }
 }
 
-/// How much of a shard is read at a time.
+/// Decides how much of a shard is read at a time.
 #[derive(Debug)]
 pub(crate) struct BatchSizer {
-    /// Chunks at first.
+    /// Chunks in the first batch.
     first: usize,
     growth: usize,
-    /// Chunks that were read.
+    /// Chunks read so far.
     read: usize,
-    /// Results in them.
+    /// Results found in them.
     found: usize,
-    /// Chunks that were read since something was found.
+    /// Chunks read since the last result.
     in_vain: usize,
 }
 
 impl BatchSizer {
-    /// For a search with a limit, or without.
+    /// Creates a sizer for a search with this limit, or without one.
     pub(crate) fn new(limit: Option<usize>, costs: &SourceCosts) -> Self {
         let first = limit.unwrap_or(usize::MAX).clamp(*FIRST_BATCH.start(), *FIRST_BATCH.end());
         Self { first, growth: costs.growth, read: 0, found: 0, in_vain: 0 }
     }
 
-    /// Notes how many chunks are read, before what they give is known.
+    /// Notes that chunks are being read, before their results are known.
     pub(crate) fn reads(&mut self, chunks: usize) {
         self.read += chunks;
     }
 
-    /// Notes what they gave.
+    /// Notes the results of chunks that were read.
     pub(crate) fn gave(&mut self, chunks: usize, results: usize) {
         self.found += results;
         self.in_vain = if results > 0 { 0 } else { self.in_vain + chunks };
     }
 
-    /// How many chunks to read at a time: no more than are likely to be needed for the results that are wanted.
+    /// Returns the number of chunks to read at a time: no more than are likely to give the results still
+    /// wanted.
     pub(crate) fn size(&self, wanted: Option<usize>, elsewhere: &HitRate) -> usize {
         let most = self.first.max(self.read.saturating_mul(self.growth)).min(MAX_BATCH);
-        // One more than was found, so that where nothing is, more is read at a time.
+        // One more result than found, so that without any result batches still have a finite estimate and
+        // grow.
         let own = (self.read >= SMALL_BATCH).then(|| (self.found + 1) as f64 / self.read as f64);
-        // And so it is when a shard that gave much gives no more.
+        // They also grow when a shard that gave many results gives no more.
         let least = SMALL_BATCH.max(self.in_vain);
         match (wanted, own.or_else(|| elsewhere.rate())) {
             (Some(wanted), Some(rate)) => {
@@ -253,7 +262,7 @@ mod tests {
         assert_eq!(sizer.size(Some(11), &elsewhere), 16);
         sizer.reads(16);
         sizer.gave(16, 7);
-        // Every second chunk gave a result.
+        // About every second chunk gave a result.
         assert_eq!(sizer.size(Some(4), &elsewhere), SMALL_BATCH);
         let mut sizer = BatchSizer::new(None, &POSTGRES);
         assert_eq!(sizer.size(None, &elsewhere), 128);

@@ -1,4 +1,5 @@
-//! Evaluating the query on files: what is known of a file early, what must still be looked for, and whether it is a result.
+//! Evaluates the query on files: drops files early, lists the terms still to be matched, and decides which
+//! files are results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,20 +13,20 @@ use super::state::Search;
 use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge};
 use crate::types::{FileMatch, Line};
 
-/// A file that may match, and what is known of it.
+/// A file that may match, as far as is known without its text.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// Of the terms that are matched with paths, those that match this one.
+    /// Terms that match its path.
     path: Vec<usize>,
 }
 
-/// What was found in some texts.
+/// The matches found in some texts.
 #[derive(Default)]
 pub(crate) struct Hits {
     hits: HashMap<(BlobId, usize), Vec<Line>>,
-    /// The terms for which all chunks were read that were named for them: what was not found in them is nowhere.
+    /// Terms all of whose candidate chunks were read: a blob without a hit of such a term does not match it.
     read: Vec<usize>,
-    /// The blobs that were read as a whole, and the terms that were looked for in them.
+    /// Blobs whose whole text was read, each with the terms matched in it.
     whole: HashMap<BlobId, Terms>,
 }
 
@@ -36,18 +37,18 @@ impl Hits {
         }
     }
 
-    /// Notes that all chunks were read that were named for some terms.
+    /// Notes that all candidate chunks of some terms were read.
     pub(crate) fn add_read(&mut self, terms: &[usize]) {
         self.read.extend(terms);
     }
 
-    /// Notes that blobs were read as a whole.
+    /// Notes that whole blobs were read.
     pub(crate) fn add_whole(&mut self, blobs: HashMap<BlobId, Terms>) {
         self.whole.extend(blobs);
     }
 }
 
-/// Evaluates the query on the files of one shard, with some candidates.
+/// Evaluates the query on the files of one shard, given its candidates.
 #[derive(Clone, Copy)]
 pub(crate) struct Evaluator<'a> {
     pub(crate) search: &'a Search,
@@ -60,12 +61,12 @@ impl<'a> Evaluator<'a> {
         &self.search.query().expr
     }
 
-    /// Whether a predicate is known to hold for no file of the shard.
+    /// Returns whether a predicate is known to hold for no file of the shard.
     fn rules_out(&self, predicate: Predicate) -> bool {
         self.task.query.ruled_out.contains(&predicate)
     }
 
-    /// Whether some term is looked for in whole texts.
+    /// Returns whether some term must be matched in whole texts.
     pub(crate) fn reads_whole(&self) -> bool {
         let mut whole = false;
         self.expr().predicates(&mut |of| {
@@ -75,7 +76,7 @@ impl<'a> Evaluator<'a> {
         whole
     }
 
-    /// A file that may match as far as is known without its text; none for others.
+    /// Matches the path of a file; `None` if the file cannot be a result, whatever its text.
     pub(crate) fn open(&self, file: File) -> Option<OpenFile> {
         if self.search.state.knows(file.repo) {
             return None;
@@ -88,7 +89,8 @@ impl<'a> Evaluator<'a> {
         (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
     }
 
-    /// Whether a blob can be that of a result after its chunks were read, whatever its files are.
+    /// Returns whether a file with this blob can match after its candidate chunks were read, whatever its
+    /// path.
     pub(crate) fn may_match(&self, blob: BlobId, hits: &Hits) -> bool {
         let known = |of: Predicate| match of {
             _ if self.rules_out(of) || self.candidates.rules_out(blob, of) => Some(false),
@@ -100,7 +102,7 @@ impl<'a> Evaluator<'a> {
         self.expr().eval(&known) != Some(false)
     }
 
-    /// What is known of a file without its text.
+    /// Returns the value of a predicate as far as it is known without the text of the file.
     fn known(&self, open: &OpenFile, predicate: Predicate) -> Option<bool> {
         match predicate {
             Predicate::Content(_) => self.rules_out(predicate).then_some(false),
@@ -114,7 +116,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What is known of a file after some texts were read.
+    /// Returns the value of a predicate as far as it is known after some texts were read.
     fn known_with(&self, open: &OpenFile, hits: &Hits, predicate: Predicate) -> Option<bool> {
         let Predicate::Content(term) = predicate else { return self.known(open, predicate) };
         if self.rules_out(predicate) {
@@ -129,8 +131,8 @@ impl<'a> Evaluator<'a> {
         looked.then_some(false)
     }
 
-    /// For each blob, the terms still to be looked for in it: those that decide about a file, and
-    /// those whose lines are to be shown.
+    /// Returns for each blob the terms still to be matched in it: those that decide whether a file matches,
+    /// and those whose lines are shown.
     pub(crate) fn wanted(&self, open: &[OpenFile], hits: &Hits) -> HashMap<BlobId, Vec<usize>> {
         let mut wanted: HashMap<BlobId, Vec<usize>> = HashMap::new();
         for open in open {
@@ -154,8 +156,8 @@ impl<'a> Evaluator<'a> {
         wanted
     }
 
-    /// The file as a result, if the query holds for it. `last` is whether no other file with its
-    /// contents comes after it.
+    /// Returns the file as a result if the query holds for it. `last` says that no later file has the same
+    /// blob, so that its lines can be moved out of `hits`.
     pub(crate) fn decide(&self, open: OpenFile, last: bool, hits: &mut Hits) -> Option<FileMatch> {
         let query = self.search.query();
         let known = |of| self.known_with(&open, hits, of);
@@ -201,11 +203,12 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Says what to look for in texts. Nearly all texts of a search have the same terms and conditions, which they share.
+/// Builds match jobs. Nearly all texts of a search have the same terms and the same condition, so jobs share
+/// them.
 pub(crate) struct Jobs<'a> {
     evaluator: Evaluator<'a>,
     terms: Option<Terms>,
-    /// The conditions of blobs, by what is ruled out of them.
+    /// Conditions of blobs, by the predicates that are ruled out for the blob.
     conditions: Vec<(Vec<Predicate>, Arc<Expr>)>,
     last: Option<(BlobId, Arc<Expr>)>,
 }
@@ -215,17 +218,17 @@ impl<'a> Jobs<'a> {
         Self { evaluator, terms: None, conditions: Vec::new(), last: None }
     }
 
-    /// To look for some terms in a text of a blob.
+    /// Returns the job of matching some terms in a text of a blob.
     pub(crate) fn of(&mut self, blob: BlobId, terms: Vec<usize>) -> MatchJob {
         MatchJob { terms: self.share(terms), condition: self.condition(blob) }
     }
 
-    /// The same for a text.
+    /// Returns a match input for a text.
     pub(crate) fn input(&mut self, chunk: TextChunk, terms: Vec<usize>) -> MatchInput {
         MatchInput { job: self.of(chunk.blob, terms), chunk }
     }
 
-    /// Some terms, shared with the texts before.
+    /// Returns the terms, shared with the previous job if they are the same.
     pub(crate) fn share(&mut self, terms: Vec<usize>) -> Terms {
         match &self.terms {
             Some(last) if **last == *terms => Arc::clone(last),
@@ -233,7 +236,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// What must hold for files with a blob, as far as its text can tell.
+    /// Returns the condition for files with a blob, after the predicates that are ruled out for it.
     fn condition(&mut self, blob: BlobId) -> Arc<Expr> {
         if let Some((_, condition)) = self.last.as_ref().filter(|(of, _)| *of == blob) {
             return Arc::clone(condition);
@@ -241,7 +244,7 @@ impl<'a> Jobs<'a> {
         let Evaluator { search, candidates, .. } = self.evaluator;
         let query = search.query();
         let mut ruled_out = Vec::new();
-        // It is for what need not be looked for after something else.
+        // With one term the condition is never used: no later term could be skipped.
         if query.terms.len() > 1 {
             query.expr.predicates(&mut |of| {
                 if self.evaluator.rules_out(of) || candidates.rules_out(blob, of) {

@@ -1,4 +1,4 @@
-//! What the filters of one shard, as far as they are in memory, say of the predicates of a query.
+//! Evaluates the predicates of a query by the filters of one shard, as far as these are in memory.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,13 @@ use query::{CompiledQuery, Lookup, Predicate};
 use super::plans::Hits;
 use crate::cache::CachedShard;
 
-/// What of a shard may hold each term that is matched line by line, by their numbers.
+/// The blocks of a shard that may hold each term that is matched line by line, by the number of the term.
 #[derive(Debug, Default)]
 pub(crate) struct ShardFilters(Vec<(usize, SurvivingBlocks)>);
 
 impl ShardFilters {
-    /// False if a predicate is known to hold for no file of the shard. Keeps what may hold a term.
+    /// Returns `Some(false)` if a predicate holds for no file of the shard, else `None`. Keeps the surviving
+    /// blocks of a term.
     pub(crate) fn value(
         &mut self,
         predicate: Predicate,
@@ -42,7 +43,7 @@ impl ShardFilters {
         (!may_hold).then_some(false)
     }
 
-    /// What of the shard may hold what a lookup in its chunks asks for, if that is known.
+    /// Returns the blocks and chunks that may hold any term of a lookup, if filters are known.
     pub(crate) fn surviving(
         &self,
         lookup: &Lookup,

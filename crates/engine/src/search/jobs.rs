@@ -1,4 +1,5 @@
-//! Matching the texts of a search: on threads for that, and where somebody waits for it.
+//! The queue of a search's texts to match. The threads of [`threads::MATCHING`] match them, and so does the
+//! task that waits for them.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,20 +19,20 @@ use super::verify::{Hit, MatchInput, Scratches, Verified, verify};
 use crate::threads;
 use crate::types::Request;
 
-/// Said if it does.
+/// Panic message in case matching panics.
 const PANICKED: &str = "matching does not panic";
 
-/// Texts that take so long to match took more of a task's thread than they should.
+/// Says that matching took longer than [`PATIENCE`] on a thread of the async runtime.
 struct OutOfPatience;
 
-/// Texts of a search that wait to be matched, first come, first matched.
+/// The texts of a search that wait to be matched, first in, first out.
 #[derive(Debug)]
 pub(crate) struct MatchQueue {
     request: Arc<Request>,
     clock: Arc<Clock>,
     counters: Arc<Counters>,
     waiting: Mutex<VecDeque<Waiting>>,
-    /// Space to match in that nobody uses now.
+    /// Scratch space that is free to be used again.
     scratches: Mutex<Vec<Scratches>>,
 }
 
@@ -48,9 +49,9 @@ pub(crate) struct Matching {
 }
 
 enum How {
-    /// They are few: they are read where they are, when it is their turn.
+    /// Few texts: the waiting task matches them itself when their turn comes.
     Here(Vec<MatchInput>),
-    /// They are in the queue of the search, in parts, until nobody waits for them any longer.
+    /// Texts in the queue, in parts. A part is skipped once its receiver is dropped.
     Queued(Vec<Receiver<Verified>>),
 }
 
@@ -69,14 +70,14 @@ impl MatchQueue {
         }
     }
 
-    /// Begins to look for the terms of some texts. Those that are `alone`, since nothing else is being read, are shared
-    /// out, unless they are few.
+    /// Starts to match texts. `alone` says that nothing else of the shard is being read: then few texts stay
+    /// with the waiting task, and many are split among threads.
     pub(crate) fn start(self: &Arc<Self>, inputs: Vec<MatchInput>, alone: bool) -> Matching {
         let bytes = size(&inputs);
         if inputs.is_empty() || alone && bytes <= SMALL_BYTES {
             return Matching { bytes, how: How::Here(inputs) };
         }
-        // Without a limit there are other shards beside it.
+        // Without a limit, other shards already keep all threads busy.
         let shared_out = alone && self.request.limit.is_some();
         let parts = if shared_out { split(inputs) } else { vec![inputs] };
         let queued = parts.into_iter().map(|inputs| {
@@ -88,13 +89,13 @@ impl MatchQueue {
         Matching { bytes, how: How::Queued(queued.collect()) }
     }
 
-    /// Has a thread match what has waited longest then.
+    /// Spawns a job that matches the oldest entry of the queue.
     fn call_thread(self: &Arc<Self>) {
         let queue = Arc::clone(self);
         threads::MATCHING.spawn(move || {
             if let Some(Waiting { inputs, found }) = queue.next_waiting(usize::MAX) {
                 let go_on = || !queue.clock.is_over() && !found.is_closed();
-                // The task that waits for them hears of a panic, whoever matches them.
+                // On a panic, `found` is dropped unsent; the waiting task sees that and panics in turn.
                 let matching = AssertUnwindSafe(|| queue.matched(&inputs, &go_on));
                 if let Ok(verified) = catch_unwind(matching) {
                     let _ = found.send(verified);
@@ -103,7 +104,7 @@ impl MatchQueue {
         });
     }
 
-    /// What is found in some texts, once it is their turn.
+    /// Returns the hits of some texts, once they are matched.
     pub(crate) async fn found(self: &Arc<Self>, matching: Matching) -> Vec<Hit> {
         let work = async {
             match matching.how {
@@ -131,9 +132,9 @@ impl MatchQueue {
         verified.hits
     }
 
-    /// Waits for what is found in some texts. With a limit, matches what no thread has begun with meanwhile: a thread that
-    /// is woken on the processor of the task that waits begins when that one sleeps. But first comes what else there is to
-    /// do: other shards have to be kept going, and what was found has to be handed on.
+    /// Waits for the hits of a part. With a limit, the waiting task meanwhile matches queued texts: a thread
+    /// that was woken on the same processor could not start before this task sleeps. It yields before each
+    /// entry, so that other shards go on and results are handed on.
     async fn wait(self: &Arc<Self>, mut part: Receiver<Verified>) -> Verified {
         while self.request.limit.is_some() {
             match part.try_recv() {
@@ -149,7 +150,8 @@ impl MatchQueue {
         part.await.expect(PANICKED)
     }
 
-    /// Matches the texts that have waited longest, if they are not large; false if a thread does better.
+    /// Matches the oldest entry of the queue that is not large. Returns false if there is none, or if it took
+    /// too long and was handed to a thread.
     fn help(self: &Arc<Self>) -> bool {
         let Some(Waiting { inputs, found }) = self.next_waiting(HELP_BYTES) else { return false };
         let matching = AssertUnwindSafe(|| self.matched_here(&inputs));
@@ -160,20 +162,20 @@ impl MatchQueue {
                 self.call_thread();
                 return false;
             }
-            // The task that waits for them hears of it.
+            // Dropping `found` unsent tells the waiting task.
             Err(_) => {}
         }
         true
     }
 
-    /// The texts that have waited longest, of those that have no more than so many bytes.
+    /// Removes and returns the oldest entry with at most `most_bytes` bytes of text.
     fn next_waiting(&self, most_bytes: usize) -> Option<Waiting> {
         let mut waiting = self.waiting();
         let place = waiting.iter().position(|next| size(&next.inputs) <= most_bytes)?;
         waiting.remove(place)
     }
 
-    /// What the terms match, found by the thread of a task, which others need as well.
+    /// Matches texts on a thread of the async runtime, for no longer than [`PATIENCE`].
     fn matched_here(&self, inputs: &[MatchInput]) -> Result<Verified, OutOfPatience> {
         let (begun, gave_up) = (Instant::now(), Cell::new(false));
         let verified = self.matched(inputs, &|| {
@@ -183,7 +185,7 @@ impl MatchQueue {
         if gave_up.get() { Err(OutOfPatience) } else { Ok(verified) }
     }
 
-    /// What the terms of the search match in some texts.
+    /// Matches the terms of the search in some texts.
     fn matched(&self, inputs: &[MatchInput], go_on: &dyn Fn() -> bool) -> Verified {
         let query = self.request.program();
         let first_only = query.select != Select::Lines;
@@ -201,7 +203,7 @@ impl MatchQueue {
 }
 
 impl Matching {
-    /// Bytes of the texts.
+    /// Returns the size of the texts in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -211,8 +213,8 @@ fn size(inputs: &[MatchInput]) -> usize {
     inputs.iter().map(|input| input.chunk.text.bytes()).sum()
 }
 
-/// Cuts inputs, which are in order, into parts that are worth a thread and keep nobody waiting long: of about as many
-/// bytes each, all of a blob in one.
+/// Splits inputs, which are in order, into parts of about [`SMALL_BYTES`] each: worth a thread, and soon
+/// done. The chunks of a blob stay in one part.
 pub(crate) fn split(inputs: Vec<MatchInput>) -> Vec<Vec<MatchInput>> {
     let parts = size(&inputs).div_ceil(SMALL_BYTES).max(1);
     split_into(inputs, parts)
@@ -226,7 +228,7 @@ fn split_into(mut inputs: Vec<MatchInput>, parts: usize) -> Vec<Vec<MatchInput>>
         let (mut count, mut sum) = (0, 0);
         for blob in blobs {
             let more = size(blob);
-            // Unless that is nearer to what it should be without it.
+            // Stop if the part is closer to its size without this blob.
             if count > 0 && sum + more / 2 > each {
                 break;
             }
@@ -257,7 +259,7 @@ mod tests {
         (Arc::new(MatchQueue::new(request, &clock, &Arc::default())), clock)
     }
 
-    /// Blobs of so many bytes each.
+    /// Returns inputs of these blobs, each with its size in bytes.
     fn inputs(blobs: &[(i32, usize)]) -> Vec<MatchInput> {
         let input = |(blob, bytes): &(i32, usize)| MatchInput {
             chunk: TextChunk {
@@ -306,7 +308,7 @@ mod tests {
         let query = Query::parse("x+ count:5", Case::Smart).unwrap();
         let request = Arc::new(Request::new(&query).unwrap());
         let (queue, _) = queue(&request, None);
-        // All threads have something else to do.
+        // Keep all threads busy.
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let wait = Arc::new(Mutex::new(wait));
         for _ in 0..threads::MATCHING.current_num_threads() {

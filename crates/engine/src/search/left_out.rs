@@ -1,4 +1,4 @@
-//! Files that are not in the index and might match.
+//! Counts the files that were left out of the index and might match.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use store::Catalog;
 
 use super::state::Search;
 
-/// How long files that are not in the index are looked at, beyond the time of the search.
+/// Most time spent on the files that were left out, beyond the time of the search.
 const MOST: Duration = Duration::from_millis(50);
 
-/// How many files that are not in the index might match, by the reason why they are not.
+/// Counts the files that were left out of the index and might match, by the reason for which they were left
+/// out.
 pub(crate) async fn count(
     search: Arc<Search>,
     catalog: Arc<Catalog>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
     catalog.skipped().await?;
-    // A pattern may be anywhere in what nobody has read.
+    // A content pattern may match any text that was not read, so it cannot rule a file out.
     let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &search.query().expr;
     if expr.is_monotone() && expr.eval(&unread) != Some(false) {
         return Ok(catalog.skipped_by_reason().clone());
     }
-    // There may be very many of them.
+    // There may be very many files.
     let counting = tokio::task::spawn_blocking(move || {
         let query = search.query();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
@@ -33,14 +34,14 @@ pub(crate) async fn count(
         for file in catalog.skipped_now() {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
-                // Who gave up is told of more than there may be.
+                // Once the time is up, files count as matching, so the count may be too high.
                 Predicate::Path(term) => {
                     let matcher = &query.terms[term].matcher;
                     let found = matcher.is_match_within(&file.path, &go_on);
-                    // The others are asked without a look at the clock.
+                    // Light matchers are quick enough without a look at the clock.
                     (!matcher.is_heavy() || go_on()).then_some(found)
                 }
-                // Nobody knows what is in it.
+                // Content and language of these files are unknown.
                 Predicate::Content(_) | Predicate::Language(_) => None,
             };
             if query.expr.eval(&known) != Some(false) {

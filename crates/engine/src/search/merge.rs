@@ -1,5 +1,5 @@
-//! Searching the shards of one search, some at a time, and merging what they find: in the order of the shards, up to the
-//! limit, and for as long as somebody listens.
+//! Searches the shards of a search, some at a time, and merges their results in the order of the shards,
+//! until the limit is reached or the receiver closes.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -26,36 +26,37 @@ use super::survivors::Survivors;
 use crate::cache::ShardCache;
 use crate::types::{Error, FileMatch, Progress, Resume};
 
-/// One search in all its shards.
+/// One search over all its shards.
 pub(crate) struct Merge<'a> {
     search: &'a Arc<Search>,
     store: &'a Store,
     cache: Option<&'a Arc<ShardCache>>,
-    /// How many shards are worth a core each.
+    /// Number of shards that are worth a core each.
     parallel: usize,
-    /// Where it goes on, and what was given before.
+    /// Position from which this search continues, if it does.
     resume: Option<Resume>,
-    /// Results, with those that are left out since they were given before.
+    /// Number of results, including those that are left out because they were given before.
     results: usize,
-    /// What was given, with what was given before.
+    /// Results that were given, by this search and those before it.
     progress: Progress,
-    /// Shards that are being searched, in order.
+    /// Shards being searched, in order.
     running: VecDeque<Running>,
-    /// Those that were searched to their end.
+    /// Totals of the shards that were searched to their end.
     ended: Kept,
 }
 
-/// A shard that is being searched.
+/// A shard being searched.
 struct Running {
     events: mpsc::Receiver<ShardEvent>,
     chunks: Arc<ChunkCount>,
-    /// How much of it promises something, as of [`ShardCandidate`].
+    /// How much the shard promises: [`ShardCandidate::promise`].
     promise: u64,
-    /// It keeps a core busy; one that is not in memory waits for Postgres half of the time.
+    /// Whether it is searched in memory and keeps a core busy. Otherwise it waits for Postgres half of the
+    /// time.
     in_memory: bool,
 }
 
-/// What shards promised, as of [`ShardCandidate`], and how many chunks were then named in them.
+/// The sum of [`ShardCandidate::promise`] over some shards, and of the chunks that were then named in them.
 #[derive(Clone, Copy, Default)]
 struct Kept {
     promise: u64,
@@ -71,11 +72,11 @@ impl std::iter::Sum for Kept {
     }
 }
 
-/// Why a search ended before its shards did.
+/// Why a search ended before all its shards were searched.
 enum Ended {
-    /// The limit was reached, or nobody listens any longer.
+    /// The limit was reached, or the receiver closed.
     Enough,
-    /// The time is up.
+    /// The deadline passed.
     Late,
 }
 
@@ -100,18 +101,18 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Whether repositories are the results: one may be in several shards, so a search that goes on gives all of them again
-    /// and leaves out those that were given before.
+    /// Returns whether results are repositories. One repository may lie in several shards, so a search that
+    /// continues finds all of them again and leaves out those that were given before.
     fn is_of_repos(&self) -> bool {
         self.search.query().select == Select::Repos
     }
 
-    /// How many results are left out since they were given before.
+    /// Returns how many results are left out because they were given before.
     fn left_out(&self) -> usize {
         self.resume.filter(|_| self.is_of_repos()).map_or(0, |from| from.results)
     }
 
-    /// Most results, with those that are left out.
+    /// Returns the limit, increased by the results that are left out.
     fn limit(&self) -> Option<usize> {
         self.search.request.limit.map(|limit| limit.saturating_add(self.left_out()))
     }
@@ -124,7 +125,7 @@ impl<'a> Merge<'a> {
         stats: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<(), Error> {
-        // Dropped before its time, this cancels what still runs.
+        // When this future is dropped early, the set aborts all running shards.
         let mut tasks = JoinSet::new();
         let search = self.search;
         let skipped = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
@@ -141,7 +142,7 @@ impl<'a> Merge<'a> {
             let event = tokio::select! {
                 biased;
                 event = search.state.clock.wait(first.events.recv()) => event,
-                // Who has left need not be waited for until the next file is found.
+                // A client that has left is noticed at once, not only when the next file is found.
                 () = found.closed() => break Ended::Enough,
             };
             let Some(event) = event else { break Ended::Late };
@@ -153,15 +154,15 @@ impl<'a> Merge<'a> {
             let timeout = search.request.timeout.unwrap_or_default();
             stats.stopped.get_or_insert(Stopped::Timeout(timeout));
         } else {
-            // What still runs has nobody to tell, and ends by itself after the statement it is at: that is
-            // cheaper than connections thrown away.
+            // The tasks have no receiver any more and end by themselves after the current statement. Aborting
+            // them would cost their connections.
             tasks.detach_all();
         }
         stats.progress = self.progress;
         Ok(())
     }
 
-    /// Starts to search the next shards: no more than are likely to be needed, or than tell how many that are.
+    /// Starts the next shards: no more than are likely to be needed, or than will show how many are needed.
     async fn start(
         &mut self,
         waiting: &mut impl Iterator<Item = &'a ShardCandidate>,
@@ -172,13 +173,13 @@ impl<'a> Merge<'a> {
     ) -> Result<(), Ended> {
         let (search, limit) = (self.search, self.limit());
         let mut paused = Instant::now();
-        // While some shards wait for Postgres, or for who takes what they find, others match: with a limit that may be in
-        // vain, so there must be little to read in them.
+        // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
+        // match. With a limit `has_enough` stops earlier, since their work may be in vain.
         while self.running.len() < 2 * self.parallel && !self.has_enough() {
             let Some(candidate) = waiting.next() else { break };
             let Some((task, survivors)) = self.task(candidate, plans) else {
                 stats.shards_pruned += 1;
-                // There may be many in a row, and looking at one may take long.
+                // Many shards in a row may be ruled out, and each may take long.
                 if paused.elapsed() > WITHOUT_PAUSE {
                     let pause = search.state.clock.wait(tokio::task::yield_now());
                     pause.await.ok_or(Ended::Late)?;
@@ -186,7 +187,8 @@ impl<'a> Merge<'a> {
                 }
                 continue;
             };
-            // What is not in memory is not told from what survives: Postgres names less of it.
+            // Only with texts in memory does the number of survivors tell how many chunks will be read: of
+            // other shards, Postgres names fewer.
             let known = task.cached.texts;
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
             let chunks = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
@@ -212,7 +214,7 @@ impl<'a> Merge<'a> {
             stats.shards_searched += 1;
             stats.shards_from_memory += usize::from(in_memory);
             stats.shards_from_postgres += usize::from(!in_memory);
-            // The merge hears if it panics.
+            // Without `Done`, the merge sees the closed channel and reports the panic.
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
             let here = known.is_some_and(|known| known <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
@@ -225,14 +227,14 @@ impl<'a> Merge<'a> {
                     None => tasks.spawn(run),
                 };
             } else if self.running.len() == 1 {
-                // What it has found comes next.
+                // Hand on its results before starting another shard.
                 break;
             }
         }
         Ok(())
     }
 
-    /// Whether the shards that are being searched are likely to give what is wanted still.
+    /// Returns whether the running shards are likely to give all results still wanted.
     fn has_enough(&self) -> bool {
         let Some(limit) = self.limit() else { return false };
         let chunks = self.running.iter().map(|running| running.chunks.chunks()).sum();
@@ -243,7 +245,8 @@ impl<'a> Merge<'a> {
         rate.is_enough(chunks, self.running.len(), busy, wanted)
     }
 
-    /// About how many chunks a shard has to be read: as many for what it promises as those had that are known.
+    /// Estimates the chunks to read in a shard from its promise, by the ratio of chunks to promise in the
+    /// shards whose chunks are known.
     fn likely_chunks(&self, candidate: &ShardCandidate) -> usize {
         let kept = |running: &Running| {
             Some(Kept { promise: running.promise, chunks: running.chunks.exact()? })
@@ -257,7 +260,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// What there is to search in a shard, and which chunks survive its filters; none if it is ruled out.
+    /// Returns the task of a shard and the chunks that survive its filters; `None` if the shard is ruled out.
     fn task(
         &self,
         candidate: &ShardCandidate,
@@ -271,13 +274,13 @@ impl<'a> Merge<'a> {
         (!survivors.rule_out(&task.query.plan)).then_some((task, survivors))
     }
 
-    /// The blob with which the search of a shard begins.
+    /// Returns the blob at which the search of a shard begins.
     fn first_blob(&self, shard: ShardId) -> BlobId {
         let last = self.resume.filter(|_| !self.is_of_repos()).and_then(|from| from.last);
         last.filter(|last| last.shard == shard).map_or(BlobId(0), |last| last.blob)
     }
 
-    /// How many results a shard gives at most that were given before.
+    /// Returns the most results of a shard that were given before.
     fn found_again(&self, shard: ShardId) -> usize {
         match self.resume {
             Some(from) if self.is_of_repos() => from.results,
@@ -289,7 +292,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Takes what the first of the running shards tells.
+    /// Handles the next event of the first running shard.
     async fn hear(
         &mut self,
         event: Option<ShardEvent>,
@@ -313,7 +316,7 @@ impl<'a> Merge<'a> {
                     return Ok(Err(Ended::Enough));
                 }
             }
-            // One shard that fails degrades the answer; a database that is gone ends it.
+            // A shard that fails degrades the answer; an unreachable database ends the search.
             Some(ShardEvent::Failed(
                 error @ (store::Error::Unreachable(_) | store::Error::Empty),
             )) => return Err(error.into()),
@@ -332,7 +335,7 @@ impl<'a> Merge<'a> {
         Ok(Ok(()))
     }
 
-    /// Notes that the first of the running shards was searched to its end.
+    /// Notes that the first running shard was searched to its end.
     fn end_first(&mut self) {
         if let Some(ended) = self.running.pop_front() {
             let ended = Kept { promise: ended.promise, chunks: ended.chunks.chunks() };
@@ -341,7 +344,7 @@ impl<'a> Merge<'a> {
         self.search.state.given.store(self.results, Ordering::Relaxed);
     }
 
-    /// Those of some files that are wanted, and whether there are more than the limit.
+    /// Returns the wanted ones of some files, and whether there are more than the limit.
     fn take(&mut self, files: Vec<FileMatch>) -> (Vec<FileMatch>, bool) {
         let (limit, left_out, state) = (self.limit(), self.left_out(), &self.search.state);
         let mut taken = Vec::with_capacity(files.len());
@@ -362,7 +365,7 @@ impl<'a> Merge<'a> {
         (taken, false)
     }
 
-    /// Whether a file is one of those with the contents of the last one that were given before.
+    /// Returns whether a file has the last blob of the position and was given before.
     fn was_given(&mut self, file: &FileMatch) -> bool {
         let from = self.resume.as_mut().and_then(|from| from.last.as_mut());
         let from = from.filter(|last| (last.shard, last.blob) == file.place && last.files > 0);

@@ -1,15 +1,16 @@
-//! One search, from the shards that may hold a match to the files that do. [`Searcher`](crate::Searcher) is the entry.
+//! One search, from the shards that may hold a match to the files that do. [`Searcher`](crate::Searcher) is
+//! the entry.
 //!
 //! | step | where |
 //! |---|---|
-//! | which repositories and shards, each with its plan | [`shards`], [`plans`], [`filters`] |
-//! | in which order the shards are searched | [`order`] |
-//! | searching some of them at a time; the limit; where a next search goes on | [`merge`] |
-//! | what of a shard is in memory; which of two sources it is searched from | [`survivors`], [`source`] |
+//! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
+//! | order the shards | [`order`] |
+//! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
+//! | filter chunks in memory; choose memory or Postgres for a shard | [`survivors`], [`source`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
-//! | matching texts, on several threads | [`jobs`], [`verify`] |
-//! | lines around matches; what was left out; what is wanted most | [`context`], [`left_out`], [`rank`] |
-//! | what is shared while it runs: the deadline, counters; how much is read at a time | [`state`], [`clock`], [`stats`], [`cost`] |
+//! | match texts on several threads | [`jobs`], [`verify`] |
+//! | add context lines; count skipped files; rank results | [`context`], [`left_out`], [`rank`] |
+//! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod batch;
 mod candidates;

@@ -1,10 +1,10 @@
-//! In which order the shards of a search are searched: a function of the query and of what is stored, whatever is in
-//! memory and whatever the limit is.
+//! The order in which the shards of a search are searched. It depends on the query and on what is stored,
+//! never on what is in memory or on the limit.
 //!
-//! The shards come first of which the most blocks may hold what there is to search, by the filters of blocks, and most of
-//! whose chunks are in a language that is wanted, or that the ending of a path stands for: with a limit, the others are
-//! then hardly looked at. Of shards that promise as much, those with smaller numbers come first. The filters are in a
-//! server's memory; of those that are not, Postgres is asked for the few rows of bits that matter.
+//! First come the shards that promise most: by the filters of blocks, many blocks may hold a match, and most
+//! chunks are in a wanted language, or in one that the wanted file name extension stands for. With a limit,
+//! the others are then hardly looked at. Among equals, the smaller number comes first. Filters that are not
+//! in memory are read from Postgres, only the few rows that matter.
 
 use std::cmp::Reverse;
 use std::hash::Hasher;
@@ -18,10 +18,10 @@ use super::cost::{MANY_BLOCKS, PROMISE_HASHES};
 use super::plans::{Hits, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
-/// What a block promises all of whose chunks are wanted.
+/// Promise of a block all of whose chunks are in a wanted language.
 const WHOLE: u64 = 1000;
 
-/// A hash of what is searched for.
+/// Hashes a query. A cursor holds the hash, to be valid for the same query only.
 pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     let mut hasher = siphasher::sip::SipHasher13::new();
     hasher.write(format!("{:?} {:?}", query.expr, query.select).as_bytes());
@@ -31,7 +31,7 @@ pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     hasher.finish()
 }
 
-/// Puts the shards of a search in their order.
+/// Sorts the shards of a search.
 ///
 /// # Errors
 /// The filters of a shard are not in memory, and the database cannot be asked for them.
@@ -51,7 +51,7 @@ pub(crate) async fn sort(
             Blocks { candidate, query, hits: &mut plans.sampled }.promise(&of_shard)
         });
     }
-    // Where nothing tells them apart, size does not either.
+    // If nothing is known of any shard, keep the order of numbers rather than sort by size.
     if selection.shards.iter().any(|candidate| candidate.promise.is_some()) {
         let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
         selection.shards.sort_by_key(|candidate| {
@@ -62,21 +62,22 @@ pub(crate) async fn sort(
     Ok(())
 }
 
-/// About how many chunks of a shard have what is searched for, by how many of its blocks promise it; 0 if nothing is known of
-/// that. Chunks that lie anywhere leave a block without any as a Poisson distribution does.
+/// Estimates how many chunks of a shard match, from the part of its blocks that may hold a match; 0 if that
+/// is unknown. Chunks that match at random places fall into blocks by a Poisson distribution, so a part p of
+/// blocks with matches means -ln(1-p) matching chunks per block.
 pub(crate) fn guessed_chunks(candidate: &ShardCandidate) -> usize {
     let (Some(promise), blocks) = (candidate.promise, count_blocks(&candidate.shard)) else {
         return 0;
     };
     let part = promise as f64 / (blocks as u64 * WHOLE).max(1) as f64;
-    // Files lie together that have much in common: then a block of many has many.
+    // Files that have much in common lie together: where many blocks match, most chunks of a block do.
     if part > MANY_BLOCKS {
         return candidate.shard.chunks as usize;
     }
     (-(1.0 - part).ln() * blocks as f64) as usize
 }
 
-/// Reads of filters that are not in memory the rows that tell of the query.
+/// Reads the filter rows that the query needs, for the shards whose filters are not in memory.
 async fn read_filters(
     selection: &mut Selection,
     query: &CompiledQuery,
@@ -100,12 +101,12 @@ async fn read_filters(
     Ok(())
 }
 
-/// How many blocks of a shard have filters.
+/// Returns the number of blocks of a shard that have filters.
 fn count_blocks(shard: &Shard) -> usize {
     (shard.filtered.max(0) as usize).div_ceil(BLOCK_CHUNKS as usize)
 }
 
-/// The blocks of one shard.
+/// Finds the blocks of one shard that may match.
 struct Blocks<'a> {
     candidate: &'a ShardCandidate,
     query: &'a CompiledQuery,
@@ -113,7 +114,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// How much a shard promises, in thousandths of a block; none if nothing is known of that.
+    /// Returns the promise of the shard, in thousandths of a block; `None` if nothing is known.
     fn promise(&mut self, of_shard: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
         let blocks = self.of_plan(&of_shard.plan).map(|blocks| blocks.count() as u64);
@@ -124,7 +125,7 @@ impl Blocks<'_> {
         Some(blocks.unwrap_or(count_blocks(shard) as u64) * wanted.unwrap_or(WHOLE))
     }
 
-    /// Those that may hold what a plan asks for of texts; none for all.
+    /// Returns the blocks that may hold what a plan asks of texts; `None` for all blocks.
     fn of_plan(&mut self, plan: &Plan) -> Option<Columns> {
         match plan {
             Plan::Scan => None,
@@ -138,7 +139,7 @@ impl Blocks<'_> {
                 let parts = parts.iter().filter_map(|part| self.of_plan(part)).collect();
                 reduce(parts, Columns::and)
             }
-            // What paths add is little.
+            // Matches in paths add little.
             Plan::Any(parts) => {
                 let parts = parts.iter().filter(|part| !part.is_of_paths());
                 let parts: Option<Vec<Columns>> = parts.map(|part| self.of_plan(part)).collect();
@@ -147,12 +148,12 @@ impl Blocks<'_> {
         }
     }
 
-    /// Those that may hold a term; none if that is not known.
+    /// Returns the blocks that may hold a term; `None` if unknown.
     fn of_term(&mut self, term: usize) -> Option<Columns> {
         let shard = &self.candidate.shard;
         let filter = self.candidate.cached.filters.as_deref()?;
         let mut blocks = filter.blocks(self.hits.of(term, self.query, filter));
-        // They may be of a later state of the index, with more blocks.
+        // The filters may be of a later epoch, with more blocks.
         blocks.keep(std::iter::once(0..count_blocks(shard)));
         Some(blocks)
     }
@@ -165,8 +166,8 @@ fn reduce(parts: Vec<Columns>, with: fn(&mut Columns, &Columns)) -> Option<Colum
     })
 }
 
-/// How many of 1000 chunks of a shard are of files in the languages that a condition on files wants, or that its paths
-/// end like; none if it wants all.
+/// Returns how many chunks in 1000 belong to files in the languages that a condition asks for, by name or by
+/// path extension; `None` if it does not ask for any.
 fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
     let names = match of_files {
         Expr::Predicate(Predicate::Language(index)) => &query.languages[*index],
@@ -178,6 +179,6 @@ fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option
     };
     let wanted = shard.languages.iter().filter(|(name, _)| names.contains(name));
     let chunks: u64 = wanted.map(|(_, chunks)| u64::from(*chunks)).sum();
-    // A few of many chunks are more than none.
+    // Rounded up: a few of very many chunks are more than none.
     Some((chunks * WHOLE).div_ceil((shard.chunks.max(1) as u64).max(chunks)))
 }

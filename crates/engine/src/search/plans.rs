@@ -1,4 +1,5 @@
-//! What is worked out once in a search, for many shards: their plans, and what signature files say of each term.
+//! Results that a search computes once for many shards: their plans, and the hits of each term in signature
+//! files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,42 +9,43 @@ use query::{CompiledQuery, Expr, Plan, Predicate};
 
 use super::cost::PROMISE_HASHES;
 
-/// What there is to do in a shard. Many shards share one.
+/// The plan and conditions for one shard. Many shards share one.
 #[derive(Debug)]
 pub(crate) struct ShardQuery {
-    /// What its indexes are asked.
+    /// Plan for the indexes of the shard.
     pub(crate) plan: Plan,
-    /// What must hold of a file, whatever its text is.
+    /// Condition on a file, whatever its text.
     pub(crate) of_files: Expr,
-    /// The terms that are matched with paths.
+    /// Terms that are matched with paths.
     pub(crate) path_terms: Vec<usize>,
-    /// What is known to hold for no file.
+    /// Predicates that hold for no file of the shard.
     pub(crate) ruled_out: Vec<Predicate>,
 }
 
-/// What is worked out once in a search, for many shards.
+/// Results that a search computes once for many shards.
 #[derive(Debug)]
 pub(crate) struct PlanCache {
-    /// What there is to do where the predicates have some values, for all values that were met; none if that leaves nothing.
+    /// Shard query for each combination of predicate values met so far; `None` if no file can match.
     queries: BTreeMap<Vec<Option<bool>>, Option<Arc<ShardQuery>>>,
-    /// What the signature files say of the terms.
+    /// Hits of the terms in the signature files.
     pub(crate) hits: Hits,
-    /// What they say of a part of the n-grams of each.
+    /// Hits by a sample of the hashes of each term.
     pub(crate) sampled: Hits,
-    /// In which order the predicates are worked out.
+    /// Order in which the predicates are evaluated, as indices.
     order: Vec<usize>,
 }
 
-/// What signature files say of the terms of a query.
+/// The hits of a query's terms in signature files. One bitmap holds the hits in all shards of a signature
+/// file.
 #[derive(Debug)]
 pub(crate) struct Hits {
     known: Vec<(usize, HitBitmap)>,
-    /// How many hashes of each literal they are asked for at most.
+    /// Most hashes that are looked up for each literal.
     most: usize,
 }
 
 impl Hits {
-    /// What that of a shard says of a term.
+    /// Returns the hits of a term in the signature file of `filter`. Looks them up only once.
     pub(crate) fn of(
         &mut self,
         term: usize,
@@ -77,8 +79,8 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// In which order it is worked out what holds of some predicates, by their places: first of the terms that the
-    /// fewest blocks may hold.
+    /// Returns the order in which to evaluate predicates, as indices: first the terms that fewest blocks may
+    /// hold.
     pub(crate) fn order(
         &mut self,
         predicates: &[Predicate],
@@ -101,8 +103,8 @@ impl PlanCache {
         self.order.clone()
     }
 
-    /// What there is to do where the predicates have these values; none if that leaves nothing. With `brute`, every plan is a
-    /// scan.
+    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can
+    /// match. With `brute`, every plan is a scan.
     pub(crate) fn shard_query(
         &mut self,
         (predicates, brute): (&[Predicate], bool),

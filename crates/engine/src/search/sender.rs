@@ -1,4 +1,4 @@
-//! Handing on what a shard finds, in order and no further ahead than whoever reads it allows.
+//! Sends the results of a shard to the merge, in order, and holds the shard back if it gets too far ahead.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use super::cost::AHEAD_KB;
 use super::state::State;
 use crate::types::FileMatch;
 
-/// What one shard tells of one search, in order.
+/// An event of the search of one shard, in order.
 #[derive(Debug)]
 pub(crate) enum ShardEvent {
-    /// The next files. While the permit is held, they count as unread.
+    /// The next files. They count as unread until the permit is dropped.
     Files(Vec<FileMatch>, OwnedSemaphorePermit),
-    /// More was read, and nothing found in it.
+    /// A batch was read and gave no results.
     Read,
-    /// It could not be searched.
+    /// The shard could not be searched.
     Failed(store::Error),
-    /// That was all. Without it, something broke.
+    /// The shard was searched to its end. If the channel closes without it, the task panicked.
     Done,
 }
 
-/// Sends what a shard finds.
+/// Sends the results of a shard.
 pub(crate) struct ResultSender {
     events: mpsc::Sender<ShardEvent>,
-    /// Kilobytes that may be unread, and as many permits.
+    /// Kilobytes of results that may be unread; also the number of permits in `ahead`.
     most_kb: u32,
     ahead: Arc<Semaphore>,
     select: Select,
@@ -39,7 +39,8 @@ pub(crate) struct ResultSender {
 }
 
 impl ResultSender {
-    /// For a shard that is searched beside so many others. `limit` is the most results of the search.
+    /// Creates the sender of a shard that is searched beside `beside` others, with which it shares
+    /// [`AHEAD_KB`]. `limit` is the limit of the search.
     pub(crate) fn new(
         events: mpsc::Sender<ShardEvent>,
         select: Select,
@@ -52,7 +53,7 @@ impl ResultSender {
         Self { events, most_kb, ahead, select, files: 0, repos: HashSet::new(), limit, state }
     }
 
-    /// Sends some files; false if there is no need for more.
+    /// Sends files. Returns false if no more are needed.
     pub(crate) async fn send(&mut self, files: Vec<FileMatch>) -> bool {
         if files.is_empty() {
             return true;
@@ -69,7 +70,7 @@ impl ResultSender {
         heard && self.wanted() != Some(0)
     }
 
-    /// Says that more was read; false if nobody listens any more.
+    /// Tells the merge that a batch gave no results. Returns false if the receiver is gone.
     pub(crate) async fn send_read(&self) -> bool {
         self.events.send(ShardEvent::Read).await.is_ok()
     }
@@ -80,16 +81,16 @@ impl ResultSender {
         let _ = self.events.send(last).await;
     }
 
-    /// Results of the shard.
+    /// Returns the number of results of the shard.
     pub(crate) fn results(&self) -> usize {
         if self.select == Select::Repos { self.repos.len() } else { self.files }
     }
 
-    /// How many results are wanted beside those of the shards before and of this one: one more than the limit,
-    /// which tells that there is more.
+    /// Returns how many more results are wanted, after those of the shards before and of this one: up to one
+    /// more than the limit, which shows that there are more.
     pub(crate) fn wanted(&self) -> Option<usize> {
         let before = self.state.given.load(Ordering::Relaxed);
-        // A repository may be in several shards.
+        // A repository of an earlier shard may be found here again, so earlier results do not count.
         let before = if self.select == Select::Repos { 0 } else { before };
         let given = before.saturating_add(self.results());
         self.limit.map(|limit| limit.saturating_add(1).saturating_sub(given))

@@ -1,4 +1,5 @@
-//! One search in one shard, whatever its source: candidates, their files, their texts, what matches.
+//! The search of one shard, whatever its source: candidates, then their files, then their texts, then
+//! matches.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -20,37 +21,38 @@ use super::state::{ChunkCount, Search};
 use super::verify::{Hit, MatchInput, Terms, Text, join};
 use crate::types::FileMatch;
 
-/// One search in one shard.
+/// The search of one shard.
 pub(crate) struct ShardSearch<'s, S> {
     pub(crate) search: &'s Search,
     pub(crate) task: &'s ShardTask,
     pub(crate) source: S,
-    /// The first blob to look at.
+    /// First blob to search.
     pub(crate) from: BlobId,
-    /// Results that were given before and are found again, at most.
+    /// Most results that an earlier search has given and this one finds again.
     pub(crate) again: usize,
-    /// How many threads may work on it at once.
+    /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
-    /// How many shards are searched at once.
+    /// Number of shards that are searched at once.
     pub(crate) beside: usize,
     pub(crate) chunks: &'s ChunkCount,
 }
 
-/// There is no need to search further.
+/// Says that the search of the shard ends early: it has enough results, or the whole search is over.
 struct Enough;
 
-/// A batch whose turn has not come.
+/// A batch that is being read ahead, or waits for its turn.
 struct PendingBatch {
     batch: Batch,
-    /// Chunks to read.
+    /// Number of chunks to read.
     chunks: usize,
-    /// What is found in those that were named, if they are read before their files and all of them are at hand.
+    /// The matching of its candidate chunks, if chunks are read before files and all of them could be read
+    /// without waiting.
     matching: Option<Matching>,
 }
 
 impl<S: Source> ShardSearch<'_, S> {
-    /// Searches, and sends what is found batch by batch. Ends soon after it has one result more than
-    /// the limit, which tells that there is more, or when nobody listens any longer.
+    /// Searches, and sends results batch by batch. Ends soon after finding one result more than the limit,
+    /// which shows that there are more, or when the receiver closes.
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let Search { request, state, .. } = self.search;
         let select = self.search.query().select;
@@ -64,8 +66,8 @@ impl<S: Source> ShardSearch<'_, S> {
         self.search.state.clock.is_over()
     }
 
-    /// Goes through the shard range by range. With a limit the ranges are as large as is likely to hold enough, and
-    /// then twice as large.
+    /// Searches the shard range by range. With a limit, the first range is as large as is likely to hold
+    /// enough results, and each later one twice as large as the one before.
     async fn search(&self, results: &mut ResultSender) -> Result<(), store::Error> {
         let mut sizer = BatchSizer::new(self.search.request.limit, self.source.costs());
         let chunks = self.task.shard.chunks;
@@ -86,7 +88,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// Goes through the candidates among some blobs batch by batch, and sends what matches.
+    /// Searches the candidates in a range of blobs batch by batch, and sends the matching files.
     async fn search_range(
         &self,
         blobs: Range<i32>,
@@ -100,7 +102,7 @@ impl<S: Source> ShardSearch<'_, S> {
         if self.source.survivors().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
             self.chunks.tell(candidates.chunks().max(blobs));
-            // It may tell that other shards are to be searched beside this one.
+            // Wakes the merge: the exact count may make it start more shards.
             if self.search.request.limit.is_some() && !results.send_read().await {
                 return Ok(Err(Enough));
             }
@@ -138,7 +140,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(Ok(()))
     }
 
-    /// Begins to read the next batches, as many as are to be read at a time.
+    /// Starts batches until `at_once` chunks or [`MAX_BYTES`] of text are being read.
     fn begin(
         &self,
         pending: &mut VecDeque<PendingBatch>,
@@ -176,7 +178,7 @@ impl<S: Source> ShardSearch<'_, S> {
         }
     }
 
-    /// Reads what is left to be read of a batch, and sends what matches.
+    /// Reads the rest of a batch, and sends the matching files.
     async fn finish(
         &self,
         mut batch: Batch,
@@ -195,7 +197,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let open = self.open(&mut batch, on).await?;
         let mut groups = Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
         while let Some(group) = groups.next() {
-            // What was read of one group says nothing of the next.
+            // Hits belong to the blobs of one group and are of no use for the next.
             if !batches.read_first {
                 hits = Hits::default();
             }
@@ -207,8 +209,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(Ok(()))
     }
 
-    /// Reads the chunks that were named, and throws out the blobs for whose files the query cannot hold,
-    /// whatever their paths.
+    /// Reads the candidate chunks of a batch, and drops the blobs whose files cannot match, whatever their
+    /// paths.
     async fn read_chunks_first(
         &self,
         batch: &mut Batch,
@@ -221,8 +223,8 @@ impl<S: Source> ShardSearch<'_, S> {
             hits.add(self.search.state.matching.found(matching).await);
             rest = &[];
         }
-        // Part by part, since one chunk may be a line of any length; a blob is in one part, since what is
-        // found in it is told at once.
+        // Reads the chunks in parts, since one chunk may be a line of any length. A part holds all chunks of
+        // its blobs, since the hits of a blob are added all at once.
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
@@ -236,8 +238,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// The files of a batch that may match as far as is known without their texts: the texts of others,
-    /// and of what is no file any longer, need not be loaded.
+    /// Returns the files of a batch that may match, as far as this is known without their texts. The texts of
+    /// other files, and of blobs that no visible file has, need not be loaded.
     async fn open(
         &self,
         batch: &mut Batch,
@@ -252,7 +254,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(files.into_iter().filter_map(|file| on.open(file)).collect())
     }
 
-    /// Reads what has to be read of some files, and gives those for which the query holds.
+    /// Reads the texts that some files need, and returns the files that match.
     async fn read(
         &self,
         group: Group,
@@ -261,11 +263,11 @@ impl<S: Source> ShardSearch<'_, S> {
         hits: &mut Hits,
     ) -> Result<Vec<FileMatch>, store::Error> {
         let open = group.open;
-        // First the chunks that were named, as far as they matter.
+        // First the candidate chunks of the terms that still matter.
         if !batches.read_first {
             self.read_lists(&open, &group.chunks, on, hits).await?;
         }
-        // Then whole texts, where that did not decide it, or did not find all there is to show.
+        // Then whole texts, where chunks did not decide, or did not give all lines to show.
         let mut wanted = on.wanted(&open, hits);
         wanted.retain(|_, terms| {
             terms.retain(|term| !on.candidates.lists_term(*term));
@@ -290,8 +292,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(files)
     }
 
-    /// Reads the chunks that were named in some files: first those that were named for terms with few of them, since where
-    /// such a term is not found, the others need not be read.
+    /// Reads the candidate chunks of some files, list by list. Begins with the shortest list: in a blob
+    /// without its terms, the chunks of other lists need not be read.
     async fn read_lists(
         &self,
         open: &[OpenFile],
@@ -307,7 +309,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let mut next = order.into_iter().peekable();
         while let Some((mut count, list)) = next.next() {
             let mut some = vec![list];
-            // What is few is not worth a round trip of its own.
+            // Few chunks are not worth a round trip of their own.
             while let Some((more, list)) =
                 next.next_if(|(more, _)| count + more < 2 * SMALL_BATCH || *more == 0)
             {
@@ -331,19 +333,19 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// Chunks that were named, with what to look for in them, if all of them are at hand.
+    /// Returns the chunks with their match jobs, if all chunks can be read without waiting.
     fn at_hand(&self, named: Named, on: Evaluator<'_>) -> Option<Vec<MatchInput>> {
         let chunks = self.source.reader().chunks_at_hand(&named.numbers())?;
         Some(named.inputs(chunks, on))
     }
 
-    /// Reads chunks that were named, and looks in each for the terms that it was named for.
+    /// Reads chunks, and matches each with the terms that named it.
     async fn read_named(&self, named: Named, on: Evaluator<'_>) -> Result<Vec<Hit>, store::Error> {
         let chunks = self.source.reader().chunks(&named.numbers()).await?;
         Ok(self.verify(named.inputs(chunks, on)).await)
     }
 
-    /// Reads whole texts, and looks in each for the terms that are wanted of it.
+    /// Reads whole texts, and matches each with the terms still wanted of its blob.
     async fn read_whole(
         &self,
         open: &[OpenFile],
@@ -372,13 +374,13 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// Looks for the terms of some texts.
+    /// Matches texts.
     async fn verify(&self, inputs: Vec<MatchInput>) -> Vec<Hit> {
         let queue: &Arc<_> = &self.search.state.matching;
         queue.found(queue.start(inputs, true)).await
     }
 
-    /// Adds the lines around those that match.
+    /// Adds the context lines around matching lines.
     async fn add_context(&self, files: &mut [FileMatch]) -> Result<(), store::Error> {
         let shown = files.iter().filter(|file| !file.lines.is_empty());
         let mut blobs: Vec<_> = shown.map(|file| (file.place.1, file.bytes)).collect();
@@ -386,7 +388,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
             Text::Owned(text) => Some((chunk.blob, text)),
-            // Joined, they lie by themselves.
+            // `join` returns owned texts only.
             Text::Shared(_) | Text::Compressed(_) => None,
         });
         context::add(files, &texts.collect(), self.search.request.context);
@@ -394,11 +396,11 @@ impl<S: Source> ShardSearch<'_, S> {
     }
 }
 
-/// Chunks to read, by their numbers in order, each with the terms to look for in it.
+/// Chunks to read, by ascending number, each with the terms to match in it.
 struct Named(Vec<(i32, Vec<usize>)>);
 
 impl Named {
-    /// Of each chunk the terms for which it was named, if they are wanted.
+    /// Collects for each chunk the terms that named it and are `wanted`.
     fn of(
         chunks: &[(i32, BlobId, usize)],
         on: Evaluator<'_>,
@@ -425,7 +427,7 @@ impl Named {
         self.0.iter().map(|(n, _)| *n).collect()
     }
 
-    /// Some of these chunks, in their order, with what to look for.
+    /// Returns match inputs for those of these chunks that were read, in their order.
     fn inputs(self, chunks: Vec<super::verify::TextChunk>, on: Evaluator<'_>) -> Vec<MatchInput> {
         let mut jobs = Jobs::new(on);
         let mut named = self.0.into_iter();

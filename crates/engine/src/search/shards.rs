@@ -1,4 +1,4 @@
-//! Where a search looks: in which repositories, in which shards, and with what plan in each.
+//! Selects the repositories and shards that a search looks at, and the plan for each shard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::filters::ShardFilters;
 use super::plans::{PlanCache, ShardQuery};
 use crate::cache::{CachedShard, ShardCache};
 
-/// Where a search looks.
+/// The repositories and shards that a search looks at.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// The shards with files that are wanted, in the order of their numbers.
+    /// Shards that hold wanted files: by number at first, later in the order in which they are searched.
     pub(crate) shards: Vec<ShardCandidate>,
-    /// Which files of them.
+    /// Filter for the wanted files of these shards.
     pub(crate) files: FileFilter,
-    /// For each repository, the terms that match its name.
+    /// Terms that match the name of each repository.
     repos: HashMap<RepoId, Vec<usize>>,
-    /// The predicates of the query, each once.
+    /// Predicates of the query, each once.
     pub(crate) predicates: Vec<Predicate>,
-    /// Every plan is a scan.
+    /// Whether every plan is a scan.
     pub(crate) brute: bool,
 }
 
@@ -30,9 +30,10 @@ pub(crate) struct Selection {
 pub(crate) struct ShardCandidate {
     pub(crate) shard: Shard,
     pub(crate) cached: CachedShard,
-    /// The values of the predicates on which its repositories agree.
+    /// Value of each predicate, if all chosen repositories of the shard agree on it.
     pub(crate) agreed: Vec<Option<bool>>,
-    /// How many of its blocks promise something, in thousandths, if that is known.
+    /// Number of blocks that may hold a match, in thousandths of a block, if known. A block counts less if
+    /// few chunks of the shard are in a wanted language.
     pub(crate) promise: Option<u64>,
 }
 
@@ -42,13 +43,14 @@ pub(crate) struct ShardTask {
     pub(crate) shard: Shard,
     pub(crate) cached: CachedShard,
     pub(crate) query: Arc<ShardQuery>,
-    /// What its filters say of the terms that are matched line by line.
+    /// Blocks that survive the filters of the shard, for the terms that are matched line by line.
     pub(crate) filters: ShardFilters,
 }
 
 impl Selection {
-    /// Finds the repositories that the query does not rule out by their names, and the shards that
-    /// hold them. With `brute`, every plan is a scan. When `go_on` says no, what it gives is of no use.
+    /// Chooses the repositories that the query does not rule out by name, and the shards that hold them. With
+    /// `brute`, every plan is a scan. Once `go_on` returns false, the result is incomplete and must not be
+    /// used.
     pub(crate) fn of(
         (epoch, shards): (Epoch, &[Shard]),
         repos: &HashMap<RepoId, CatalogRepo>,
@@ -70,7 +72,7 @@ impl Selection {
             predicates,
             brute,
         };
-        // Of each shard with files that are wanted, what its repositories agree on.
+        // For each shard with wanted files, the values on which its repositories agree.
         let chosen = selection.choose_repos(repos, query, go_on);
         let view = cache.filter(|_| !brute).map(ShardCache::view);
         for shard in shards {
@@ -92,7 +94,7 @@ impl Selection {
         selection
     }
 
-    /// What there is to search in a shard; none if it is ruled out by what is known of it.
+    /// Returns what to search for in a shard; `None` if its repositories and filters rule it out.
     pub(crate) fn task(
         &self,
         candidate: &ShardCandidate,
@@ -107,7 +109,7 @@ impl Selection {
                 let hits = &mut plans.hits;
                 values[at] = filters.value(predicate, &candidate.cached, query, hits);
             }
-            // Mostly, one is enough.
+            // Usually a single false predicate rules the shard out.
             let value = |of| values[self.predicates.iter().position(|p| *p == of)?];
             if values[at] == Some(false) && query.expr.eval(&value) == Some(false) {
                 return None;
@@ -118,15 +120,16 @@ impl Selection {
         Some(ShardTask { shard, cached, query: of_shard, filters })
     }
 
-    /// Whether a predicate holds for a repository, if it is about its name.
+    /// Returns whether a predicate on names holds for a repository; `None` for other predicates.
     pub(crate) fn repo_holds(&self, repo: RepoId, predicate: Predicate) -> Option<bool> {
         let Predicate::Repo(term) = predicate else { return None };
-        // A repository that is not there is not part of its epoch.
+        // A repository that the catalog lacks is not part of its epoch.
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
     }
 
-    /// Notes which terms match the name of each repository, and which repositories are not ruled out.
-    /// Gives the shards that hold those, each with the predicates on which they agree; none for all shards.
+    /// Notes which terms match the name of each repository, and which repositories are not ruled out. Returns
+    /// the shards that hold those, each with the values on which its repositories agree; `None` for all
+    /// shards.
     fn choose_repos(
         &mut self,
         repos: &HashMap<RepoId, CatalogRepo>,
@@ -169,7 +172,7 @@ impl Selection {
     }
 }
 
-/// The languages that a file must be in one of, if the query says so on its top level.
+/// Returns the languages, one of which every file must have, if the query says so at its top level.
 fn languages(query: &CompiledQuery) -> Option<Vec<String>> {
     let of = |expr: &Expr| match expr {
         Expr::Predicate(Predicate::Language(index)) => Some(query.languages[*index].clone()),
@@ -193,7 +196,8 @@ mod tests {
         Shard { id, bytes: 0, since: epoch, chunks: 10, changed: epoch, filtered: 10, languages }
     }
 
-    /// Three repositories in three shards: one in the first two, one in the second, one in the third.
+    /// Selects among three repositories in three shards: `host/one` in the first two, `host/two` in the
+    /// second, `other` in the third.
     fn selection(text: &str) -> (CompiledQuery, Selection) {
         let repo = |name: &str, shards: &[i16]| CatalogRepo {
             name: name.to_owned(),
@@ -208,7 +212,7 @@ mod tests {
         (query, selection)
     }
 
-    /// The shards that are chosen, each with its plan; none where it is ruled out.
+    /// Returns the selected shards, each with its plan; `None` for a shard that is ruled out.
     fn plans(text: &str) -> Vec<(i16, Option<String>)> {
         let (query, selection) = selection(text);
         let mut cache = PlanCache::default();
@@ -225,7 +229,7 @@ mod tests {
         assert_eq!(plans("c:foo"), [(0, foo()), (1, foo()), (2, foo())]);
         assert_eq!(plans("c:foo r:two"), [(1, foo())]);
         assert_eq!(plans("c:foo r:nowhere"), []);
-        // Where all repositories agree, the plan is that of what is left.
+        // Where all repositories agree on a predicate, the plan is made from the rest of the query.
         let scan = || Some("scan".to_owned());
         assert_eq!(plans("c:foo or r:one"), [(0, scan()), (1, scan()), (2, foo())]);
         assert_eq!(plans("c:foo -r:host"), [(2, foo())]);

@@ -1,4 +1,4 @@
-//! What the shards of one search share while it runs.
+//! State that the shards of one search share while it runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -14,33 +14,33 @@ use super::shards::Selection;
 use super::stats::Counters;
 use crate::types::Request;
 
-/// One search: what is asked, and in which shards.
+/// One search: its request and the shards selected for it.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) request: Arc<Request>,
-    /// The repositories of the state of the index that is searched.
+    /// Repositories of the catalog that is searched.
     pub(crate) repos: Arc<HashMap<RepoId, CatalogRepo>>,
     pub(crate) selection: Selection,
     pub(crate) state: Arc<State>,
 }
 
 impl Search {
-    /// The query that is searched for.
+    /// Returns the compiled query.
     pub(crate) fn query(&self) -> &CompiledQuery {
         self.request.program()
     }
 }
 
-/// What changes while a search runs.
+/// The state of a search that changes while it runs.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) counters: Arc<Counters>,
     pub(crate) clock: Arc<Clock>,
-    /// What reading chunks gave in all shards.
+    /// Results per chunk read, over all shards.
     pub(crate) hit_rate: HitRate,
     /// Results of the shards that are done.
     pub(crate) given: AtomicUsize,
-    /// The repositories that are in the answer, if each is wanted once only.
+    /// Repositories in the answer, if repositories are the results.
     repos: Option<Mutex<HashSet<RepoId>>>,
     pub(crate) matching: Arc<MatchQueue>,
 }
@@ -59,20 +59,20 @@ impl State {
         }
     }
 
-    /// Whether a repository is in the answer already and need not be looked at.
+    /// Returns whether a repository is in the answer already, so that its files need not be looked at.
     pub(crate) fn knows(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return false };
         repos.lock().unwrap_or_else(PoisonError::into_inner).contains(&repo)
     }
 
-    /// Notes that a repository is in the answer; false if it was already.
+    /// Notes that a repository is in the answer. Returns false if it was there already.
     pub(crate) fn notes(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return true };
         repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
     }
 }
 
-/// How many chunks may have to be read in a shard: a guess, until its source has named them.
+/// The number of chunks that may have to be read in a shard: a guess until its source has named them.
 #[derive(Debug)]
 pub(crate) struct ChunkCount {
     guess: usize,
@@ -84,7 +84,7 @@ impl ChunkCount {
         Self { guess, exact: OnceLock::new() }
     }
 
-    /// As they were named; the first word counts.
+    /// Sets the exact number. Only the first call counts.
     pub(crate) fn tell(&self, chunks: usize) {
         let _ = self.exact.set(chunks);
     }
@@ -98,7 +98,7 @@ impl ChunkCount {
     }
 }
 
-/// Ends a search when it is dropped, so that its shards stop, however it ends.
+/// Ends a search when dropped, so that its shards stop, however the search ends.
 pub(crate) struct EndOnDrop(pub(crate) Arc<State>);
 
 impl Drop for EndOnDrop {

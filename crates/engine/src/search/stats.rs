@@ -1,4 +1,4 @@
-//! What a search did, what it cost, and whether it did all of it.
+//! Counters of a search, and whether its answer is complete.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use store::{ShardId, Switch};
 
 use crate::types::{Progress, Request, Resume, ShardSet};
 
-/// What a search did, and whether it did all of it.
+/// Counters of a search, and whether its answer is complete.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// How long it took, from request to last result.
+    /// Time from the request to the last result.
     pub duration: Duration,
     /// Results: files, or repositories if those were asked for.
     pub files: usize,
@@ -19,46 +19,47 @@ pub struct Stats {
     pub matches: usize,
     /// Shards that hold files.
     pub shards: usize,
-    /// Shards that cannot hold a match, because of the names of their repositories or by their filters.
+    /// Shards ruled out by the names of their repositories or by their filters.
     pub shards_pruned: usize,
     /// Shards that were searched.
     pub shards_searched: usize,
-    /// Those of them that were searched in memory.
+    /// Searched shards whose source was memory.
     pub shards_from_memory: usize,
-    /// Those of them that were searched by way of Postgres.
+    /// Searched shards whose source was Postgres.
     pub shards_from_postgres: usize,
-    /// Chunks that the index named and their n-grams did not rule out, in the shards that were asked.
+    /// Candidate chunks: named by an index, and not ruled out by their filters.
     pub candidates: usize,
-    /// Files that were looked at: their paths and languages.
+    /// Files whose path and language were looked at.
     pub files_considered: usize,
-    /// Texts that were looked at, chunks or whole ones; without those that were read ahead when the limit was reached.
+    /// Texts that were matched, chunks or whole ones; without those that were being read ahead when the limit
+    /// was reached.
     pub rechecks: usize,
     /// Bytes in those texts.
     pub bytes: usize,
-    /// What each part of the work took, summed over shards that were searched at the same time.
+    /// Time of each phase, summed over shards that were searched at the same time.
     pub phases: Phases,
-    /// Files that match the query as far as their path and repository go, and are not in the index:
-    /// how many for each reason. Only if the request wants it.
+    /// Files that are not in the index and match as far as path and repository tell, counted by the reason
+    /// for which they were left out. Empty unless the request asks for it.
     pub skipped: BTreeMap<String, usize>,
-    /// Why the answer is not all there is.
+    /// Why the answer is incomplete, if it is.
     pub stopped: Option<Stopped>,
-    /// The state of the index that was searched, by the switch to it.
+    /// Switch of the epoch that was searched.
     pub switch: Switch,
-    /// A hash of the query.
+    /// Hash of the query.
     pub query: u64,
-    /// How far the answer has come, with what was given before.
+    /// Progress of the answer, including the results of the searches that this one continued.
     pub progress: Progress,
-    /// The shards in the order in which they were searched.
+    /// Shards in the order in which they were searched.
     pub(crate) order: Vec<ShardId>,
 }
 
 impl Stats {
-    /// Whether there is more, and only the limit was in its way.
+    /// Returns whether the limit ended the search and there are more results.
     pub fn ended_at_limit(&self) -> bool {
         self.stopped == Some(Stopped::Limit)
     }
 
-    /// Where a search begins that begins where this one did.
+    /// Returns the position at which this search began.
     pub fn from_start(&self, request: &Request) -> Resume {
         request.resume.unwrap_or(Resume {
             switch: self.switch,
@@ -69,7 +70,7 @@ impl Stats {
         })
     }
 
-    /// Where a search goes on after these results of this one.
+    /// Returns the position after the first results of this search, as `progress` counts them.
     pub fn from(&self, request: &Request, progress: Progress) -> Resume {
         let Progress { results, last } = progress;
         let mut resume = Resume { results, last, ..self.from_start(request) };
@@ -82,31 +83,31 @@ impl Stats {
     }
 }
 
-/// Why an answer is not all there is.
+/// Why an answer is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// The limit was reached, and there is more.
+    /// The limit was reached, and there are more results.
     Limit,
-    /// It took longer than it may.
+    /// The timeout passed; its length.
     Timeout(Duration),
-    /// Some shards could not be searched; the message is that of the first.
+    /// Some shards could not be searched; the error of the first.
     Shards(String),
 }
 
-/// What each part of a search took.
+/// The time of each phase of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Phases {
-    /// The trigram indexes naming candidates.
+    /// Asking the trigram indexes and filters for candidates.
     pub lookup: Duration,
-    /// Loading what is known of files: paths, languages.
+    /// Loading paths and languages of files.
     pub files: Duration,
     /// Loading texts.
     pub load: Duration,
-    /// Matching, as far as a search waited for it.
+    /// Matching, as far as a shard waited for it.
     pub verify: Duration,
 }
 
-/// A part of a search.
+/// A phase of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
     Lookup,
@@ -115,19 +116,19 @@ pub(crate) enum Phase {
     Verify,
 }
 
-/// What the shards of one search count together.
+/// Counters that all shards of a search add to.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) candidates: AtomicUsize,
     pub(crate) files: AtomicUsize,
     pub(crate) rechecks: AtomicUsize,
     pub(crate) bytes: AtomicUsize,
-    /// Nanoseconds, by [`Phase`].
+    /// Nanoseconds of each [`Phase`].
     nanos: [AtomicU64; 4],
 }
 
 impl Counters {
-    /// Does a piece of work on the clock of a phase.
+    /// Runs `work`, and adds its time to a phase.
     pub(crate) async fn time<T>(&self, phase: Phase, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let done = work.await;
@@ -135,7 +136,7 @@ impl Counters {
         done
     }
 
-    /// Copies what was counted.
+    /// Copies the counters.
     pub(crate) fn read(&self, stats: &mut Stats) {
         let nanos =
             |phase: Phase| Duration::from_nanos(self.nanos[phase as usize].load(Ordering::Relaxed));

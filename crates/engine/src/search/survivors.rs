@@ -1,5 +1,5 @@
-//! The chunks of a shard that survive the filters in memory: those worth reading. Worked out once for each lookup of a
-//! search, since several decisions hang on it.
+//! Finds the chunks of a shard that survive the filters in memory: those worth reading. Computed once for
+//! each lookup, since several decisions depend on it.
 
 use std::cell::LazyCell;
 use std::ops::Range;
@@ -13,28 +13,28 @@ use super::shards::{Selection, ShardTask};
 use crate::cache::files::ShardFiles;
 use crate::cache::texts::{Segment, Texts};
 
-/// The chunks of a shard that survive, for each of the lookups in its chunks.
+/// The surviving chunks of a shard, for each lookup of scope chunk, by its terms.
 #[derive(Debug, Default)]
 pub(crate) struct Survivors(Vec<(Vec<usize>, SurvivingChunks)>);
 
 /// The chunks of a shard that may hold what one lookup asks for.
 #[derive(Debug)]
 pub(crate) struct SurvivingChunks {
-    /// The blocks with such chunks, ascending.
+    /// Blocks with such chunks, ascending.
     blocks: Vec<Block>,
-    /// How many chunks they are, about; none only if there are none.
+    /// Number of these chunks, about; 0 only if there are none.
     chunks: usize,
 }
 
 #[derive(Debug)]
 struct Block {
     number: i32,
-    /// Which chunks of its segment they are, if that is in memory.
+    /// Segment with the texts of the block and its surviving chunks, if the segment is in memory.
     segment: Option<(Arc<Segment>, Columns)>,
 }
 
 impl Survivors {
-    /// What the filters say of a shard; nothing, if none are in memory.
+    /// Finds the survivors of a shard by the filters in memory; empty if there are none in memory.
     pub(crate) fn of(
         task: &ShardTask,
         selection: &Selection,
@@ -43,7 +43,7 @@ impl Survivors {
     ) -> Self {
         let mut survivors = Self::default();
         let Some(texts) = texts else { return survivors };
-        // Most shards are ruled out before it matters.
+        // Computed only when needed: most shards are ruled out before.
         let wanted = LazyCell::new(|| wanted_chunks(task, selection, query));
         let wanted = || wanted.as_deref();
         let surviving = |lookup: &Lookup| task.filters.surviving(lookup, &task.cached, query);
@@ -53,7 +53,8 @@ impl Survivors {
         };
         match &task.query.plan {
             Plan::All(parts) => {
-                // What fewer blocks may hold is more likely to be in none, and then nothing else matters.
+                // Begin with the part that fewest blocks may hold: it is the most likely to have no survivor,
+                // which rules the shard out.
                 let blocks = |lookup: &Lookup| surviving(lookup).map(|found| found.blocks.count());
                 let mut parts: Vec<&Plan> = parts.iter().collect();
                 parts.sort_by_cached_key(|part| count_blocks(part, &blocks));
@@ -63,7 +64,7 @@ impl Survivors {
                     if survivors.rule_out(part) {
                         break;
                     }
-                    // Nor does what is in other blobs.
+                    // For later parts, only the chunks of the blobs that this part leaves matter.
                     if let (Plan::Lookup(lookup), Some(files)) = (part, &task.cached.files) {
                         let of_last = survivors.get(lookup);
                         left = of_last.and_then(|last| last.blobs(&task.shard, files)).or(left);
@@ -89,14 +90,14 @@ impl Survivors {
         }
     }
 
-    /// The chunks that survive for a lookup.
+    /// Returns the surviving chunks of a lookup.
     pub(crate) fn get(&self, lookup: &Lookup) -> Option<&SurvivingChunks> {
         let of = |(terms, _): &&(Vec<usize>, SurvivingChunks)| *terms == lookup.terms;
         let found = self.0.iter().find(of).map(|(_, chunks)| chunks);
         found.filter(|_| lookup.scope == Scope::Chunk)
     }
 
-    /// Whether nothing survives of what a plan asks for.
+    /// Returns whether a plan has no survivor.
     pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
         match plan {
             Plan::Scan => false,
@@ -106,12 +107,12 @@ impl Survivors {
         }
     }
 
-    /// How many chunks may have to be read for a plan, as far as is known.
+    /// Returns the most chunks that a plan may have to read, as far as known.
     pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
             Plan::Scan => shard.chunks as usize,
             Plan::Lookup(lookup) => self.get(lookup).map_or(0, |found| found.chunks),
-            // A path tells nothing of them.
+            // Paths say nothing about chunks.
             Plan::All(parts) => {
                 let parts = parts.iter().filter(|part| !part.is_of_paths());
                 parts.map(|part| self.most(part, shard)).min().unwrap_or_default()
@@ -120,8 +121,8 @@ impl Survivors {
         }
     }
 
-    /// How many chunks survive for a plan, each lookup for itself; none if that is not known. Where several
-    /// must hold, those for the rarest: without that one, a blob is not read for the others.
+    /// Returns the number of chunks that survive for a plan, each lookup taken by itself; `None` if unknown.
+    /// For `All`, it counts the part with the fewest: blobs without that part are not read for the others.
     pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
         match plan {
             Plan::Lookup(lookup) if lookup.scope == Scope::Path => Some(0),
@@ -137,7 +138,8 @@ impl Survivors {
     }
 }
 
-/// By how many n-grams a plan tells a chunk that matches from others, at least. Paths tell nothing of chunks.
+/// Returns the least number of n-grams by which a plan tells a matching chunk from others. Paths say nothing
+/// about chunks.
 pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery) -> usize {
     let of_chunks = |part: &&Plan| !part.is_of_paths();
     let count = |part: &Plan| count_ngrams(part, query);
@@ -149,7 +151,7 @@ pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery) -> usize {
     }
 }
 
-/// How many blocks may hold what a plan asks for of chunks, or more; the most if that is not known.
+/// Returns an upper bound of the blocks that may hold what a plan asks of chunks; `usize::MAX` if unknown.
 fn count_blocks(plan: &Plan, blocks: &impl Fn(&Lookup) -> Option<usize>) -> usize {
     match plan {
         Plan::Scan => usize::MAX,
@@ -163,14 +165,15 @@ fn count_blocks(plan: &Plan, blocks: &impl Fn(&Lookup) -> Option<usize>) -> usiz
     }
 }
 
-/// The chunks of a shard that may be of a file as it is wanted, whatever its text is; none if all are, or if nothing
-/// is known of its files.
+/// Returns the chunks of files that are wanted whatever their texts; `None` for all, or if the shard's files
+/// are not in memory.
 fn wanted_chunks(
     task: &ShardTask,
     selection: &Selection,
     query: &CompiledQuery,
 ) -> Option<Vec<Range<i32>>> {
-    // What all repositories agree on that are chosen in the shard is not in the condition.
+    // `of_files` lacks predicates on which all chosen repositories of the shard agree, so the repositories
+    // are checked, too.
     let (of_files, repos) = (&task.query.of_files, selection.files.repos.as_deref());
     let all = *of_files == Expr::Const(true) && repos.is_none();
     let files = task.cached.files.as_ref().filter(|_| !all)?;
@@ -178,8 +181,8 @@ fn wanted_chunks(
 }
 
 impl SurvivingChunks {
-    /// Those of some blocks that may hold some n-grams: only of the chunks that are `left`, if not all are, or else of those
-    /// that are `wanted`. None if no filters of the shard are in memory.
+    /// Finds the chunks in `blocks` that may hold some n-grams. Keeps only the chunks that are `left` if that
+    /// is given, else only the `wanted` ones. `None` if no filters of the shard are in memory.
     pub(crate) fn of<'a>(
         ngrams: &NgramQuery,
         blocks: &SurvivingBlocks,
@@ -223,7 +226,8 @@ impl SurvivingChunks {
         Some(survivors)
     }
 
-    /// All chunks of the blobs that they are of; none if not all of them are known.
+    /// Returns the ranges of all chunks of the blobs that have survivors; `None` if some texts are not in
+    /// memory.
     fn blobs(&self, shard: &Shard, files: &ShardFiles) -> Option<Vec<Range<i32>>> {
         if !self.blocks.iter().all(|block| block.is_whole(shard)) {
             return None;
@@ -235,8 +239,8 @@ impl SurvivingChunks {
         Some(files.extents(&blobs))
     }
 
-    /// Those with these numbers, all under `upto`, ascending, each with its blob: of the blobs that are `left`, if not of
-    /// all.
+    /// Returns the surviving chunks with these numbers, ascending and under `upto`, each with its blob. Keeps
+    /// only the blobs that are `left`, if that is given.
     pub(crate) fn named(
         &self,
         numbers: &Range<i32>,
@@ -244,10 +248,10 @@ impl SurvivingChunks {
         left: Option<&[BlobId]>,
         files: &ShardFiles,
     ) -> Vec<(i32, BlobId)> {
-        // Found when there is something that is not in memory.
+        // Found only if some chunk is not in memory.
         let (begin, mut blobs) = (numbers.start, None);
-        // Of what is not in memory, what belongs to no file any longer counts as the blob's before it:
-        // which it really is shows when it is read.
+        // A chunk that is not in memory and belongs to no visible file is attributed to the blob before it.
+        // Reading it shows its real blob.
         let mut blob = None;
         let mut chunks = Vec::new();
         let first = self.blocks.partition_point(|block| block.last() < numbers.start);
@@ -266,7 +270,7 @@ impl SurvivingChunks {
                 match left {
                     None => chunks.extend(here(known.start)),
                     Some(left) => {
-                        // The first one may have begun in an earlier block.
+                        // The first blob may begin in an earlier block.
                         let first = left.partition_point(|blob| blob.0 <= known.start);
                         let left = &left[first.saturating_sub(1)..];
                         for blob in left.iter().take_while(|blob| blob.0 < known.end) {
@@ -289,7 +293,7 @@ impl SurvivingChunks {
     }
 }
 
-/// Those of some ranges, which are in order, that have something in common with this one.
+/// Returns those of some ranges, which are in order, that overlap `this`.
 fn overlapping<'r>(
     ranges: &'r [Range<i32>],
     this: &Range<i32>,
@@ -299,13 +303,13 @@ fn overlapping<'r>(
 }
 
 impl Block {
-    /// Whether all of its chunks are in memory.
+    /// Returns whether all chunks of the block are in memory.
     fn is_whole(&self, shard: &Shard) -> bool {
         let upto = shard.chunks.min((self.number + 1) * BLOCK_CHUNKS);
         self.segment.as_ref().is_some_and(|(segment, _)| segment.upto() >= upto)
     }
 
-    /// The number of its last chunk, if it is full.
+    /// Returns the number of its last chunk, if the block is full.
     fn last(&self) -> i32 {
         (self.number + 1) * BLOCK_CHUNKS - 1
     }
@@ -351,7 +355,7 @@ mod tests {
         assert_eq!(all(5..10, 10), [(8, 5), (9, 9)]);
         assert_eq!(all(509..1026, 2000), [(1025, 1025)]);
         assert_eq!(all(1025..i32::MAX, 1027), [(1025, 1025), (1026, 1025)]);
-        // Of some of the blobs.
+        // Only in some of the blobs.
         let of = |left: &[i32], numbers| {
             let left: Vec<BlobId> = left.iter().copied().map(BlobId).collect();
             named(numbers, 2000, Some(&left))

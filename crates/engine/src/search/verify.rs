@@ -1,4 +1,4 @@
-//! Verifying: which lines of some texts really match.
+//! Verifies candidates: finds the lines of texts that really match.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,46 +9,46 @@ use store::{BlobId, Chunk, SharedText};
 use crate::cache::texts::{CompressedChunk, DecompressBuffer, TEXT};
 use crate::types::Line;
 
-/// A chunk of a blob: a run of whole lines of it.
+/// A chunk: a run of whole lines of a blob.
 #[derive(Debug)]
 pub(crate) struct TextChunk {
-    /// Its number in the shard.
+    /// Number in the shard.
     pub(crate) n: i32,
     pub(crate) blob: BlobId,
-    /// The number of its first line in the blob, from 1.
+    /// Number of its first line in the blob, from 1.
     pub(crate) line: u64,
-    /// Where it begins in the blob, in bytes.
+    /// Offset of its start in the blob, in bytes.
     pub(crate) start: u64,
     pub(crate) text: Text,
 }
 
-/// A chunk or a whole blob, and what to look for in it.
+/// A chunk or a whole blob, and what to match in it.
 #[derive(Debug)]
 pub(crate) struct MatchInput {
     pub(crate) chunk: TextChunk,
     pub(crate) job: MatchJob,
 }
 
-/// What to look for in a text. The texts of a search have few different terms and conditions.
+/// The terms to match in a text. The texts of a search share a few different jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct MatchJob {
     pub(crate) terms: Terms,
-    /// What must hold for a file with the blob, as far as its text can tell: once it cannot, nothing more is looked for.
-    /// Of a term in it, all texts of the blob in which it may match are there, or none.
+    /// Condition for files with the blob, as far as its text can tell. Once it cannot hold, the remaining
+    /// terms are skipped. For each term in the condition, the inputs hold either all texts of the blob that
+    /// may match it, or none.
     pub(crate) condition: Arc<Expr>,
 }
 
-/// Terms by their numbers.
+/// Terms, by number.
 pub(crate) type Terms = Arc<[usize]>;
 
-/// A text as it came.
+/// A text in the form in which it was read.
 #[derive(Debug)]
 pub(crate) enum Text {
-    /// As it is, by itself.
+    /// A string of its own.
     Owned(String),
-    /// As it is, beside others.
+    /// A part of a buffer that other texts share.
     Shared(SharedText),
-    /// Compressed.
     Compressed(CompressedChunk),
 }
 
@@ -68,7 +68,7 @@ impl From<CompressedChunk> for TextChunk {
 }
 
 impl Text {
-    /// Bytes of it.
+    /// Returns the size of the text in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Text::Owned(text) => text.len(),
@@ -77,7 +77,7 @@ impl Text {
         }
     }
 
-    /// The text itself, perhaps in `buffer`.
+    /// Returns the text, decompressed into `buffer` if need be.
     pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
             Text::Owned(text) => text.as_bytes(),
@@ -87,10 +87,10 @@ impl Text {
     }
 }
 
-/// Space to match in, for each term of a search.
+/// Scratch space of the matchers, for each term of a search.
 pub(crate) type Scratches = Vec<Option<Scratch>>;
 
-/// Puts chunks of the same blob, which are in order and complete, together to one text each.
+/// Joins the chunks of each blob into one text. The chunks must be in order and complete.
 pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
     let mut joined: Vec<TextChunk> = Vec::new();
     DecompressBuffer::with(|buffer| {
@@ -110,20 +110,20 @@ pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
     joined
 }
 
-/// What was found of one term in one blob.
+/// The matches of one term in one blob.
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) blob: BlobId,
     pub(crate) term: usize,
-    /// The lines that match, in order; the first one only, if no more was asked for.
+    /// Matching lines, in order; or only the first one, if no more was asked for.
     pub(crate) lines: Vec<Line>,
 }
 
-/// What was found in some texts.
+/// The matches found in some texts.
 #[derive(Debug, Default)]
 pub(crate) struct Verified {
     pub(crate) hits: Vec<Hit>,
-    /// How many texts were looked at, and bytes of them.
+    /// Number of texts that were looked at, and their bytes.
     pub(crate) texts: usize,
     pub(crate) bytes: usize,
 }
@@ -136,8 +136,8 @@ impl Verified {
     }
 }
 
-/// Looks for terms in texts, as long as it is to go on. The inputs are in order. With `first_only`, one
-/// line of each term and blob will do.
+/// Matches terms in texts for as long as `go_on` returns true. The inputs are in order of blobs. With
+/// `first_only`, one line for each term and blob is enough.
 pub(crate) fn verify(
     query: &CompiledQuery,
     inputs: &[MatchInput],
@@ -156,17 +156,17 @@ pub(crate) fn verify(
     verified
 }
 
-/// Space to look at one blob after another.
+/// Buffers for verifying one blob after another.
 struct Verifier<'s> {
     buffer: &'s mut DecompressBuffer,
     opened: Opened,
-    /// The terms, each with the number of inputs in which to look for it.
+    /// Terms, each after the number of inputs in which it is matched.
     terms: Vec<(usize, usize)>,
 }
 
 impl Verifier<'_> {
-    /// Looks for the terms of all inputs of a blob: first for those that are to be looked for in few of them, since the
-    /// others need not be looked for if those are not found.
+    /// Matches the terms of all inputs of a blob. Begins with the term that has the fewest inputs: if it does
+    /// not match, the others may be skipped.
     fn look(
         &mut self,
         query: &CompiledQuery,
@@ -233,7 +233,7 @@ impl Verifier<'_> {
                     }
                     _ => None,
                 };
-                // What was found stays: it tells why it cannot hold.
+                // The hits so far stay: they show why the condition cannot hold.
                 if inputs[0].job.condition.eval(&known) == Some(false) {
                     return;
                 }
@@ -242,11 +242,11 @@ impl Verifier<'_> {
     }
 }
 
-/// Texts of a blob that are looked at for one term after the other.
+/// The decompressed texts of a blob, kept while several terms are matched in them.
 #[derive(Default)]
 struct Opened {
     texts: Vec<u8>,
-    /// Where each input stands in them.
+    /// Range of each input in `texts`, once it was read.
     places: Vec<Option<Range<usize>>>,
 }
 
@@ -271,7 +271,7 @@ impl Opened {
     }
 }
 
-/// The lines of several terms as those of one file: each line once, its ranges in order and apart.
+/// Merges the lines of several terms in one file: each line once, with sorted ranges that do not overlap.
 pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
     if parts.len() == 1 {
         return parts.remove(0);
@@ -291,7 +291,7 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
     merged
 }
 
-/// Ranges in order; those that overlap are one.
+/// Sorts ranges and merges those that overlap.
 pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     if ranges.len() < 2 {
         return ranges;
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn once_a_condition_cannot_hold_nothing_more_is_looked_for() {
         let alpha_and_beta: &[usize] = &[0, 1];
-        // By their n-grams, the first chunk of the second blob may hold the first term.
+        // The n-gram filters let the first chunk of the second blob through for the first term.
         let chunks = [
             (1, "beta alpha\n", alpha_and_beta),
             (1, "beta\nbeta\n", &[1]),
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(found("c:alpha c:beta", false), (both.into(), 3, 30));
         let all = [((1, 0), 1), ((1, 1), 3), ((2, 1), 3)];
         assert_eq!(found("c:alpha or c:beta", false), (all.into(), 5, 40));
-        // What is not there may be what is asked for.
+        // A negated term holds where it is not found.
         assert_eq!(found("-c:alpha c:beta", false), ([((1, 0), 1), ((2, 1), 3)].into(), 4, 30));
         let first = [((1, 0), 1), ((1, 1), 1)];
         assert_eq!(found("c:alpha c:beta", true).0, first.into());

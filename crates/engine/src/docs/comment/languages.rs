@@ -1,12 +1,12 @@
-//! How comments are written, by language.
+//! Comment syntax, by language.
 
-/// How comments are written in a family of languages.
+/// The comment syntax of a family of languages.
 pub(super) struct CommentMarks {
-    /// The languages, in lower case.
+    /// Names of the languages, in lower case.
     pub(super) languages: &'static [&'static str],
-    /// The beginnings of comments that end with the line.
+    /// Marks of comments that end with the line.
     pub(super) lines: &'static [&'static str],
-    /// The beginnings and ends of other comments.
+    /// Opening and closing marks of block comments.
     pub(super) blocks: &'static [(&'static str, &'static str)],
 }
 

@@ -1,4 +1,4 @@
-//! The comment at the head of a source file: what it says of the file, without its licence.
+//! Reads the comment at the head of a source file, without its licence.
 
 mod languages;
 mod phrases;
@@ -10,16 +10,16 @@ use phrases::{DIRECTIVES, GENERATED, LICENCE, PREAMBLE};
 /// Lines that count as the head of a file.
 const MAX_LINES: usize = 400;
 
-/// Least words of a comment that says something.
+/// Least words of a comment that is a doc.
 const MIN_WORDS: usize = 3;
 
-/// The comment at the head of a source file; none if there is none that says anything.
+/// Returns the comment at the head of a source file; `None` if there is none, or none with enough words.
 pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     let language = language.to_lowercase();
     let marks = FAMILIES.iter().find(|marks| marks.languages.contains(&&*language))?;
     let mut lines = text.lines().take(MAX_LINES).peekable();
     let mut block: Vec<&str> = Vec::new();
-    // A list of imports goes on to its end.
+    // Closing bracket of the list of imports that is being skipped.
     let mut until: Option<char> = None;
     loop {
         let line = lines.next();
@@ -33,7 +33,7 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
         let opened = opened.max_by_key(|(_, close)| close.len());
         match (opened, commented) {
             (Some((mut rest, close)), _) if until.is_none() => {
-                // Lines above it are a comment of their own.
+                // The line comments above a block are a comment of their own.
                 if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
@@ -70,7 +70,8 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     }
 }
 
-/// The doc that a comment is: its paragraphs without those about rights. None if it says nothing.
+/// Returns the doc in a comment: its paragraphs, without those about rights. `None` if a program wrote the
+/// comment, or if it has too few words.
 fn doc_of(lines: &[&str]) -> Option<DocText> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for line in lines {
@@ -105,24 +106,24 @@ fn holds(text: &str, any: &[&str]) -> bool {
     any.iter().any(|word| text.contains(word))
 }
 
-/// A line of a comment without the marks at its ends.
+/// Returns a line of a comment without the marks at its ends.
 fn bare(line: &str) -> &str {
     let marks =
         |c: char| matches!(c, '/' | '*' | '!' | '#' | ';' | '%' | '-' | '|' | '=' | '"' | '\'');
     let inside = line.trim().trim_start_matches(marks);
-    // One blank belongs to the marks, more are a layout.
+    // One blank belongs to the marks; more are indentation.
     let inside = inside.strip_prefix(' ').unwrap_or(inside);
     inside.trim_end().trim_end_matches(['*', '#', '|', '=']).trim_end()
 }
 
-/// The first sentence of a text, of its first paragraph at most.
+/// Returns the first sentence of a text, within its first paragraph.
 fn sentence(text: &str) -> String {
     let first = text.split("\n\n").next().unwrap_or(text);
     let mut end = first.len();
     for (at, mark) in first.match_indices(['.', '?', '!']) {
         let behind = at + mark.len();
         let ends = first[behind..].chars().next().is_none_or(char::is_whitespace);
-        // Not after e.g. one letter.
+        // A single letter before the mark belongs to an abbreviation such as `e.g.`
         let word = first[..at].rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
         if ends && word.chars().count() > 1 {
             end = behind;
@@ -136,7 +137,7 @@ fn sentence(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The title and all of the comment of a file, if it has one.
+    /// Checks the title and the body of a file's comment.
     fn check(language: &str, text: &str, expected: Option<(&str, &str)>) {
         let found = read(language, text);
         let found =

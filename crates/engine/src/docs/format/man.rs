@@ -1,11 +1,11 @@
-//! Pages of the manual.
+//! Manual pages.
 
 use crate::docs::doc_text::DocText;
 
-/// A page of the manual: `.SH` and `.TH` as in man(7), `.Sh` and `.Nd` as in mdoc(7).
+/// Reads a manual page: `.SH` and `.TH` of man(7), `.Sh` and `.Nd` of mdoc(7).
 pub(super) fn read(text: &str) -> DocText {
     let mut doc = DocText::default();
-    // The line below the heading of the first section says what the page is about.
+    // Whether the current section is NAME, whose text says what the page is about.
     let mut name = false;
     let (mut title, mut about) = (String::new(), String::new());
     for line in text.lines() {
@@ -37,14 +37,14 @@ pub(super) fn read(text: &str) -> DocText {
             _ => doc.line(&arguments),
         }
     }
-    // The heading of the first section is NAME on all pages.
+    // The first heading is NAME on all pages, so it is no title.
     if let Some(title) = [about, title].into_iter().find(|title| !title.trim().is_empty()) {
         doc.title = title;
     }
     doc
 }
 
-/// Text of a page of the manual without escapes: `\fBgit\fP\-log` is git-log.
+/// Removes escapes from the text of a manual page: `\fBgit\fP\-log` becomes `git-log`.
 fn plain(text: &str) -> String {
     let mut all = String::new();
     let mut chars = text.chars();

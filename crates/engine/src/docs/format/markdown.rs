@@ -1,10 +1,10 @@
-//! Markdown as its readers see it: without marks, addresses and pictures.
+//! Markdown as its readers see it: without markup, addresses and pictures.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::docs::doc_text::DocText;
 
-/// The doc that a file in Markdown is.
+/// Reads a Markdown file.
 pub(super) fn read(text: &str) -> DocText {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> DocText {
     doc
 }
 
-/// The title in the metadata above a text: `title: x` or `title = "x"`.
+/// Returns the title in the metadata above a text: `title: x` or `title = "x"`.
 fn metadata_title(text: &str) -> Option<&str> {
     text.lines().find_map(|line| {
         let value = line.strip_prefix("title")?.trim_start();
@@ -72,7 +72,7 @@ fn metadata_title(text: &str) -> Option<&str> {
     })
 }
 
-/// The text between the tags of a piece of HTML.
+/// Returns the text between the tags of a piece of HTML.
 fn without_tags(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;

@@ -1,4 +1,4 @@
-//! READMEs, manual pages and the like: title, headings and text, by format.
+//! Docs that are whole files, such as READMEs and manual pages: reads title, headings and text, by format.
 
 mod man;
 mod markdown;
@@ -6,19 +6,19 @@ mod ruled;
 
 use super::doc_text::DocText;
 
-/// How a doc is written that is all of a file.
+/// The format of a doc that is a whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Markdown,
     RestructuredText,
     AsciiDoc,
-    /// A page of the manual, in either of its two macro packages.
+    /// A manual page, with either macro package (man, mdoc).
     Man,
     PlainText,
 }
 
-/// The format of a file all of which is a doc; none for all others. Licences are no docs: there are very many of them,
-/// and they hold the same words.
+/// Returns the format of a file that is a doc as a whole; `None` for other files. Licences are no docs: there
+/// are very many of them, with the same words.
 pub(crate) fn format(path: &str, language: Option<&str>, text: &str) -> Option<Format> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
@@ -44,13 +44,13 @@ pub(crate) fn format(path: &str, language: Option<&str>, text: &str) -> Option<F
     (plain && is_written(text)).then_some(Format::PlainText)
 }
 
-/// Whether a text is a page of the manual: it says so in its first lines.
+/// Returns whether a text is a manual page, by the macros in its first lines.
 fn is_man(text: &str) -> bool {
     let lines = text.lines().take(100);
     lines.into_iter().any(|line| [".TH ", ".Dt ", ".Dd "].iter().any(|m| line.starts_with(m)))
 }
 
-/// Whether a text was written to be read, and is not a table or a dump: most of its characters are letters.
+/// Returns whether a text is prose, not a table or a dump: at least 70% of its characters are letters.
 fn is_written(text: &str) -> bool {
     let sample = text.chars().take(4096).filter(|c| !c.is_whitespace());
     let (mut letters, mut all) = (0, 0);
@@ -61,7 +61,7 @@ fn is_written(text: &str) -> bool {
     letters * 10 >= all * 7
 }
 
-/// The doc that a file in some format is.
+/// Returns the doc in a file of some format; `None` if it has no letters.
 pub(crate) fn read(format: Format, text: &str) -> Option<DocText> {
     let mut doc = match format {
         Format::Markdown => markdown::read(text),
@@ -71,7 +71,7 @@ pub(crate) fn read(format: Format, text: &str) -> Option<DocText> {
         Format::Man => man::read(text),
     };
     let first = first_line(&doc.body)?;
-    // A plain text begins with its title, ruled or not.
+    // The first line of a plain text is its title, with or without a rule below.
     if format == Format::PlainText && first != doc.title && !doc.title.is_empty() {
         doc.headings.insert_str(0, &format!("{}\n", doc.title));
         doc.title.clear();

@@ -2,18 +2,18 @@
 
 use crate::docs::doc_text::{DocText, MAX_TITLE};
 
-/// Whether a line is a rule: one punctuation mark again and again.
+/// Returns whether a line is a rule: one punctuation mark, repeated.
 fn is_rule(line: &str) -> bool {
     let mut marks = line.chars();
     let Some(first) = marks.next() else { return false };
     line.len() >= 3 && first.is_ascii_punctuation() && marks.all(|c| c == first)
 }
 
-/// reStructuredText, or plain text in its manner: headings are lines with a rule below them.
+/// Reads reStructuredText, or plain text in its manner: a heading is a line with a rule below.
 pub(super) fn read(text: &str, restructured: bool) -> DocText {
     let mut doc = DocText::default();
     let mut lines = text.lines().map(str::trim_end).peekable();
-    // In a comment of reStructuredText, which goes on as long as lines are indented.
+    // Whether this is inside a comment of reStructuredText, which lasts as long as lines are indented.
     let mut hidden = false;
     while let Some(line) = lines.next() {
         let trimmed = line.trim_start();
@@ -34,7 +34,8 @@ pub(super) fn read(text: &str, restructured: bool) -> DocText {
         }
         let length = trimmed.chars().count();
         let below = lines.peek().map_or("", |below| below.trim_start());
-        // One or two marks are a rule to no reader; a rule much shorter than the line is below something else.
+        // One or two marks are no rule for a reader, and a rule that is much shorter than the line is not its
+        // underline.
         let ruled = is_rule(below) && below.len() + 3 >= length && length <= MAX_TITLE;
         if ruled && trimmed.contains(char::is_alphabetic) {
             doc.head(trimmed);
@@ -45,7 +46,7 @@ pub(super) fn read(text: &str, restructured: bool) -> DocText {
     doc
 }
 
-/// `AsciiDoc`: headings begin with equals signs.
+/// Reads `AsciiDoc`: a heading begins with equals signs.
 pub(super) fn read_asciidoc(text: &str) -> DocText {
     let mut doc = DocText::default();
     for line in text.lines().map(str::trim_end) {
@@ -59,7 +60,7 @@ pub(super) fn read_asciidoc(text: &str) -> DocText {
             || line.starts_with("[[") && line.ends_with("]]")
             || line.starts_with(':') && line[1..].contains(':')
         {
-            // A rule, a comment, something from elsewhere, an anchor, a setting.
+            // A rule, a comment, an include, an anchor or a setting.
         } else {
             doc.line(line);
         }

@@ -1,9 +1,9 @@
-//! Small numbers side by side, on which one SIMD instruction operates.
+//! Vectors of small numbers, one in each lane of a SIMD register.
 
 use std::ops::Add;
 
-/// A number in each lane. Each operation is a loop over all lanes without branches, which the compiler turns into one
-/// instruction for as many lanes as a register has.
+/// A number in each lane. Each operation is a loop over all lanes without branches, which the compiler turns
+/// into one instruction for as many lanes as a register has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes<const LANES: usize>(pub(super) [i16; LANES]);
 
@@ -14,7 +14,7 @@ impl<const LANES: usize> Lanes<LANES> {
 
     #[inline]
     fn with(mut self, other: Self, both: impl Fn(i16, i16) -> i16) -> Self {
-        // Not a range: in tests, which are not optimised, it would take most of their time.
+        // Not a loop over a range: in tests, which are not optimised, it would take most of the time.
         let mut lane = 0;
         while lane < LANES {
             self.0[lane] = both(self.0[lane], other.0[lane]);
@@ -28,31 +28,31 @@ impl<const LANES: usize> Lanes<LANES> {
         self.with(other, |one, other| if one < other { one } else { other })
     }
 
-    /// All bits where both are equal, and none elsewhere.
+    /// Returns a mask: all bits where the numbers are equal, none elsewhere.
     #[inline]
     pub(super) fn equal(self, other: Self) -> Self {
         self.with(other, |one, other| if one == other { -1 } else { 0 })
     }
 
-    /// All bits where these are greater, and none elsewhere.
+    /// Returns a mask: all bits where `self` is greater, none elsewhere.
     #[inline]
     pub(super) fn above(self, other: Self) -> Self {
         self.with(other, |one, other| if one > other { -1 } else { 0 })
     }
 
-    /// These where a mask has all bits, and 0 elsewhere.
+    /// Returns `self` where the mask has all bits, and 0 elsewhere.
     #[inline]
     pub(super) fn when(self, mask: Self) -> Self {
         self.with(mask, |number, mask| number & mask)
     }
 
-    /// These where a mask has no bits, and 0 elsewhere.
+    /// Returns `self` where the mask has no bits, and 0 elsewhere.
     #[inline]
     pub(super) fn unless(self, mask: Self) -> Self {
         self.with(mask, |number, mask| number & !mask)
     }
 
-    /// These where a mask has all bits, and others elsewhere.
+    /// Returns `self` where the mask has all bits, and `others` elsewhere.
     #[inline]
     pub(super) fn or(self, mask: Self, others: Self) -> Self {
         self.when(mask).with(others.unless(mask), |one, other| one | other)

@@ -1,11 +1,11 @@
-//! The bytes of a path that the query matches, by following the alignment back from its end.
+//! Finds the bytes of a path that the query matches, by following the alignment back from its end.
 
 use super::costs::{LEFT_OUT, MAX_GAP_WORDS, NEVER, SWAPPED};
 use super::lanes::Lanes;
 use super::scorer::Scorer;
 
 impl Scorer {
-    /// Adds the bytes of a path that the query matches.
+    /// Adds the bytes of a path that the query matches to `marked`.
     pub(crate) fn mark(&mut self, path: &str, marked: &mut Vec<usize>) {
         self.paths.read([Some(path)]);
         for part in 0..self.parts.len() {
@@ -18,7 +18,7 @@ impl Scorer {
         }
     }
 
-    /// The same for a part whose rows are all there.
+    /// Adds the bytes that one part matches. All rows of the part must have been kept.
     fn mark_part(&self, part: usize, marked: &mut Vec<usize>) {
         let (query, starts) = (&*self.parts[part], &*self.paths.starts);
         let letter = |j: usize| self.paths.letters()[j - 1].code.0[0];
@@ -48,21 +48,22 @@ impl Scorer {
         }
     }
 
-    /// The cost of the first i letters of the query when the j-th of the path is the last one used, and that before the
-    /// i-th is compared with it.
+    /// Returns the cost of the first i letters of the query if the j-th letter of the path is the last one
+    /// used; and the cost before the i-th letter is compared with it.
     fn cell(&self, i: usize, j: usize) -> (i16, i16) {
         let cell = self.rows[i * self.paths.letters().len() + j - 1];
         (cell.cost.0[0], cell.entry.0[0])
     }
 
-    /// The number of the last letter used, the first of the best ones; 0 for none.
+    /// Returns the number of the last letter used by the best alignment, the first one among equals; 0 for
+    /// none.
     fn end(&self, len: usize) -> usize {
         let letters = (1..).zip(self.paths.letters());
         let ends = letters.map(|(j, letter)| (self.cell(len, j).0 + letter.after.0[0], j));
         ends.min().map_or(0, |(_, j)| j)
     }
 
-    /// The number of the letter used before the i-th of the query is put at `j`; 0 for none.
+    /// Returns the number of the letter used before the i-th letter of the query was put at `j`; 0 for none.
     fn from(&self, part: usize, i: usize, j: usize) -> usize {
         let (letters, (_, entry)) = (self.paths.letters(), self.cell(i, j));
         let unused: i16 = self.parts[part][..i - 1].iter().map(|letter| letter.extra).sum();

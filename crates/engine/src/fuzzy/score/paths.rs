@@ -10,10 +10,10 @@ use super::costs::{
 use super::lanes::Lanes;
 use crate::fuzzy::letters::{LetterRole, MIN_INITIALS, fold, role};
 
-/// Of a longer path only the last bytes are compared, this many.
+/// Most bytes of a path that are compared: the last ones.
 const MAX_PATH: usize = 1024;
 
-/// The code of a letter that is not in the query, and of none.
+/// The code of a letter that is not in the query, and of no letter.
 pub(super) const NO_LETTER: i16 = -1;
 
 /// The first code of letters beyond ASCII.
@@ -22,15 +22,15 @@ const BEYOND: i16 = 128;
 /// Paths, each in its lane.
 #[derive(Debug)]
 pub(super) struct PathBatch<const LANES: usize> {
-    /// The letters of the query beyond ASCII.
+    /// Letters of the query beyond ASCII.
     beyond: Vec<char>,
-    /// The letters of all paths. A path that is shorter than others is filled up with letters that no query has, at
-    /// which no alignment ends.
+    /// Letters of all paths. A shorter path is padded with letters that no query has, at which no alignment
+    /// ends.
     letters: Vec<PathLetter<LANES>>,
     ends: [PathEnds; LANES],
-    /// The numbers of the first letters of the words of each name.
+    /// Indices of the first letters of the words of each name.
     initials: [Vec<usize>; LANES],
-    /// The first byte of each letter, and the end, of one path alone, for marking.
+    /// Offset of each letter, and of the end, for marking; only if there is a single lane.
     pub(super) starts: Vec<usize>,
 }
 
@@ -40,24 +40,24 @@ pub(super) struct PathLetter<const LANES: usize> {
     pub(super) code: Lanes<LANES>,
     /// Its [`LetterRole`], as a number.
     role: Lanes<LANES>,
-    /// To go on here after a gap.
+    /// Cost to go on here after a gap.
     pub(super) resume: Lanes<LANES>,
-    /// To begin here.
+    /// Cost to begin here.
     pub(super) start: Lanes<LANES>,
     /// 1 if a word begins here.
     pub(super) word: Lanes<LANES>,
-    /// If the query has another separator.
+    /// Cost if the query has another separator here.
     pub(super) other: Lanes<LANES>,
-    /// To end here, with all that comes behind.
+    /// Cost to end here, for everything behind it.
     pub(super) after: Lanes<LANES>,
 }
 
-/// The parts of a path, as numbers of letters.
+/// The boundaries of a path, as indices of letters.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathEnds {
-    /// The first letter of the file's name.
+    /// First letter of the file's name.
     name: usize,
-    /// The last point in the name, else the end.
+    /// Last point in the name, else the end.
     stem: usize,
     /// The end.
     len: usize,
@@ -74,7 +74,7 @@ impl<const LANES: usize> PathBatch<LANES> {
         }
     }
 
-    /// The code of a letter. Different letters of the query have different codes.
+    /// Returns the code of a letter. Different letters of the query have different codes.
     pub(super) fn code(&self, letter: char) -> i16 {
         if letter.is_ascii() {
             return letter as i16;
@@ -83,12 +83,13 @@ impl<const LANES: usize> PathBatch<LANES> {
         at.map_or(NO_LETTER, |at| BEYOND + at as i16)
     }
 
-    /// All letters, up to the end of the longest path.
+    /// Returns all letters, up to the end of the longest path.
     pub(super) fn letters(&self) -> &[PathLetter<LANES>] {
         &self.letters
     }
 
-    /// The cost of a part of the query, given as codes, that is the first letters of all words of the name.
+    /// Returns the cost of a part of the query, given as codes, that is the first letters of all words of the
+    /// name; `None` if it is not.
     pub(super) fn initials(
         &self,
         lane: usize,
@@ -105,12 +106,12 @@ impl<const LANES: usize> PathBatch<LANES> {
         all.then_some(if alone { 0 } else { INITIALS })
     }
 
-    /// The bytes of the first letters of the words of the name of one path.
+    /// Returns the bytes of the first letters of the words of the name, of a single path.
     pub(super) fn bytes_of_initials(&self) -> impl Iterator<Item = usize> {
         self.initials[0].iter().flat_map(|at| self.starts[*at]..self.starts[at + 1])
     }
 
-    /// Reads a batch of paths in place of the one before.
+    /// Reads a batch of paths, in place of the batch before.
     pub(super) fn read(&mut self, paths: [Option<&str>; LANES]) {
         let paths = paths.map(Option::unwrap_or_default);
         let longest = paths.iter().map(|path| path.len().min(MAX_PATH)).max().unwrap_or(0);
@@ -135,7 +136,7 @@ impl<const LANES: usize> PathBatch<LANES> {
         self.weigh();
     }
 
-    /// Reads the letters of a path, folded, each with its first byte and its role.
+    /// Reads the letters of a path, folded, each with its offset and its role.
     fn read_one(
         &mut self,
         lane: usize,
@@ -158,7 +159,7 @@ impl<const LANES: usize> PathBatch<LANES> {
                 if at == name {
                     ends.name = len;
                 } else if letter == '.' {
-                    // A name that begins with a point has no other part before it.
+                    // A point at the start of the name does not begin an extension.
                     point = Some(len);
                 }
                 let word = matches!(role, LetterRole::Word | LetterRole::Name);
@@ -169,7 +170,7 @@ impl<const LANES: usize> PathBatch<LANES> {
             ends.len += 1;
         }
         ends.stem = point.unwrap_or(ends.len);
-        // An extension is no word of the name.
+        // Words of the extension do not count as words of the name.
         initials.truncate(initials.partition_point(|at| *at < ends.stem));
         if ends.stem + 1 < ends.len {
             self.letters[ends.stem + 1].role.0[lane] = LetterRole::Inside as i16;
@@ -178,13 +179,13 @@ impl<const LANES: usize> PathBatch<LANES> {
         self.ends[lane] = ends;
     }
 
-    /// Sets the costs of each letter, by its role.
+    /// Computes the costs of each letter by its role.
     fn weigh(&mut self) {
         let all = Lanes::all;
         let name = Lanes(self.ends.map(|ends| ends.name as i16));
         let stem = Lanes(self.ends.map(|ends| ends.stem as i16));
         let len = Lanes(self.ends.map(|ends| ends.len as i16));
-        // Behind a letter: the words, and whether the path goes on within one.
+        // Behind the current letter: the number of words, and whether the path goes on inside a word.
         let (mut words, mut goes_on) = (all(0), all(0));
         for (at, here) in self.letters.iter_mut().enumerate().rev() {
             let (at, behind) = (all(at as i16), all(at as i16 + 1));
@@ -201,15 +202,15 @@ impl<const LANES: usize> PathBatch<LANES> {
             let rest = (all(1) + rest.unless(behind.equal(stem))).unless(behind.equal(len));
             let whole = rest + all(IN_FOLDERS).when(name.above(at));
             here.after = whole.or(len.above(at), all(NEVER));
-            // An extension is no word that is missed.
+            // Words of the extension do not count as missed.
             words = words + here.word.when(stem.above(at));
             goes_on = all(1).when(inside);
         }
     }
 }
 
-/// The letters of a text, folded, each with its first byte and its role; `name` is the first byte of the file's
-/// name.
+/// Returns the letters of a text, folded, each with its offset and its role. `name` is the offset of the
+/// file's name.
 pub(super) fn of_any(text: &str, name: usize) -> impl Iterator<Item = (usize, char, LetterRole)> {
     let (mut before, mut rest) = (None, text.char_indices().peekable());
     std::iter::from_fn(move || {
@@ -221,13 +222,13 @@ pub(super) fn of_any(text: &str, name: usize) -> impl Iterator<Item = (usize, ch
     })
 }
 
-/// The same for ASCII alone, which is most paths, by a table of the kinds of three letters in a row.
+/// Does the same for ASCII, which most paths are, with a table of the kinds of three letters in a row.
 pub(super) fn of_ascii(
     text: &[u8],
     name: usize,
 ) -> impl Iterator<Item = (usize, char, LetterRole)> {
     let roles: &[LetterRole; 512] = &ROLES;
-    // Before and behind the text stands a slash, which is kind 0.
+    // Before and after the text there is a slash, which is kind 0.
     let mut kinds = text.first().map_or(0, |first| kind(*first));
     let after = text.iter().skip(1).chain(std::iter::once(&b'/'));
     text.iter().zip(after).enumerate().map(move |(at, (letter, after))| {
@@ -240,7 +241,7 @@ pub(super) fn of_ascii(
 /// One letter of each kind.
 const KINDS: [char; 5] = ['/', '-', 'a', 'A', '0'];
 
-/// The kind of an ASCII letter.
+/// Returns the kind of an ASCII letter.
 fn kind(letter: u8) -> usize {
     usize::from(KIND[usize::from(letter % 128)])
 }
@@ -264,8 +265,8 @@ static KIND: [u8; 128] = {
     kinds
 };
 
-/// The role of a letter that is not the first of the name, by the kinds of the one before it, of itself and of the one
-/// after it, in three bits each.
+/// The role of a letter that does not begin the name, by the kinds of the letter before it, of itself and of
+/// the one after it, three bits each.
 static ROLES: LazyLock<[LetterRole; 512]> = LazyLock::new(|| {
     array::from_fn(|kinds| {
         let letter = |shift: usize| KINDS.get(kinds >> shift & 7).copied();

@@ -1,4 +1,4 @@
-//! Aligning a query with paths, several at once.
+//! Aligns a query with several paths at once.
 
 use std::array;
 
@@ -10,17 +10,17 @@ use crate::fuzzy::query::QueryPart;
 /// A code that no letter has.
 const NO_SWAP: i16 = -2;
 
-/// A query that is compared with batches of paths, each path in its lane: one step for all of them takes no longer
-/// than for one. A scorer is used for one batch after another.
+/// Compares a query with batches of paths, each path in its lane: a step for all lanes takes no longer than
+/// for one. Used for one batch after another.
 #[derive(Debug)]
 pub(crate) struct Scorer<const LANES: usize = 1> {
-    /// The letters of each part.
+    /// Letters of each part.
     pub(super) parts: Vec<Vec<QueryLetter>>,
     pub(super) paths: PathBatch<LANES>,
-    /// For each letter of the paths the cost when it is the last one that was used. The row of one more letter of the
-    /// query overwrites the one before.
+    /// Cost at each letter of the paths if it is the last one used. The row of the next letter of the query
+    /// overwrites it.
     row: Vec<Cell<LANES>>,
-    /// All rows, of one path alone, for marking.
+    /// All rows, kept for marking if there is only one path.
     pub(super) rows: Vec<Cell<LANES>>,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Scorer<const LANES: usize = 1> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryLetter {
     pub(super) code: i16,
-    /// The letter before it, which may be swapped with it if it is another one.
+    /// Letter before it, with which it may be swapped; [`NO_SWAP`] if that is the same letter.
     pub(super) before: i16,
-    /// The cost when it is one too many.
+    /// Cost of it as an extra letter.
     pub(super) extra: i16,
     /// All bits if it is a separator, else none.
     separator: i16,
@@ -39,7 +39,7 @@ pub(super) struct QueryLetter {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell<const LANES: usize> {
     pub(super) cost: Lanes<LANES>,
-    /// The same before the letter of the query is compared with that of the path.
+    /// The cost before the letter of the query is compared with that of the path.
     pub(super) entry: Lanes<LANES>,
 }
 
@@ -51,7 +51,8 @@ impl<const LANES: usize> Scorer<LANES> {
         Self { parts, paths, row: Vec::new(), rows: Vec::new() }
     }
 
-    /// For each path the sum of the costs of all parts; none if a part costs more than `most` says of lane and part.
+    /// Returns for each path the sum of the costs of all parts; `None` if a part costs more than
+    /// `most` returns for the lane and the part.
     pub(crate) fn costs(
         &mut self,
         paths: [Option<&str>; LANES],
@@ -71,12 +72,13 @@ impl<const LANES: usize> Scorer<LANES> {
         all
     }
 
-    /// The cost of a part for each path of the batch, if it is no more than a bound; none where there is no bound.
+    /// Returns the cost of a part for each path of the batch; `None` if it is above its bound or has no
+    /// bound.
     fn cost(&mut self, part: usize, most: [Option<u16>; LANES]) -> [Option<u16>; LANES] {
         let bound = |most: u16| i16::try_from(most).unwrap_or(NEVER).min(NEVER);
         let most = most.map(|most| most.map_or(NOTHING, bound));
         let initials: [Option<i16>; LANES] = array::from_fn(|lane| self.initials(lane, part));
-        // Where the cost is known by initials, none is low enough.
+        // A lane whose cost is known from initials needs no alignment: its bound is below any cost.
         let open = array::from_fn(|lane| initials[lane].map_or(most[lane], |_| NOTHING));
         let others = self.align(part, Lanes(open));
         array::from_fn(|lane| {
@@ -85,12 +87,12 @@ impl<const LANES: usize> Scorer<LANES> {
         })
     }
 
-    /// The cost of a part that is the first letters of all words of the name.
+    /// Returns the cost of a part that is the first letters of all words of the name; `None` if it is not.
     pub(super) fn initials(&self, lane: usize, part: usize) -> Option<i16> {
         self.paths.initials(lane, self.parts[part].iter().map(|letter| letter.code))
     }
 
-    /// The costs of a part by its letters; none if all of them are above their bounds.
+    /// Aligns a part letter by letter, and returns its costs; `None` if all are above their bounds.
     pub(super) fn align(&mut self, part: usize, most: Lanes<LANES>) -> Option<Lanes<LANES>> {
         let (never, all_above) = (Lanes::all(NEVER), Lanes::all(NOTHING));
         self.row.clear();
@@ -102,7 +104,7 @@ impl<const LANES: usize> Scorer<LANES> {
             let letter = self.parts[part][at];
             let lowest = self.next(letter, unused);
             self.keep();
-            // The next row is built on these two.
+            // The next row builds on these two rows only.
             if lowest.min(lowest_before).above(most) == all_above {
                 return None;
             }
@@ -113,21 +115,23 @@ impl<const LANES: usize> Scorer<LANES> {
         Some(ends.fold(never, |best, (letter, cell)| best.min(cell.cost + letter.after)))
     }
 
-    /// Keeps the row of one path for marking.
+    /// Keeps the row for marking if there is only one path.
     fn keep(&mut self) {
         if LANES == 1 {
             self.rows.extend_from_slice(&self.row);
         }
     }
 
-    /// Makes the row with one more letter, and returns the least cost in it. `unused` is the cost when all letters
-    /// before this one are too many.
+    /// Computes the row with one more letter of the query, and returns the least cost in it. `unused` is the
+    /// cost of all letters before this one as extra letters.
     fn next(&mut self, letter: QueryLetter, unused: i16) -> Lanes<LANES> {
         let all = Lanes::all;
         let mut lowest = all(unused + letter.extra);
-        // Of the row above: the cost at the letter before, and that of going on behind one that is left out after it.
+        // From the row before: the cost at the previous letter of the path, and the cost of leaving out one
+        // letter after it.
         let (mut last, mut left_out) = (all(NEVER), all(NEVER));
-        // The best alignment up to a letter before that: with the words between, or with as many as count.
+        // Least costs before that: with one added for each word since, and without. The latter serves gaps
+        // with more words than count.
         let (mut near, mut far) = (all(NEVER), all(NEVER));
         let (mut last_entry, mut last_code) = (all(NEVER), all(NO_LETTER));
         for (here, cell) in self.paths.letters().iter().zip(&mut self.row) {
@@ -150,7 +154,7 @@ impl<const LANES: usize> Scorer<LANES> {
     }
 }
 
-/// The letters of a part of the query.
+/// Prepares the letters of a part of the query.
 fn letters_of<const LANES: usize>(part: &[char], paths: &PathBatch<LANES>) -> Vec<QueryLetter> {
     let before = std::iter::once(None).chain(part.iter().copied().map(Some));
     let letters = part.iter().zip(before).map(|(letter, before)| {

@@ -1,4 +1,4 @@
-//! One shard, searched on a source made of vectors.
+//! Tests of the search of one shard, on a source made of vectors.
 
 use std::collections::HashMap as Map;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use super::super::verify::TextChunk;
 use super::*;
 use crate::types::Request;
 
-/// A source made of vectors: of each chunk its blob, where it begins there, and its text. Every blob has a file.
+/// A source made of vectors: the blob of each chunk, its offset there, and its text. Every blob has one file.
 struct Vectors {
     chunks: Vec<(BlobId, u64, &'static str)>,
     plan: query::Plan,
@@ -32,7 +32,7 @@ impl Vectors {
     }
 }
 
-/// Names all chunks of a range, whatever they hold.
+/// Answers each lookup with all chunks of a range of blobs.
 struct Everything<'v>(&'v Vectors, Range<i32>);
 
 impl LookUp for Everything<'_> {
@@ -107,7 +107,7 @@ impl Reads for Vectors {
     }
 }
 
-/// The files that are found from a blob on, each with the numbers of its lines.
+/// Returns the matching files from blob `from` on, each with the numbers of its lines.
 async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<u64>)> {
     let epoch = Epoch(1);
     let (id, languages) = (ShardId(0), [].into());
@@ -166,7 +166,7 @@ async fn a_shard_gives_what_matches_in_the_order_of_its_blobs() {
     );
     assert_eq!(found("c:needle -c:thread", None, 0).await, named(&[("0.txt", &[1])]));
     assert_eq!(found("c:nowhere", None, 0).await, []);
-    // Of whole texts.
+    // Decided on whole texts.
     assert_eq!(found("-c:needle", None, 0).await, named(&[("4.txt", &[])]));
     assert_eq!(found(r"c:hay\nneedle", None, 0).await.len(), 1);
 }
@@ -175,6 +175,6 @@ async fn a_shard_gives_what_matches_in_the_order_of_its_blobs() {
 async fn a_shard_goes_on_from_a_blob_and_ends_after_its_limit() {
     assert_eq!(found("c:needle", None, 1).await, named(&[("1.txt", &[3]), ("3.txt", &[1])]));
     assert_eq!(found("c:needle", None, 4).await, []);
-    // One more than the limit tells that there is more.
+    // One result more than the limit shows that there are more.
     assert!(found("c:needle", Some(1), 0).await.len() >= 2);
 }

@@ -1,5 +1,5 @@
-//! A shard whose files, filters and texts are in memory: Postgres is asked only for texts that had to make room for
-//! others.
+//! The source of a shard whose files, filters and texts are in memory. It asks Postgres only for texts that
+//! were evicted.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(crate) struct MemorySource<'s> {
     pub(crate) task: &'s ShardTask,
     pub(crate) files: &'s ShardFiles,
     pub(crate) cache: &'s ShardCache,
-    /// The chunks that the filters let through.
+    /// Chunks that survive the filters.
     pub(crate) survivors: &'s Survivors,
 }
 
@@ -39,7 +39,7 @@ impl Source for MemorySource<'_> {
     }
 
     fn reads_ahead(&self) -> bool {
-        // Without a limit there are other shards beside it.
+        // Without a limit, other shards keep all cores busy.
         self.search.request.limit.is_some()
     }
 
@@ -63,7 +63,7 @@ impl Source for MemorySource<'_> {
     }
 }
 
-/// Lookups among the blobs in a range of numbers.
+/// Answers lookups within a range of blobs.
 struct InRange<'s> {
     source: &'s MemorySource<'s>,
     blobs: Range<i32>,
@@ -91,7 +91,7 @@ impl LookUp for InRange<'_> {
 }
 
 impl InRange<'_> {
-    /// The blobs with a chunk that may hold some literals.
+    /// Returns the blobs with a chunk that may hold some literals.
     fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
         let MemorySource { task, files, cache, .. } = self.source;
         let filter = task.cached.filters.as_ref()?;

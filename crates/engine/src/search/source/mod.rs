@@ -1,5 +1,5 @@
-//! Where what is known of a shard comes from: memory or Postgres. A shard is searched from one of them, chosen once
-//! before its search begins; what is searched for, and how, does not depend on it.
+//! The source of a shard: memory or Postgres. It is chosen once, before the search of the shard begins. The
+//! search itself does not depend on it.
 
 mod memory;
 mod postgres;
@@ -21,53 +21,56 @@ use super::verify::TextChunk;
 
 /// The source of one shard for one search.
 pub(crate) trait Source: Send + Sync {
-    /// What reads its files and texts.
+    /// The type that reads files and texts.
     type Reader: Reads;
 
-    /// Reads its files and texts.
+    /// Returns the reader of the shard's files and texts.
     fn reader(&self) -> &Self::Reader;
 
-    /// What reading from it costs.
+    /// Returns the cost parameters.
     fn costs(&self) -> &'static SourceCosts;
 
-    /// Whether the next batches are read while what the first ones gave is handed on, which costs nobody a round trip.
+    /// Returns whether later batches are read and matched while the results of the first are handed on. That
+    /// is worth it only without round trips.
     fn reads_ahead(&self) -> bool;
 
-    /// Whether chunks are read before their files: not where most of the files are not wanted.
+    /// Returns whether chunks are read before their files. Not worth it where reading a chunk costs more than
+    /// a file.
     fn reads_chunks_first(&self) -> bool;
 
-    /// How many chunks may have to be read, as far as is known; none if nothing is known.
+    /// Returns the number of chunks that may have to be read; `None` if unknown.
     fn survivors(&self) -> Option<usize>;
 
-    /// Where a range of blobs ends that has about the chunks with numbers under `end`: no blob is cut in two. `i32::MAX`
-    /// for the end of the shard.
+    /// Returns the blob at which a range ends that holds about the chunks with numbers under `end`, without
+    /// cutting a blob; `i32::MAX` for the end of the shard.
     fn end_of_range(&self, end: i32) -> i32;
 
-    /// The candidates among the blobs in a range of numbers.
+    /// Returns the candidates among a range of blobs.
     fn candidates(
         &self,
         blobs: Range<i32>,
     ) -> impl Future<Output = Result<Candidates, store::Error>> + Send;
 }
 
-/// Reads files and texts of one shard for one search, whoever named the candidates.
+/// Reads files and texts of one shard for one search, independent of the source of candidates.
 pub(crate) trait Reads: Send + Sync {
-    /// The files that have one of these contents, or all files, in the order of their blobs, repositories and paths.
+    /// Returns the files that have one of these blobs, or all files, in the order of blob, repository and
+    /// path.
     fn files(
         &self,
         blobs: Option<&[BlobId]>,
     ) -> impl Future<Output = Result<Vec<File>, store::Error>> + Send;
 
-    /// Some chunks by their numbers, which are ascending, if all of them can be had without waiting.
+    /// Returns chunks by ascending number, if all of them can be had without waiting.
     fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>>;
 
-    /// Some chunks by their numbers, which are ascending; those that are no more are left out.
+    /// Reads chunks by ascending number. Chunks that are gone are left out.
     fn chunks(
         &self,
         numbers: &[i32],
     ) -> impl Future<Output = Result<Vec<TextChunk>, store::Error>> + Send;
 
-    /// All chunks of some blobs, each with its size in bytes, in their order.
+    /// Reads all chunks of some blobs, in order. Each blob is given with its size in bytes.
     fn blobs(
         &self,
         blobs: &[(BlobId, usize)],

@@ -1,5 +1,6 @@
-//! A shard that is not in memory, or only in part: Postgres names the candidates, by its trigram indexes where these know
-//! more, and by the same filters as memory has. What is in memory of its files and texts spares questions.
+//! The source of a shard that is not, or not entirely, in memory. Postgres names the candidates, by its
+//! trigram indexes where these are more selective, and by the same filters that memory has. Files and texts
+//! that are in memory are not asked for again.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -38,7 +39,7 @@ impl Source for PostgresSource<'_> {
     }
 
     fn reads_chunks_first(&self) -> bool {
-        // A chunk takes longer than a file.
+        // Reading a chunk takes longer than reading a file's row.
         false
     }
 
@@ -61,18 +62,18 @@ impl Source for PostgresSource<'_> {
     }
 }
 
-/// What Postgres says of all lookups of a plan in one shard.
+/// The answers of Postgres to all lookups of a plan in one shard.
 struct Indexes<'s> {
     source: &'s PostgresSource<'s>,
-    /// The rows of the filters of chunks that tell of the lookups; none if the shard has none.
+    /// Rows of the chunk filters that the lookups need; `None` if the shard has none, or none were asked for.
     rows: Option<ChunkRows>,
-    /// What the trigram indexes found.
+    /// Answers of the trigram indexes.
     found: Vec<(&'s Lookup, Found)>,
 }
 
 impl<'s> Indexes<'s> {
-    /// Asks for everything that a plan may want: perhaps a statement for trigram indexes, and one for filters unless those
-    /// leave nothing.
+    /// Asks for everything that a plan may need: at most one statement for the trigram indexes, and one for
+    /// the filters unless the indexes found nothing.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task } = source;
         let no_recheck = reader.store.no_recheck();
@@ -107,12 +108,12 @@ impl<'s> Indexes<'s> {
         Ok(asked)
     }
 
-    /// What the trigram indexes found of a lookup, if they were asked.
+    /// Returns the answer of the trigram indexes to a lookup, if they were asked.
     fn found(&self, lookup: &Lookup) -> Option<&Found> {
         self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found)
     }
 
-    /// Whether the trigram indexes have nothing of what a plan asks for.
+    /// Returns whether the answers of the trigram indexes rule a plan out.
     fn rule_out(&self, plan: &Plan) -> bool {
         match plan {
             Plan::Scan => false,
@@ -126,11 +127,11 @@ impl<'s> Indexes<'s> {
         }
     }
 
-    /// The chunks that may hold some n-grams, if that is known.
+    /// Returns the chunks that may hold some n-grams, if filters were read.
     fn surviving(&self, ngrams: &NgramQuery) -> Option<Columns> {
         let task = self.source.task;
         let mut chunks = self.rows.as_ref()?.surviving(ngrams);
-        // What is known of blocks, and of dense and large chunks.
+        // Also apply the filters of blocks, and of dense and large chunks.
         if let Some(filter) = &task.cached.filters {
             let near = filter.surviving(ngrams, &filter.hits(ngrams));
             let size = BLOCK_CHUNKS as usize;
@@ -142,7 +143,7 @@ impl<'s> Indexes<'s> {
         Some(chunks)
     }
 
-    /// The blobs with a chunk that may hold some literals.
+    /// Returns the blobs with a chunk that may hold some literals.
     fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
         let chunks = self.surviving(&ngrams_of_literals(literals))?;
         let chunks = self.rows.as_ref()?.with_blobs(&chunks);

@@ -1,4 +1,4 @@
-//! Reading files and texts of a shard: what is in memory from there, and the rest from Postgres.
+//! Reads files and texts of a shard from memory, and those that are not there from Postgres.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::cache::files::ShardFiles;
 pub(crate) struct ShardReader {
     pub(crate) store: Store,
     pub(crate) shard: Shard,
-    /// Which files are wanted.
+    /// Filter for the wanted files.
     pub(crate) filter: FileFilter,
-    /// Its files, if they are in memory.
+    /// Files of the shard, if they are in memory.
     pub(crate) files: Option<Arc<ShardFiles>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
     pub(crate) state: Arc<State>,
-    /// How many connections may read chunks of the shard at once.
+    /// Number of connections that may read chunks of the shard at once.
     pub(crate) connections: usize,
 }
 
 impl ShardReader {
-    /// The state of the index that is read.
+    /// Returns the epoch that is read.
     pub(crate) fn epoch(&self) -> Epoch {
         self.filter.epoch
     }
@@ -110,7 +110,7 @@ impl Reads for ShardReader {
 }
 
 impl ShardReader {
-    /// Checks that blobs are there as a whole, each with its size in bytes: what is missing might have matched.
+    /// Checks that blobs are complete, given their sizes in bytes: a missing chunk might have matched.
     fn check_whole(
         &self,
         blobs: &[(BlobId, usize)],
@@ -132,7 +132,7 @@ impl ShardReader {
         }
     }
 
-    /// Has segments read into memory that many of these chunks are in.
+    /// Makes the cache load the segments that hold many of these chunks.
     fn missed(&self, numbers: &[i32]) {
         if let Some(cache) = &self.cache {
             cache.missed(&self.store, &self.shard, numbers);

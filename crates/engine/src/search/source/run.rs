@@ -1,4 +1,4 @@
-//! Searching one shard: chooses its source, once, and runs the search on it.
+//! Runs the search of one shard on its source, which is chosen once.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use super::super::survivors::{Survivors, count_ngrams};
 use super::{MemorySource, PostgresSource, ShardReader};
 use crate::cache::ShardCache;
 
-/// One search in one shard, before it has begun. It runs as a task of its own.
+/// The search of one shard before it starts. It runs as a task of its own.
 pub(crate) struct ShardRun {
     pub(crate) search: Arc<Search>,
     pub(crate) store: Store,
     pub(crate) cache: Option<Arc<ShardCache>>,
     pub(crate) task: ShardTask,
-    /// The chunks that the filters in memory let through.
+    /// Chunks that survive the filters in memory.
     pub(crate) survivors: Survivors,
-    /// The first blob to look at.
+    /// First blob to search.
     pub(crate) from: BlobId,
-    /// Results that were given before, at most.
+    /// Most results that were given before.
     pub(crate) again: usize,
-    /// How many threads may work on it at once.
+    /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
-    /// How many shards are searched at once.
+    /// Number of shards that are searched at once.
     pub(crate) beside: usize,
-    /// Whether it is searched in memory.
+    /// Whether the shard is searched in memory.
     pub(crate) in_memory: bool,
     pub(crate) chunks: Arc<ChunkCount>,
 }
 
-/// Whether a shard is searched in memory: its files, filters and texts are there, and the filters tell enough. So many
-/// results are wanted still, if not all.
+/// Returns whether to search a shard in memory: its files, filters and texts are there, and the filters are
+/// selective enough. `wanted` is the number of results still wanted.
 pub(crate) fn is_in_memory(
     search: &Search,
     task: &ShardTask,
@@ -54,7 +54,7 @@ pub(crate) fn is_in_memory(
 }
 
 impl ShardRun {
-    /// Searches, and sends what is found.
+    /// Searches the shard, and sends its results.
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let (search, task, survivors) = (&*self.search, &self.task, &self.survivors);
         let reader = ShardReader {
