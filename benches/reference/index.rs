@@ -19,7 +19,7 @@ use crate::shared::server::Server;
 /// The role of the private Postgres.
 const ROLE: &str = "codesearch";
 
-/// Where the index is.
+/// The place of the index.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Place {
     /// The home of the private Postgres; without it, `DATABASE_URL`, or else the sample in a new home

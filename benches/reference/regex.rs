@@ -1,4 +1,5 @@
-//! Regular expressions over very many repositories (system 1): nine patterns at four limits, over HTTP.
+//! Regular expressions over very many repositories (system 1): nine patterns at four limits, over
+//! HTTP.
 
 use anyhow::{Context, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -28,7 +28,7 @@ const PAGE: i64 = 100;
 const CLIENTS: usize = 10;
 const TIME: Duration = Duration::from_mins(1);
 
-/// How long the clients run before the measurement.
+/// Time that the clients run before the measurement.
 const WARMING: Duration = Duration::from_secs(3);
 
 /// Requests a second and milliseconds reported for one API, its average: Postgres version, rate,

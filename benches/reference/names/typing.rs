@@ -23,7 +23,8 @@ pub(crate) enum Kind {
     Folder,
     /// The first three letters of the last folder, and the name without its extension.
     Piece,
-    /// The first letters of the last two folders, and the name without its extension: `e/s/candidates`.
+    /// The first letters of the last two folders, and the name without its extension:
+    /// `e/s/candidates`.
     Letters,
     /// The first letters of the words of the name: `hsr` for `http_server_routes.rs`.
     Initials,

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use home::Home;
 use user::Owner;
 
-/// Where the private server lies, and which programs it consists of.
+/// The place of the private server, its name, and the source of its programs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder that holds all files of the server. Created if missing.

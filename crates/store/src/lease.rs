@@ -62,7 +62,7 @@ impl Store {
         (self.leases.most.saturating_sub(free), self.leases.most)
     }
 
-    /// Closes the connections for searching that were unused for [`MAX_IDLE`], but not those to be
+    /// Closes the connections for searching that were unused for some minutes, except those to be
     /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
     /// statements.
     pub fn trim(&self) {

@@ -45,7 +45,8 @@ pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;
 pub use target::Target;
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of
+/// `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 

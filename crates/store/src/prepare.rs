@@ -222,10 +222,10 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Adds an operator without a recheck to those that a stock `gin_trgm_ops` index answers: `lexemes
-/// @~~ pattern` has the strategy number of `LIKE` (3), so the index finds the same candidates. But
-/// the operator's function is true for every row, so Postgres neither decompresses nor rechecks the
-/// text; this program does the recheck.
+/// Adds an operator without a recheck to those that a stock `gin_trgm_ops` index answers:
+/// `lexemes @~~ pattern` has the strategy number of `LIKE` (3), so the index finds the same
+/// candidates. But the operator's function is true for every row, so Postgres neither decompresses
+/// nor rechecks the text; this program does the recheck.
 ///
 /// The function is one of the server's own, the transition function of the aggregate `bool_and`:
 /// given two values that are passed by reference, it only tests that they are not null pointers. A
@@ -235,7 +235,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 /// The right-hand side is `bytea` because the family already has a `(text, text)` operator for that
 /// strategy; the index reads the bytes as text. Only a superuser may change an operator family.
 /// Without that right this returns false, and plain `ILIKE` finds the same rows with a recheck.
-/// (`pg_dump` does not dump the operator's place in the family, which belongs to the extension, so
+/// (`pg_dump` does not carry the operator's place in the family, which belongs to the extension, so
 /// each start looks for it.)
 async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;

@@ -43,7 +43,7 @@ pub(crate) async fn answered<T, E: From<sqlx::Error>>(
     })
 }
 
-/// Where the database is.
+/// The address of the database.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A URL, as in `DATABASE_URL`.

@@ -39,7 +39,7 @@ words! {
 }
 
 words! {
-    /// How a search ended.
+    /// The outcome of a search.
     Outcome {
         Complete = "complete",
         Limit = "limit",

@@ -14,8 +14,8 @@ use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 
-/// How often to try for the lock, and the pause between: the server takes a moment to notice that
-/// an ingest has ended.
+/// Number of attempts to take the lock, and the pause between them: the server takes a moment to
+/// notice that an ingest has ended.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -110,7 +110,7 @@ fn filters_that_grow_are_those_made_at_once() {
     assert_eq!(grown.dense_chunks, [7, 1100, 1200]);
 }
 
-/// A shard that is filled piece by piece answers like its texts.
+/// Tests that a shard that is filled piece by piece answers like its texts.
 #[test]
 fn rows_name_the_chunks_that_may_match() {
     on_index(1, async |store| {
