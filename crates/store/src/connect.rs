@@ -30,7 +30,8 @@ impl Store {
         };
         let server = answered(ANSWER, Server::of(&mut first)).await?;
         let searching = options.clone().options([
-            // Since texts lie in TOAST, a sequential scan looks cheap to the planner, but never is.
+            // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never
+            // is.
             ("enable_seqscan", "off"),
             // Each statement names its partition and has only one useful index, so one plan fits
             // all parameters.
@@ -63,8 +64,9 @@ impl Store {
             return Ok(have as i16);
         }
         for n in 0..shards {
-            // The low targets move lexemes and texts to TOAST, so that lookups read only the short
-            // rows. Slices of filters stay in their rows.
+            // The low targets have Postgres compress the texts of chunks, which stay in their rows
+            // (storage main), and move lexemes to TOAST, so that lookups read only short rows.
+            // Slices of filters stay in their rows.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})

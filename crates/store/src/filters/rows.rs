@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 4;
 /// the filter's bits are set, so more hashes would rule out hardly more.
 const MAX_HASHES: usize = 12;
 
-/// About the most hashes that it looks up in all.
+/// Approximate bound of the hashes that it looks up in all.
 const ALL_HASHES: usize = 96;
 
 /// Some rows of the filters of a shard's chunks.
