@@ -119,9 +119,9 @@ fn bench() -> Result<()> {
                 naive: None,
                 tables: None,
             };
-            // Engines take turns, so that other work of the machine affects all alike. Over six
-            // rounds they run in all six orders, since each engine fills the processor's caches for
-            // the next.
+            // Codesearch and the ways to query Zoekt take turns, so that other work of the machine
+            // affects all alike. Three of them run in all six orders over six rounds, since each
+            // fills the processor's caches for the next.
             let ways: &[bool] = if limit == 0 { &[false] } else { &[false, true] };
             let mut by_way = vec![Times::default(); ways.len()];
             let mut server_ms = Vec::new();
@@ -149,7 +149,7 @@ fn bench() -> Result<()> {
             }
             row.zoekt = zoekt.as_ref().map(|_| better(by_way));
             row.server_ms = median(&server_ms);
-            // These take seconds, so they run at the smallest and the largest limit only.
+            // These take seconds, so they run only at limit 100 and without a limit.
             if naive && matches!(limit, 100 | 0) && query.kind != Kind::Scan {
                 row.naive = Some(runtime.block_on(naive::ask(&home, query, limit, 1))?);
                 row.tables = Some(runtime.block_on(naive::ask(&home, query, limit, TABLES))?);

@@ -32,8 +32,8 @@ impl NamesIndex {
         }
     }
 
-    /// Returns the statement. It limits first and filters then: with a filter beside the order, the
-    /// scan would run on until enough rows pass it.
+    /// Returns the statement. For `GiST`, the inner query takes the nearest by the index's order,
+    /// and the outer one sorts them.
     fn statement(self) -> &'static str {
         match self {
             Self::Gist(_) => {

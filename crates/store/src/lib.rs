@@ -2,8 +2,9 @@
 //!
 //! No other crate names a table. No statement names the parent of a partitioned table; each names
 //! the partitions that it reads or writes. So planning does not go through all partitions, and a
-//! shard can lie on another server. `migrations/` holds the schema and its reasons,
-//! `ARCHITECTURE.md` the rules between the tables.
+//! shard can lie on another server. Only the rules of [`Check`] name parents, since they count over
+//! all shards. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between
+//! the tables.
 
 mod candidates;
 mod catalog;

@@ -102,8 +102,8 @@ impl Server {
         Ok(())
     }
 
-    /// Returns how many of the `wanted` connections may be used for searching. The others must
-    /// suffice for this program's other connections, an ingest, and the operator.
+    /// Returns how many of the `wanted` connections may be used for searching. The remaining
+    /// connections must suffice for the rest of this program, an ingest, and the operator.
     pub(crate) fn room(&self, wanted: u32) -> u32 {
         let Self { connections, reserved, used, .. } = self;
         let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;

@@ -9,7 +9,8 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::error::{Error, Result};
 
-/// Connections that a program has for occasional statements: see [`Store::control`].
+/// Connections that a program has for occasional statements: see
+/// [`Store::control`](crate::Store::control).
 pub(crate) const CONTROL: u32 = 4;
 
 /// Longest time to make a connection. A busy server starts a process in milliseconds; one that has

@@ -1,13 +1,14 @@
 //! Checks of the host and the site of a request, against pages of other sites.
 //!
-//! A page of another site can let its own name point at 127.0.0.1; the browser would then treat
-//! this server as part of that site (DNS rebinding). So a server that listens only on this machine
-//! answers only to this machine's names.
+//! Another site can point its own host name at 127.0.0.1; the browser would then treat this server
+//! as part of that site (DNS rebinding). So a server that listens only on this machine answers only
+//! to this machine's names.
 //!
-//! Such a page can also let the browser send requests without reading the answers: to start
-//! searches, or to learn from their duration. A browser says which site a request is for
-//! (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`). Requests for another site
-//! are refused, except for links that a person follows. Programs send neither header.
+//! Another site's page can also make the browser send requests whose answers it cannot read: to
+//! start searches, or to learn from their duration. The browser says for which site it sends a
+//! request (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`). Requests for
+//! another site's page are refused, except for links that a person follows. Programs send neither
+//! header.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl Hosts {
     }
 }
 
-/// Refuses requests to other host names and for pages of other sites.
+/// Refuses requests to other host names, and requests for pages of other sites.
 pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
     // An HTTP/1.0 client may leave out the host; browsers always send it.
     let name = match request.uri().authority() {

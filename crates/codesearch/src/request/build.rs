@@ -57,8 +57,8 @@ fn limit(
 ) -> Result<Option<usize>, Refused> {
     let limit = said.or(option).unwrap_or(client.limit).limit();
     let Some(most) = client.most else { return Ok(limit) };
-    // A limit in the query is lowered, since queries are shared by all clients; an option was meant
-    // for this client, so it is refused.
+    // A limit in the query is lowered, since a query is for every client. An option was meant for
+    // this client, so one that is out of bounds is refused.
     if said.is_none() && !limit.is_some_and(|limit| (1..=most).contains(&limit)) {
         let why = format!("give a number of files from 1 to {most}");
         return Err(Refused::Option { name: "limit", why });

@@ -37,7 +37,8 @@ impl Client {
     /// A program that asks for JSON over HTTP.
     pub(crate) const PROGRAM: Self = Self { skipped: true, ..Self::COMMAND_LINE };
 
-    /// A person who looks at a page: nobody waits for one any longer, whatever was requested.
+    /// A person who looks at a page. The default timeout bounds every search, since nobody looks at
+    /// an empty page for longer.
     pub(crate) const PAGE: Self = Self { bounds_all: true, ..Self::PROGRAM };
 
     /// An agent, whose answers must fit what it can read.

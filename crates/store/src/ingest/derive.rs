@@ -13,8 +13,8 @@ use crate::store::Store;
 use crate::{BlobId, ShardId};
 
 /// Bytes of text after which a document ends, with a whole chunk. Larger documents make a smaller
-/// index that is built faster (a quarter of the time for one over single chunks, and a third of the
-/// size), but name more chunks in vain.
+/// index that is built faster (a quarter of the time of an index over the texts of single chunks,
+/// and a third of its size), but name more chunks in vain.
 const DOCUMENT_BYTES: usize = 48 << 10;
 
 /// Bytes of a chunk above which it has a filter of its own, as dense chunks have. Such chunks are
@@ -25,8 +25,8 @@ const LARGE_CHUNK_BYTES: usize = 8192;
 pub const MAX_DERIVERS: usize = 8;
 
 impl Session {
-    /// Returns the shards with chunks that are not yet in their documents and filters, by whichever
-    /// ingest stored.
+    /// Returns the shards with chunks that are not yet in their documents and filters, whichever
+    /// ingest stored them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.

@@ -35,7 +35,8 @@ pub(crate) struct Limits {
     share: Option<usize>,
     /// Stands for every address if addresses have no limits.
     anyone: Arc<Client>,
-    /// All clients together. [`Server::turn`] bounds their concurrent searches, and lets them wait.
+    /// All clients together. [`Server::turn`](crate::http::server::Server::turn) bounds their
+    /// concurrent searches, and lets them wait.
     all: Arc<Client>,
     addresses: Cache<IpAddr, Arc<Client>>,
     /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
