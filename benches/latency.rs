@@ -1,13 +1,13 @@
 //! `cargo bench`: the latency report.
 //!
-//! Every query at the limits 10, 100, 1000 and none, over HTTP with the whole answer read: once on a
-//! server that has just started, and on a warm one with criterion's statistics. Runs on the sample, or
-//! on an index that is there already:
+//! Sends every query at the limits 10, 100, 1000 and none over HTTP, and reads the whole answer:
+//! once to a server that has just started, then to a warm one with criterion's statistics. Runs on
+//! the sample, or on an existing index:
 //!
 //!     cargo bench                                         # the sample, in a home of its own
-//!     cargo bench -- --home ~/.local/share/codesearch     # what is ingested there
-//!     cargo bench -- --index default --home DIR           # one index of it, by name
-//!     cargo bench -- --only bytes                         # queries whose names hold a text
+//!     cargo bench -- --home ~/.local/share/codesearch     # the index in that home
+//!     cargo bench -- --index default --home DIR           # one index of a home, by name
+//!     cargo bench -- --only bytes                         # queries whose names contain a text
 //!
 //! Writes `benches/runs/latency-NAME.json`, `.txt` and `.svg`.
 
@@ -26,10 +26,10 @@ use shared::summary::{quantile, share_under, trimmed_mean};
 /// The limits of the reference experiment; 0 is none.
 const LIMITS: [usize; 4] = [10, 100, 1000, 0];
 
-/// Bounds of the buckets, in milliseconds.
+/// Upper bounds of the buckets, in milliseconds.
 const BUCKETS: [f64; 9] = [50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 1e4, 2e4, 6e4];
 
-/// The shares that the reference experiment gives, with 200 tables: limit, bound in milliseconds,
+/// The shares reported by the reference experiment with 200 tables: limit, bound in milliseconds,
 /// percent of its queries (82 GB on 8 cores).
 const REFERENCE: [(usize, f64, f64); 11] = [
     (10, 50.0, 0.0),
@@ -45,10 +45,10 @@ const REFERENCE: [(usize, f64, f64); 11] = [
     (0, 6e4, 18.0),
 ];
 
-/// Times of each query that stand for all of its times.
+/// Number of quantiles that represent the times of each query.
 const PER_QUERY: usize = 10;
 
-/// What the command line says.
+/// The arguments of the command line.
 struct Args {
     home: Option<PathBuf>,
     index: Option<String>,
@@ -61,7 +61,7 @@ struct Row {
     query: &'static Query,
     limit: usize,
     cold_ms: f64,
-    /// Milliseconds of each request of the warm server.
+    /// Milliseconds of each request to the warm server.
     warm_ms: Vec<f64>,
     stats: Value,
 }
@@ -72,7 +72,7 @@ fn main() {
 
 fn bench() -> std::io::Result<()> {
     let args = args();
-    // Kept until the end.
+    // Kept until the end of the function.
     let sample;
     let home = match (&args.home, std::env::var_os("DATABASE_URL")) {
         (Some(home), _) => Some(home.clone()),
@@ -87,7 +87,7 @@ fn bench() -> std::io::Result<()> {
 
     let mut rows: Vec<Row> = Vec::new();
     for limit in LIMITS {
-        // A server for each limit, so that none profits from the one before.
+        // Each limit has a server of its own, so that none profits from the one before.
         let server = Server::start(home.as_deref(), args.index.as_deref(), &[])?;
         for query in &queries {
             let answer = server.ask(query, limit)?;
@@ -143,7 +143,7 @@ fn args() -> Args {
             "--index" => args.index = given.next(),
             "--only" => args.only = given.next(),
             "--name" => args.name = given.next().unwrap_or_default(),
-            // From cargo.
+            // Passed by cargo.
             "--bench" => {}
             other => {
                 eprintln!(
@@ -167,7 +167,7 @@ fn bound_name(ms: f64) -> String {
     if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{} s", ms / 1000.0) }
 }
 
-/// The times of a limit: of the cold server, or all of the warm one.
+/// Returns the times at a limit: those of the cold servers, or quantiles of the warm one's.
 fn times(rows: &[Row], limit: usize, cold: bool, reference_only: bool) -> Vec<f64> {
     rows.iter()
         .filter(|row| row.limit == limit)
@@ -177,8 +177,8 @@ fn times(rows: &[Row], limit: usize, cold: bool, reference_only: bool) -> Vec<f6
 }
 
 impl Row {
-    /// As many times of the warm server for each query, however often it was asked: fast ones are asked
-    /// more often, and are not to count for more.
+    /// Returns equally many times of the warm server for each query: criterion sends fast queries
+    /// more often, and they should not count for more.
     fn quantiles(&self) -> Vec<f64> {
         (0..PER_QUERY)
             .map(|i| quantile(&self.warm_ms, (i as f64 + 0.5) / PER_QUERY as f64))
@@ -291,7 +291,7 @@ fn record(rows: &[Row]) -> String {
     format!("{record:#}\n")
 }
 
-/// For each limit the share of requests within a time, on a logarithmic scale.
+/// Draws, for each limit, the share of requests within a time, on a logarithmic scale.
 fn picture(rows: &[Row]) -> String {
     const COLOURS: [&str; 4] = ["#1f77b4", "#2ca02c", "#ff7f0e", "#d62728"];
     let (width, height, left, top) = (720.0, 300.0, 60.0, 30.0);

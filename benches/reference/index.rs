@@ -1,5 +1,5 @@
-//! The index under measurement: its database, opened by the library as the program does and by SQL of the experiments'
-//! own, and servers of it.
+//! The index under measurement: its database, opened by the library and by the experiments' own
+//! SQL, and its servers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ use crate::shared::server::Server;
 /// The role of the private Postgres.
 const ROLE: &str = "codesearch";
 
-/// Where the index is.
+/// The place of the index.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Place {
     /// The home of the private Postgres; without it, `DATABASE_URL`, or else the sample in a new home
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 /// An open index.
 pub(crate) struct Index {
     pub(crate) store: Store,
-    /// Searches it, with nothing kept in memory.
+    /// Searches the index, with nothing kept in memory.
     pub(crate) searcher: Searcher,
     home: Option<PathBuf>,
     name: String,
@@ -44,7 +44,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Opens the index that the command line names; the sample is indexed first.
+    /// Opens the index named on the command line; indexes the sample first if that is used.
     pub(crate) fn open(place: &Place, runtime: &Runtime) -> Result<Self> {
         let url = std::env::var("DATABASE_URL").ok().filter(|url| !url.is_empty());
         let sample = match (&place.home, &url) {
@@ -76,47 +76,48 @@ impl Index {
         Ok(Self { store, searcher, home, name, target, postgres, _sample: sample })
     }
 
-    /// The state of the index: another one gives other outcomes.
+    /// Returns a name of the index's state; outcomes for another state do not count.
     pub(crate) async fn state(&self) -> Result<String> {
         let catalog = self.searcher.catalog().await?;
         Ok(format!("{}-{}", catalog.identity, catalog.epoch.0))
     }
 
-    /// The same index with connections of its own, up to so many for searching.
+    /// Opens the index again with up to `connections` of its own for searching.
     pub(crate) async fn connect(&self, connections: u32) -> Result<Store> {
         Ok(Store::connect(&self.target, connections).await?)
     }
 
-    /// A connection for SQL.
+    /// Opens a connection for SQL.
     pub(crate) async fn sql(&self) -> Result<PgConnection> {
         sql(&self.target).await
     }
 
-    /// A server of this index with more arguments.
+    /// Starts a server of this index with more arguments.
     pub(crate) fn server(&self, more: &[&str]) -> Result<Server> {
         Ok(Server::start(self.home.as_deref(), self.named(), more)?)
     }
 
-    /// A server that keeps no statistics, that has read into memory all that it keeps there.
+    /// Starts a server without statistics, and waits until it has read into memory all that it
+    /// keeps there.
     pub(crate) fn warm_server(&self) -> Result<Server> {
         let server = self.server(&["--no-statistics"])?;
         server.settle();
         Ok(server)
     }
 
-    /// Runs the program on this index, and gives its standard output.
+    /// Runs the program on this index, and returns its standard output.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
         let mut command = shared::server::codesearch(self.home.as_deref(), self.named());
         command.args(arguments);
         Ok(shared::server::run(command)?)
     }
 
-    /// The log of the private Postgres, if there is one.
+    /// Returns the log of the private Postgres, if there is one.
     pub(crate) fn log(&self) -> Option<PathBuf> {
         Some(self.postgres.as_ref()?.socket_dir().join("server.log"))
     }
 
-    /// Leaves the private Postgres.
+    /// Stops using the private Postgres.
     pub(crate) fn close(self) -> Result<()> {
         if let Some(postgres) = self.postgres {
             postgres.close()?;
@@ -124,13 +125,14 @@ impl Index {
         Ok(())
     }
 
-    /// The name as the program takes it: a database of one's own has no others.
+    /// Returns the name as the program takes it; with a database of one's own there is no choice of
+    /// index.
     fn named(&self) -> Option<&str> {
         self.home.as_ref().map(|_| self.name.as_str())
     }
 }
 
-/// A database of a private Postgres.
+/// Returns the address of a database on a private Postgres.
 pub(crate) fn socket(postgres: &Postgres, database: &str) -> Target {
     Target::Socket {
         folder: postgres.socket_dir().to_owned(),
@@ -139,12 +141,12 @@ pub(crate) fn socket(postgres: &Postgres, database: &str) -> Target {
     }
 }
 
-/// A connection to a database that is there, in which the tables of codesearch are found by their names.
+/// Connects to an existing database, with codesearch's schema on the search path.
 pub(crate) async fn sql(target: &Target) -> Result<PgConnection> {
     Ok(PgConnection::connect_with(&options(target)?).await?)
 }
 
-/// How to connect for [`sql`].
+/// Returns the options for [`sql`].
 pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
     let options = match target {
         Target::Url(url) => PgConnectOptions::from_str(url)?,
@@ -159,7 +161,7 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Connections for searching, as many as a server has.
+/// Returns the number of connections for searching, as many as a server has.
 fn connections() -> u32 {
     (cores() * 4).clamp(8, 64) as u32
 }

@@ -1,16 +1,18 @@
-//! `cargo bench --bench reference`: the experiments of five published systems, repeated on one index.
+//! `cargo bench --bench reference`: the experiments of five published systems, repeated on one
+//! index.
 //!
-//!     cargo bench --bench reference -- --home ~/.local/share/codesearch   # all, on the index that is there
+//!     cargo bench --bench reference -- --home ~/.local/share/codesearch   # all, on an existing index
 //!     cargo bench --bench reference -- --home DIR --index NAME            # on one of several indexes
 //!     cargo bench --bench reference -- --only regex --only names          # two of them
 //!     cargo bench --bench reference -- --short                            # the sample, in about a minute each
 //!
-//! Without `--home` and `DATABASE_URL`, the sample is indexed in a home of its own. An experiment is made of steps, and
-//! the outcome of each is kept, so that a run that was interrupted goes on where it was: `--again` forgets them.
+//! Without `--home` and `DATABASE_URL`, the sample is indexed in a home of its own. An experiment
+//! consists of steps. The outcome of each step is kept, so that an interrupted run continues where
+//! it stopped; `--again` deletes the outcomes.
 //!
-//! Each folder and `regex` is the experiment of one system; `index` opens the database, `steps` keeps outcomes, `report`
-//! writes `benches/runs/NAME.txt`, `.json` and `NAME-EXPERIMENT-N.svg`. The experiments run the program as
-//! users do, ask the library crates, and ask Postgres itself.
+//! Each folder and `regex` is the experiment of one system; `index` opens the database, `steps`
+//! keeps outcomes, `report` writes `benches/runs/NAME.txt`, `.json` and `NAME-EXPERIMENT-N.svg`.
+//! The experiments run the program as users do, call the library crates, and query Postgres itself.
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -31,11 +33,12 @@ use index::{Index, Place};
 use report::{Report, Section};
 use steps::Steps;
 
-/// The program's own: what is measured inside this process allocates as it does there.
+/// The allocator of codesearch itself, so that code measured in this process allocates as it does
+/// there.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The experiments, by the names that `--only` takes.
+/// The experiments, by their names for `--only`.
 const EXPERIMENTS: [&str; 5] = ["regex", "prose", "loading", "names", "operator"];
 
 /// The experiments of five published systems, on an index of codesearch.
@@ -62,7 +65,7 @@ struct Args {
 }
 
 impl Args {
-    /// The name of the records: `reference`, and with `--only` the experiments.
+    /// Returns the name of the records: `reference`, with `--only` followed by the experiments.
     fn record(&self) -> String {
         let usual = if self.short { "reference-short" } else { "reference" };
         let parts = std::iter::once(usual).chain(self.only.iter().map(String::as_str));
@@ -70,7 +73,7 @@ impl Args {
     }
 }
 
-/// What the experiments share.
+/// Data shared by the experiments.
 struct Bench<'a> {
     index: &'a Index,
     steps: Steps,

@@ -1,4 +1,5 @@
-//! Regular expressions over very many repositories (system 1): nine patterns at four limits, over HTTP.
+//! Regular expressions over very many repositories (system 1): nine patterns at four limits, over
+//! HTTP.
 
 use anyhow::{Context, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,7 +9,7 @@ use crate::Bench;
 use crate::report::{Section, Table};
 use crate::shared::summary::{quantile, share_under, trimmed_mean};
 
-/// The patterns of the experiment, and the files that matched there (none where that was not known).
+/// The patterns of the experiment, and the number of files that matched there, if known.
 pub(crate) const PATTERNS: [(&str, Option<u64>); 9] = [
     ("var", None),
     ("error", Some(1_479_452)),
@@ -21,10 +22,11 @@ pub(crate) const PATTERNS: [(&str, Option<u64>); 9] = [
     ("d97f1d3ff91543[e-f]49.8b07517548877", Some(0)),
 ];
 
-/// Its limits; 0 is none.
+/// The experiment's limits; 0 is none.
 const LIMITS: [usize; 4] = [10, 100, 1000, 0];
 
-/// Shares that it gives: limit, bound in milliseconds, percent with one table, percent with 200.
+/// Shares reported by the experiment: limit, bound in milliseconds, percent with one table, percent
+/// with 200.
 const REFERENCE: [(usize, f64, u64, u64); 10] = [
     (10, 50.0, 33, 0),
     (10, 250.0, 44, 57),
@@ -38,10 +40,10 @@ const REFERENCE: [(usize, f64, u64, u64); 10] = [
     (0, 2e4, 0, 4),
 ];
 
-/// How often each pattern is asked at each limit.
+/// Requests of each pattern at each limit.
 const TIMES: usize = 10;
 
-/// One pattern at one limit.
+/// The results of one pattern at one limit.
 #[derive(Deserialize, Serialize)]
 struct Asked {
     pattern: String,
@@ -49,7 +51,7 @@ struct Asked {
     files: u64,
     candidates: u64,
     rechecks: u64,
-    /// Milliseconds of each request, its whole answer read.
+    /// Milliseconds of each request, with its whole answer read.
     ms: Vec<f64>,
 }
 
@@ -140,7 +142,7 @@ fn ask(bench: &Bench<'_>) -> Result<Vec<Asked>> {
     Ok(all)
 }
 
-/// A time as a bound of a bucket.
+/// Returns a time as the bound of a bucket.
 fn bound(ms: f64) -> String {
     if ms < 1000.0 { format!("{ms} ms") } else { format!("{} s", ms / 1000.0) }
 }

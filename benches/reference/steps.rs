@@ -1,4 +1,4 @@
-//! Steps of the experiments: each is done once for a state of the index, and its outcome is kept.
+//! Steps of the experiments: each runs once for a state of the index, and its outcome is kept.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,19 +8,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// How many times less a short run asks.
+/// Divisor of the number of requests in a short run.
 const SHORT: u32 = 10;
 
 pub(crate) struct Steps {
     /// The folder of outcomes.
     folder: PathBuf,
-    /// The state of the index and the length of the run, so that outcomes of another one are not taken for it.
+    /// The state of the index and the length of the run, so that outcomes of other runs are not
+    /// reused.
     state: String,
     short: bool,
     bar: ProgressBar,
 }
 
-/// The outcome of a step, as it is kept.
+/// A stored outcome of a step.
 #[derive(Deserialize, Serialize)]
 struct Kept<T> {
     index: String,
@@ -28,7 +29,7 @@ struct Kept<T> {
 }
 
 impl Steps {
-    /// The outcomes that are kept for a state of the index, or none of them.
+    /// Opens the outcomes for a state of the index; with `again`, deletes all first.
     pub(crate) fn open(state: &str, short: bool, again: bool) -> Result<Self> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference");
         if again && folder.exists() {
@@ -44,8 +45,8 @@ impl Steps {
         Ok(Self { folder, state, short, bar })
     }
 
-    /// Does a step, unless an earlier run on the same state of the index has: then its outcome is that. Names of
-    /// steps are file names, too.
+    /// Runs a step, or returns its outcome from an earlier run on the same state of the index.
+    /// Names of steps are also file names.
     pub(crate) async fn step<T: DeserializeOwned + Serialize>(
         &self,
         name: &str,
@@ -69,18 +70,18 @@ impl Steps {
         Ok(kept.outcome)
     }
 
-    /// Shows how far the step is.
+    /// Shows the progress of the step.
     pub(crate) fn progress(&self, done: u64, of: u64) {
         self.bar.set_length(of);
         self.bar.set_position(done);
     }
 
-    /// How often something is done, in a run of this length.
+    /// Returns a number of repetitions, adapted to the length of the run.
     pub(crate) fn times(&self, times: usize) -> usize {
         if self.short { times.div_ceil(SHORT as usize) } else { times }
     }
 
-    /// How long something is asked, in a run of this length.
+    /// Returns a duration, adapted to the length of the run.
     pub(crate) fn span(&self, time: Duration) -> Duration {
         if self.short { time / SHORT } else { time }
     }

@@ -1,4 +1,4 @@
-//! Queries of classes that people type and that stress an index in different ways.
+//! Queries of several classes: people type them, and each class stresses an index in its own way.
 
 use super::queries::{Kind, Query};
 

@@ -1,4 +1,4 @@
-//! Shared by the benchmarks: the queries, a server of their own, time, and how it is told.
+//! Parts shared by the benchmarks: queries, servers, timing, and reports.
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
@@ -11,21 +11,23 @@ pub mod watch;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The folder of the project.
+/// Returns the folder of the project.
 pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders down").to_owned()
 }
 
-/// A path as it was typed: cargo runs benchmarks in the folder of their package, not where it was called.
+/// Resolves a path from the command line against the folder where cargo was called; cargo runs
+/// benchmarks in the folder of their package.
 pub fn path(typed: &str) -> PathBuf {
     let called = std::env::var_os("PWD").map_or_else(project, PathBuf::from);
     called.join(typed)
 }
 
-/// The sample, indexed in a new home, which is deleted when it is dropped.
+/// Indexes the sample in a new home, which is deleted when dropped.
 pub fn sample(index: Option<&str>) -> std::io::Result<tempfile::TempDir> {
     let home = tempfile::Builder::new().prefix("codesearch-bench").tempdir()?;
-    // The private Postgres of root runs as another user, who has to get there.
+    // If root runs this, the private Postgres runs as another user, who must be able to enter the
+    // folder.
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
     let mut ingest = server::codesearch(Some(home.path()), index);
     ingest.args(["ingest", "--depth", "1"]).arg(project().join("corpus/sample"));
@@ -33,7 +35,7 @@ pub fn sample(index: Option<&str>) -> std::io::Result<tempfile::TempDir> {
     Ok(home)
 }
 
-/// Ends a benchmark: what went wrong in a sentence, and a status that says so.
+/// Ends a benchmark: prints the error in a sentence, and exits with status 1.
 pub fn end(name: &str, done: std::io::Result<()>) {
     if let Err(error) = done {
         eprintln!("{name}: {error}");
@@ -41,7 +43,7 @@ pub fn end(name: &str, done: std::io::Result<()>) {
     }
 }
 
-/// Writes a record to `benches/runs/`, and says so.
+/// Writes a record to `benches/runs/`, and prints its path.
 pub fn record(name: &str, contents: &str) -> std::io::Result<()> {
     let folder = project().join("benches/runs");
     std::fs::create_dir_all(&folder)?;
@@ -51,20 +53,20 @@ pub fn record(name: &str, contents: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The cores and the memory of this machine, and the system.
+/// Describes this machine: cores, memory and system.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory = meminfo("MemTotal:").unwrap_or(0) >> 20;
     format!("{cores} cores, {memory} GB, {} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// A line of `/proc/meminfo`, in kB.
+/// Returns the value of a line of `/proc/meminfo`, in kB.
 fn meminfo(key: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     text.lines().find(|line| line.starts_with(key))?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Today, as `2026-01-31`.
+/// Returns today's date, as `2026-01-31`.
 pub fn today() -> String {
     let out = std::process::Command::new("date").args(["-u", "+%F"]).output();
     out.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()

@@ -1,28 +1,28 @@
 //! The queries of the benchmarks.
 
-/// A query, as the different engines are asked.
+/// A query, which can be written for each engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
     /// Its regular expression.
     pub regex: &'static str,
-    /// The rest of the query, in the language of codesearch.
+    /// The rest of the query, in codesearch's language.
     pub more: &'static str,
     pub kind: Kind,
-    /// What it stands for; nothing if it is of no class.
+    /// Its class; empty if it has none.
     pub class: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One of the nine of the reference experiment.
+    /// One of the nine patterns of the reference experiment.
     Reference,
-    /// A pattern that an index of trigrams can answer.
+    /// A pattern that a trigram index can answer.
     Indexable,
-    /// A pattern that holds no trigram.
+    /// A pattern that contains no trigram.
     Scan,
     /// Several words, all of which must be in a file: a query for search engines.
     Words,
-    /// A query that only codesearch is asked.
+    /// A query for codesearch only.
     Ours,
 }
 
@@ -38,7 +38,7 @@ const fn words(first: &'static str, more: &'static str) -> Query {
     Query { regex: first, more, kind: Kind::Words, class: "" }
 }
 
-/// Queries of several words, some for files of one kind only.
+/// Queries of several words, some restricted to certain files.
 pub const WORDS: &[Query] = &[
     words("mutex", "deadlock"),
     words("static", "int"),
@@ -128,34 +128,34 @@ pub const QUERIES: &[Query] = &[
 ];
 
 impl Query {
-    /// As codesearch is asked.
+    /// Returns the query in codesearch's language.
     pub fn codesearch(&self) -> String {
         let regex = if self.regex.is_empty() { String::new() } else { quoted(self.regex, 1) };
         format!("{regex} {} case:yes", self.more).trim().to_owned()
     }
 
-    /// As Zoekt is asked; within quotes it takes a backslash for an escape.
+    /// Returns the query in Zoekt's language; within quotes, a backslash is an escape there.
     pub fn zoekt(&self) -> String {
-        // There, the field overrules the flag.
+        // In Zoekt the field overrides the flag.
         match self.regex.strip_prefix("(?i)") {
             Some(regex) => format!("{} case:no", quoted(regex, 2)),
             None => format!("{} {} case:yes", quoted(self.regex, 2), self.more),
         }
     }
 
-    /// Whether every engine can be asked.
+    /// Returns whether every engine can answer it.
     pub fn is_for_all(&self) -> bool {
         !matches!(self.kind, Kind::Ours | Kind::Words)
     }
 
-    /// A name for it in a table.
+    /// Returns its name in a table.
     pub fn name(&self) -> String {
         format!("{} {}", self.regex.replace('\n', r"\n"), self.more).trim().to_owned()
     }
 }
 
-/// A regular expression as one term, in quotes where it must be; there, each backslash is written so
-/// many times.
+/// Returns a regular expression as one term, quoted if necessary; within quotes, each backslash is
+/// written `backslashes` times.
 fn quoted(regex: &str, backslashes: usize) -> String {
     let plain = !regex.contains([' ', '"', '(', ')', '|', ':', '-', '#']);
     if plain {

@@ -1,4 +1,4 @@
-//! A codesearch server under measurement, and how it is asked.
+//! A codesearch server under measurement, and its clients.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
@@ -15,22 +15,23 @@ use super::queries::Query;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 
-/// A running server. Ends when dropped.
+/// A running server. Stops when dropped.
 pub struct Server {
     child: Child,
     url: String,
     agent: Agent,
 }
 
-/// An answer, and how long it took until all of it was read.
+/// An answer, and the milliseconds until all of it was read.
 pub struct Answer {
     pub ms: f64,
     pub files: usize,
-    /// As the server tells them.
+    /// The server's own statistics.
     pub stats: Value,
 }
 
-/// The program on an index; with no home, the one that its environment names.
+/// Returns the command of the program on an index; without a home, its environment names the
+/// database.
 pub fn codesearch(home: Option<&Path>, index: Option<&str>) -> Command {
     let mut command = Command::new(BINARY);
     if let Some(home) = home {
@@ -42,7 +43,7 @@ pub fn codesearch(home: Option<&Path>, index: Option<&str>) -> Command {
     command
 }
 
-/// Runs the program until it ends, and gives its standard output.
+/// Runs a command until it ends, and returns its standard output.
 pub fn run(mut command: Command) -> std::io::Result<String> {
     let out = command.stderr(Stdio::inherit()).output()?;
     if !out.status.success() {
@@ -51,13 +52,13 @@ pub fn run(mut command: Command) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// An agent that reads answers of any size and any status.
+/// Returns an agent that reads answers of any size and any status.
 pub fn agent() -> Agent {
     Agent::config_builder().http_status_as_error(false).build().new_agent()
 }
 
 impl Server {
-    /// Starts a server, and returns when it listens.
+    /// Starts a server, and returns once it listens.
     pub fn start(home: Option<&Path>, index: Option<&str>, more: &[&str]) -> std::io::Result<Self> {
         let mut command = codesearch(home, index);
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(more).stdout(Stdio::piped());
@@ -72,19 +73,19 @@ impl Server {
         Ok(Self { child, url, agent: agent() })
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The address to ask.
+    /// Returns the URL of a query.
     pub fn address(&self, query: &Query, limit: usize) -> String {
         let q = query.codesearch();
         let q = utf8_percent_encode(&q, NON_ALPHANUMERIC);
         format!("{}search?limit={limit}&timeout=2m&q={q}", self.url)
     }
 
-    /// Asks; 0 is no limit.
+    /// Sends a query; a limit of 0 is none.
     pub fn ask(&self, query: &Query, limit: usize) -> std::io::Result<Answer> {
         let address = self.address(query, limit);
         let ask = || self.agent.get(&address).call();
@@ -97,12 +98,13 @@ impl Server {
         }
     }
 
-    /// The whole answer of an address below this server's, which must be a good one, and the milliseconds that it took.
+    /// Returns the milliseconds and the whole answer of a path on this server. Fails unless the
+    /// status is a success.
     pub fn get(&self, path: &str) -> std::io::Result<(f64, Vec<u8>)> {
         get(&self.agent, &format!("{}{}", self.url, path.trim_start_matches('/')))
     }
 
-    /// Asks from several clients at once, as [`load`].
+    /// Sends requests from several clients at once, as [`load`] does.
     pub fn load(
         &self,
         clients: usize,
@@ -112,7 +114,8 @@ impl Server {
         load(&self.url, clients, time, path)
     }
 
-    /// Waits until the server has read its part of the index into memory: that no longer grows.
+    /// Waits until the server has read its part of the index into memory, that is, until its memory
+    /// stops growing.
     pub fn settle(&self) {
         let mut last = 0;
         loop {
@@ -128,14 +131,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // As Ctrl-C would, so that its Postgres ends well.
+        // Interrupts it as Ctrl-C would, so that its Postgres shuts down cleanly.
         let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
         let _ = self.child.wait();
     }
 }
 
-/// Asks from several clients at once for some time, each the next path below an address as soon as it has its answer.
-/// Gives the milliseconds of each request.
+/// Sends requests from several clients at once for some time. Each client requests the next path
+/// below a URL as soon as it has its answer. Returns the milliseconds of each request.
 pub fn load(
     url: &str,
     clients: usize,
@@ -164,7 +167,7 @@ pub fn load(
     Ok(all)
 }
 
-/// The whole answer of an address, which must be a good one, and the milliseconds that it took.
+/// Returns the milliseconds and the whole answer of a URL. Fails unless the status is a success.
 fn get(agent: &Agent, url: &str) -> std::io::Result<(f64, Vec<u8>)> {
     let mut status = None;
     let ask = || {
@@ -184,8 +187,9 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Asks, and makes something of the answer. Gives the milliseconds until all of it was read, too: into memory that
-/// is used again, since getting new pages for megabytes would take the client longer than reading them.
+/// Sends a request and converts its answer. Also returns the milliseconds until all of it was read.
+/// The buffer is reused, since getting new pages for megabytes would take the client longer than
+/// reading them.
 pub fn timed<T>(
     ask: impl FnOnce() -> Result<Response<Body>, ureq::Error>,
     make: impl FnOnce(&[u8]) -> T,
@@ -199,7 +203,8 @@ pub fn timed<T>(
     })
 }
 
-/// Memory of a process that is in no other one, and its part of what is shared, in kB.
+/// Returns a process's proportional set size in kB: its private memory and its share of shared
+/// memory.
 pub fn memory_kb(pid: u32) -> u64 {
     let read = |file: &str, key: &str| -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
@@ -208,7 +213,7 @@ pub fn memory_kb(pid: u32) -> u64 {
     read("smaps_rollup", "Pss:").or_else(|| read("status", "VmRSS:")).unwrap_or(0)
 }
 
-/// The processes below a home's Postgres, itself included.
+/// Returns the ids of a home's Postgres and its child processes.
 pub fn postgres_pids(home: &Path) -> Vec<u32> {
     let pidfile: PathBuf = home.join("data/postmaster.pid");
     let Some(first) = std::fs::read_to_string(pidfile)

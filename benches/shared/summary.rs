@@ -1,11 +1,11 @@
-//! Many numbers in few: quantiles, means and shares.
+//! Summaries of many numbers: quantiles, means and shares.
 
-/// The middle one of some numbers, or the mean of the middle two.
+/// Returns the median.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which a part of the numbers lies, linear between neighbours.
+/// Returns the quantile at `part`, from 0 to 1, interpolating linearly between neighbours.
 pub fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -15,7 +15,7 @@ pub fn quantile(values: &[f64], part: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
-/// The mean without a part of the numbers at each end.
+/// Returns the mean without a part of the numbers at each end.
 pub fn trimmed_mean(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -24,12 +24,12 @@ pub fn trimmed_mean(values: &[f64], part: f64) -> f64 {
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 
-/// The geometric mean.
+/// Returns the geometric mean.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
 
-/// The share of the numbers that lie under a bound, from 0 to 1.
+/// Returns the share of the numbers below a bound, from 0 to 1.
 pub fn share_under(values: &[f64], bound: f64) -> f64 {
     values.iter().filter(|value| **value < bound).count() as f64 / values.len().max(1) as f64
 }

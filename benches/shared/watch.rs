@@ -14,7 +14,8 @@ pub struct Cost {
     pub peak_mb: u64,
 }
 
-/// Runs a program until it ends. With a home, the work of its Postgres counts, too; that must run already.
+/// Runs a program until it ends, and measures its cost. With a home, the work of its Postgres
+/// counts, too; that must be running already.
 pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> {
     let postgres = || home.map(postgres_pids).unwrap_or_default();
     let before: f64 = postgres().first().map_or(0.0, |pid| cpu_seconds(*pid));
@@ -38,17 +39,18 @@ pub fn cost(mut command: Command, home: Option<&Path>) -> std::io::Result<Cost> 
     Ok(Cost { seconds, cpu_seconds: own + after - before, peak_mb: megabytes(peak) })
 }
 
-/// Kilobytes of 1024 bytes, as the system counts, in megabytes of a million, as texts are counted.
+/// Converts kilobytes of 1024 bytes, the system's unit, to megabytes of a million bytes, the unit
+/// of the corpus.
 pub fn megabytes(kb: u64) -> u64 {
     kb * 1024 / 1_000_000
 }
 
-/// Processor time of a process so far, and of its children that have ended.
+/// Returns the processor time in seconds of a process so far, and of its children that have ended.
 fn cpu_seconds(pid: u32) -> f64 {
-    // A tick is a hundredth of a second on every Linux there is.
+    // A tick is a hundredth of a second on every Linux.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in brackets may hold anything.
+    // The name in brackets may contain anything, so fields are counted after it.
     let fields: Vec<f64> = stat
         .rsplit(')')
         .next()
@@ -59,7 +61,8 @@ fn cpu_seconds(pid: u32) -> f64 {
     fields.get(11..15).map_or(0.0, |ticks| ticks.iter().sum::<f64>() / TICKS)
 }
 
-/// Reads a tree once, so that it is in memory for whoever indexes it next, the first as well as the second.
+/// Reads a tree once, so that it is in the page cache for the first indexer as well as for the
+/// second.
 pub fn read_all(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -73,7 +76,7 @@ pub fn read_all(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Bytes of all files in a folder.
+/// Returns the bytes of all files in a folder.
 pub fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     entries

@@ -19,13 +19,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether only codesearch and Zoekt are asked.
+    /// Returns whether only codesearch and Zoekt are measured.
     pub(crate) fn is_for_two(&self) -> bool {
         self.words || self.classes
     }
 }
 
-/// Reads it; ends the program where it is wrong.
+/// Reads the command line; exits if it is wrong.
 pub(crate) fn args() -> Args {
     let mut args = Args {
         corpus: PathBuf::new(),
@@ -59,7 +59,7 @@ pub(crate) fn args() -> Args {
             "--cache" => args.cache = Some(value()),
             "--only" => args.only = Some(value()),
             "--name" => args.name = value(),
-            // From cargo.
+            // Passed by cargo.
             "--bench" => {}
             corpus if !corpus.starts_with('-') => args.corpus = shared::path(corpus),
             other => {

@@ -1,20 +1,21 @@
-//! `cargo bench --bench side_by_side -- CORPUS`: codesearch beside its peers, in one go on one machine.
+//! `cargo bench --bench side_by_side -- CORPUS`: codesearch beside its peers, in one run on one
+//! machine.
 //!
-//! Peers: Zoekt (`zoekt-index` and `zoekt-webserver` in PATH), ripgrep (`rg` in PATH), and the naive design
-//! in the same Postgres: one table with a row for each file, and its variant of 200 tables. Peers that
-//! are not installed are left out by name. Every answer is read whole, and its number of files stands
-//! beside the time, so that a difference shows.
+//! Peers: Zoekt (`zoekt-index` and `zoekt-webserver` in PATH), ripgrep (`rg` in PATH), and the
+//! naive design in the same Postgres: one table with a row for each file, and its variant of 200
+//! tables. The report names peers that are not installed and leaves them out. Every answer is read
+//! whole. Its number of files stands beside its time, so that differences in the answers show.
 //!
 //!     --depth N        as for codesearch ingest: repositories are N levels below CORPUS (2)
-//!     --work DIR       where indexes are made; those that are there already are used again
-//!     --zoekt-index DIR   an index of the same corpus that zoekt-index made
-//!     --runs N         times each query is asked at least (5); quick ones up to 30 times in 2 s
+//!     --work DIR       where indexes are made; existing ones are reused
+//!     --zoekt-index DIR   an index of the same corpus made by zoekt-index
+//!     --runs N         least number of runs of each query (5); quick ones run up to 30 times in 2 s
 //!     --without PEERS  peers to leave out: zoekt,ripgrep,naive
-//!     --only TEXT      queries whose names hold a text
-//!     --words          queries of several words instead, by the engines that know such: codesearch and Zoekt
-//!     --classes        queries of other classes instead, by these two, each class with its own mean
-//!     --cache MIB      what the server keeps in memory of texts, as for codesearch serve; 0 for nothing
-//!     --name NAME      of the record (side-by-side)
+//!     --only TEXT      only queries whose names contain TEXT
+//!     --words          queries of several words instead, for codesearch and Zoekt
+//!     --classes        queries of several classes instead, for these two, with a mean for each class
+//!     --cache MIB      memory for texts, as for codesearch serve; 0 for none
+//!     --name NAME      name of the record (side-by-side)
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -45,12 +46,13 @@ use shared::watch::{Cost, cost, megabytes, read_all};
 use throughput::{mixed, throughput};
 use zoekt::{Zoekt, better};
 
-/// Rounds of a query whose answers are quick, and the time after which no more are begun: a median of five
-/// answers of 0.2 ms says more about what else the machine did than about who is faster.
+/// Most rounds of a query with quick answers, and the time after which no round is begun. The
+/// median of five answers of 0.2 ms would say more about the machine's other work than about the
+/// engines.
 const MOST_RUNS: usize = 30;
 const ENOUGH: Duration = Duration::from_secs(2);
 
-/// How long nothing is asked before memory is measured.
+/// Pause before memory is measured.
 const SETTLING: Duration = Duration::from_secs(15);
 
 type Result<T> = std::io::Result<T>;
@@ -65,7 +67,7 @@ fn bench() -> Result<()> {
     std::fs::create_dir_all(&args.work)?;
 
     let home = args.work.join("codesearch");
-    // Keeps the Postgres running, so that its cost can be told.
+    // Keeps Postgres running, so that its cost can be measured.
     let mut hold = hold(&home)?;
     if !home.join("ingested").exists() {
         let mut ingest = codesearch(Some(&home), None);
@@ -117,8 +119,9 @@ fn bench() -> Result<()> {
                 naive: None,
                 tables: None,
             };
-            // In turn, so that the rest of the work of the machine falls on all. In six rounds they stand in all six
-            // orders, since who comes after another finds the processor's caches full of something else.
+            // Codesearch and the ways to query Zoekt take turns, so that other work of the machine
+            // affects all alike. Three of them run in all six orders over six rounds, since each
+            // fills the processor's caches for the next.
             let ways: &[bool] = if limit == 0 { &[false] } else { &[false, true] };
             let mut by_way = vec![Times::default(); ways.len()];
             let mut server_ms = Vec::new();
@@ -146,7 +149,7 @@ fn bench() -> Result<()> {
             }
             row.zoekt = zoekt.as_ref().map(|_| better(by_way));
             row.server_ms = median(&server_ms);
-            // These take seconds: the cheapest and the dearest limit say enough.
+            // These take seconds, so they run only at limit 100 and without a limit.
             if naive && matches!(limit, 100 | 0) && query.kind != Kind::Scan {
                 row.naive = Some(runtime.block_on(naive::ask(&home, query, limit, 1))?);
                 row.tables = Some(runtime.block_on(naive::ask(&home, query, limit, TABLES))?);
@@ -155,7 +158,7 @@ fn bench() -> Result<()> {
             rows.push(row);
         }
     }
-    // The allocator gives free memory back some seconds later.
+    // The allocator returns free memory some seconds later.
     std::thread::sleep(SETTLING);
     let ours = memory_kb(server.pid());
     let postgres: u64 = postgres_pids(&home).into_iter().map(memory_kb).sum();
@@ -198,7 +201,7 @@ fn installed(program: &str) -> bool {
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
 }
 
-/// A home whose Postgres runs until its standard input closes.
+/// Starts a program that keeps the Postgres of a home running until its standard input closes.
 fn hold(home: &Path) -> Result<Child> {
     let mut hold = codesearch(Some(home), None);
     let mut child =

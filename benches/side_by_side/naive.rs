@@ -1,4 +1,5 @@
-//! The naive design: a table with a row for each file, and its variant of many tables, in the same Postgres.
+//! The naive design in the same Postgres: one table with a row for each file, and its variant of
+//! many tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::Result;
 use crate::rows::Times;
 use crate::shared::queries::Query;
 
-/// Tables of the variant.
+/// Number of tables in the variant.
 pub(crate) const TABLES: usize = 200;
 
-/// How to connect to the Postgres of a home.
+/// Returns the options for connecting to the Postgres of a home.
 pub(crate) fn options(home: &Path) -> PgConnectOptions {
     PgConnectOptions::new_without_pgpass()
         .socket(home.join("run"))
@@ -23,7 +24,7 @@ pub(crate) fn options(home: &Path) -> PgConnectOptions {
         .options([("search_path", "codesearch,public")])
 }
 
-/// Makes the tables of the naive design from what is indexed, unless they are there.
+/// Makes the tables of the naive design from the index, unless they exist.
 pub(crate) async fn build(home: &Path) -> sqlx::Result<String> {
     let mut conn = PgConnection::connect_with(&options(home)).await?;
     conn.execute(
@@ -81,9 +82,10 @@ pub(crate) async fn build(home: &Path) -> sqlx::Result<String> {
     Ok(format!("{one}\n{many}\n"))
 }
 
-/// Asks one table, or all of the others on as many connections as there are cores, until the limit.
+/// Queries the one table, or all of the many on as many connections as there are cores, until the
+/// limit.
 pub(crate) async fn ask(home: &Path, query: &Query, limit: usize, tables: usize) -> Result<Times> {
-    // Postgres has another word for a border of a word, and is told that lines end at line feeds.
+    // Postgres writes a word boundary differently, and needs a flag to let lines end at line feeds.
     let regex = query.regex.replace(r"\b", r"\y");
     let regex = match regex.strip_prefix("(?i)") {
         Some(regex) => format!("(?in){regex}"),
@@ -140,7 +142,7 @@ pub(crate) async fn ask(home: &Path, query: &Query, limit: usize, tables: usize)
     }
     let found = next.lock().expect("nobody panics").1;
     let files = if limit > 0 { found.min(limit) } else { found };
-    // A timeout counts as the time it took.
+    // A timeout counts with the time it took.
     Ok(Times {
         ms: vec![begun.elapsed().as_secs_f64() * 1000.0],
         files: if failed { 0 } else { files },

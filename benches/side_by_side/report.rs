@@ -17,7 +17,7 @@ use crate::shared::watch::bytes_in;
 use crate::zoekt::Zoekt;
 use crate::{ENOUGH, MOST_RUNS, Result, shared};
 
-/// The sizes on disk, as ratios to the text.
+/// Returns the sizes on disk, as ratios to the size of the text.
 pub(crate) fn sizes(
     home: &Path,
     zoekt: Option<&Zoekt>,
@@ -67,7 +67,7 @@ pub(crate) fn sizes(
     Ok(text + "\n")
 }
 
-/// The peers of a row, by name.
+/// Returns the peers of a row, by name.
 fn peers(row: &Row) -> [(&'static str, Option<&Times>); 4] {
     [
         ("zoekt", row.zoekt.as_ref()),
@@ -77,7 +77,7 @@ fn peers(row: &Row) -> [(&'static str, Option<&Times>); 4] {
     ]
 }
 
-/// The line of a row.
+/// Returns the line of a row.
 pub(crate) fn line(row: &Row) -> String {
     let limit = if row.limit == 0 { "none".to_owned() } else { row.limit.to_string() };
     let ours = median(&row.ours.ms);
@@ -99,7 +99,7 @@ pub(crate) fn line(row: &Row) -> String {
     text
 }
 
-/// The whole report.
+/// Returns the whole report.
 pub(crate) fn report(rows: &[Row], args: &Args, notes: &str, sizes: &str) -> String {
     let mut text = format!(
         "codesearch beside its peers, {}, {}\n\
@@ -132,7 +132,7 @@ pub(crate) fn report(rows: &[Row], args: &Args, notes: &str, sizes: &str) -> Str
     text
 }
 
-/// The means of some rows at each limit.
+/// Returns the means of some rows at each limit.
 fn means(rows: &[Row]) -> String {
     let mut text = String::new();
     for limit in LIMITS {
@@ -142,7 +142,7 @@ fn means(rows: &[Row]) -> String {
             let ratios: Vec<f64> = rows
                 .iter()
                 .filter(|row| row.limit == limit)
-                // A pattern that no index answers is not a question for grep.
+                // grep is not compared on patterns that no index can answer.
                 .filter(|row| *peer != "ripgrep" || row.query.kind != Kind::Scan)
                 .filter_map(|row| Some(median(&row.ours.ms) / median(&peers(row)[i].1?.ms)))
                 .collect();
@@ -156,7 +156,7 @@ fn means(rows: &[Row]) -> String {
     text
 }
 
-/// All times, as JSON.
+/// Returns all times as JSON.
 pub(crate) fn record(rows: &[Row], notes: &str) -> String {
     let times = |times: &Times| json!({ "ms": times.ms, "files": times.files });
     let row = |row: &Row| {

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::rows::Times;
 use crate::shared::queries::Query;
 
-/// ripgrep has no limit of files: it is asked once for all limits, the second of two runs counts.
+/// Runs ripgrep once for all limits, since it has no limit of files. The second of two runs counts.
 pub(crate) fn ask(query: &Query, corpus: &Path) -> Result<Times> {
     let mut times = Times::default();
     for _ in 0..2 {

@@ -1,18 +1,18 @@
-//! Times of the engines, a row for each query and limit.
+//! Measured times, in a row for each query and limit.
 
 use crate::shared::queries::Query;
 
 /// Limits on files; 0 is none.
 pub(crate) const LIMITS: [usize; 4] = [10, 100, 1000, 0];
 
-/// Milliseconds of each run, and the files of the answer.
+/// Milliseconds of each run, and the number of files in the answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     pub(crate) ms: Vec<f64>,
     pub(crate) files: usize,
 }
 
-/// One query at one limit, by each engine that was asked.
+/// The times of each engine for one query at one limit.
 pub(crate) struct Row {
     pub(crate) query: &'static Query,
     pub(crate) limit: usize,

@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! Throughput with many clients at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use crate::shared::queries::{Kind, QUERIES, Query};
 use crate::shared::server;
 use crate::shared::summary::quantile;
 
-/// How many clients ask, and for how long.
+/// Number of clients, and how long they run.
 const CLIENTS: usize = 64;
 const THROUGHPUT: Duration = Duration::from_secs(15);
 
-/// The queries that many clients ask, in turn.
+/// Returns the nth of the queries that the clients send in turn.
 pub(crate) fn mixed(n: usize) -> &'static Query {
     let all: Vec<&Query> =
         QUERIES.iter().filter(|query| query.is_for_all() && query.kind != Kind::Scan).collect();
@@ -22,7 +22,7 @@ pub(crate) fn mixed(n: usize) -> &'static Query {
 
 pub(crate) type Request = Box<dyn Fn(&ureq::Agent) -> Result<()> + Send>;
 
-/// Many clients at once, each asking one query after the other.
+/// Runs many clients at once, each sending one query after the other. Returns a line of the report.
 pub(crate) fn throughput(name: &str, request: impl Fn(usize) -> Request) -> String {
     let over = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..CLIENTS)

@@ -1,4 +1,4 @@
-//! Zoekt: its index, its server, and how it is asked.
+//! Zoekt: its index, its server, and its queries.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -61,7 +61,7 @@ impl Zoekt {
         let zoekt = Self { child, url, index, agent: server::agent() };
         let begun = Instant::now();
         let first = QUERIES.first().expect("there are queries");
-        // It serves before all of its index is loaded.
+        // The server answers before all of its index is loaded.
         let mut last = 0;
         while begun.elapsed() < Duration::from_mins(3) {
             std::thread::sleep(Duration::from_secs(5));
@@ -74,8 +74,8 @@ impl Zoekt {
         Err(std::io::Error::other("zoekt-webserver does not get ready"))
     }
 
-    /// The body of a question. With a limit, either as the reference of this comparison asks, or as its
-    /// web page does by default.
+    /// Returns the body of a request. With a limit, it has either the options of the reference
+    /// experiment, or the defaults of Zoekt's web page.
     pub(crate) fn body(query: &Query, limit: usize, as_page: bool) -> String {
         const MANY: u64 = 1_000_000_000;
         let options = match (limit, as_page) {
@@ -91,7 +91,7 @@ impl Zoekt {
         json!({ "Q": query.zoekt(), "Opts": options }).to_string()
     }
 
-    /// Milliseconds and files of one answer.
+    /// Sends a query, and returns the milliseconds and the number of files of the answer.
     pub(crate) fn ask(&self, query: &Query, limit: usize, as_page: bool) -> Result<(f64, usize)> {
         let body = Self::body(query, limit, as_page);
         let ask = || self.agent.post(&self.url).send(&body);
@@ -101,7 +101,8 @@ impl Zoekt {
     }
 }
 
-/// The way to ask with the lower median, among those that find as many files as the first one.
+/// Returns the variant with the lower median, among those that find at least as many files as the
+/// first.
 pub(crate) fn better(ways: Vec<Times>) -> Times {
     let least = ways[0].files;
     let enough = ways.into_iter().filter(|way| way.files >= least);

@@ -1,5 +1,5 @@
-//! Many keys in one statement (system 4): a page of 100 items over HTTP, loaded in batches or one by one,
-//! on each version of Postgres that can be had.
+//! Many keys in one statement (system 4): a page of 100 items over HTTP, loaded in batches or one
+//! by one, on each available version of Postgres.
 
 mod pages;
 
@@ -20,21 +20,22 @@ use crate::shared::server::load;
 use crate::shared::summary::quantile;
 use pages::{Item, Loading, Pages};
 
-/// Items in the database, about.
+/// Approximate number of items in the database.
 const ITEMS: i64 = 100_000;
 
-/// Items on a page, clients at once, and how long they ask: as in the experiment.
+/// Items on a page, number of clients, and how long they run: as in the experiment.
 const PAGE: i64 = 100;
 const CLIENTS: usize = 10;
 const TIME: Duration = Duration::from_mins(1);
 
-/// How long the clients ask before that.
+/// Time that the clients run before the measurement.
 const WARMING: Duration = Duration::from_secs(3);
 
-/// The requests a second and the milliseconds that it gives, of one API: its average on 16 and on 17.
+/// Requests a second and milliseconds reported for one API, its average: Postgres version, rate,
+/// time.
 const REFERENCE: [(&str, f64, f64); 2] = [("16", 1238.0, 8.07), ("17", 1575.0, 6.35)];
 
-/// The times of one server with one way to load.
+/// The times of one server with one way of loading.
 #[derive(Deserialize, Serialize)]
 struct Measured {
     version: String,
@@ -46,7 +47,7 @@ struct Measured {
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     let mut all: Vec<Measured> = Vec::new();
-    // The Postgres that is installed, and the one that is downloaded where none is.
+    // The installed Postgres, and the one that is downloaded if none is installed.
     for (name, source) in [("installed", Source::Auto), ("downloaded", Source::Download)] {
         let step = format!("loading-{name}");
         let measured = bench.steps.step(&step, async || on(bench, source).await).await?;
@@ -108,10 +109,10 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-/// Measures both ways on a server of its own.
+/// Measures both ways of loading on a server of its own.
 async fn on(bench: &Bench<'_>, source: Source) -> Result<Vec<Measured>> {
     let items = pages::items(bench.index, ITEMS).await?;
-    // Postgres may run as another user, who has to reach it.
+    // Postgres may run as another user, who must be able to enter the folder.
     let home = std::env::temp_dir().join(format!("codesearch-bench-{}", std::process::id()));
     let cleanup = Cleanup(home.clone());
     let options = postgres::Options { home, name: "codesearch".to_owned(), source };
@@ -144,7 +145,7 @@ async fn measure(bench: &Bench<'_>, postgres: &Postgres, items: &[Item]) -> Resu
         bench.steps.progress(done as u64, 2);
         let address = |number: usize| format!("{path}/{}", number * 7919);
         let (seconds, ms) = tokio::task::block_in_place(|| {
-            // Plans are made and pages are in memory before it counts.
+            // Prepares plans and loads pages into memory before the measurement.
             load(&url, CLIENTS, bench.steps.span(WARMING), address)?;
             let begun = Instant::now();
             let ms = load(&url, CLIENTS, time, address)?;
@@ -157,7 +158,7 @@ async fn measure(bench: &Bench<'_>, postgres: &Postgres, items: &[Item]) -> Resu
     Ok(all)
 }
 
-/// A page as JSON.
+/// Answers with a page as JSON.
 async fn page(
     State(pages): State<Pages>,
     Path((loading, number)): Path<(String, i64)>,

@@ -1,7 +1,7 @@
-//! A page of items, loaded in batches or one by one, from a database made for it.
+//! A page of items, loaded in batches or one by one, from a database made for this experiment.
 //!
-//! The rows are those of an index, in plain tables with keys, so that the same can be measured on
-//! several servers.
+//! The rows are those of an index, in plain tables with keys, so that several servers can be
+//! measured with the same data.
 
 use anyhow::Result;
 use postgres::Postgres;
@@ -10,7 +10,7 @@ use sqlx::{Connection, Executor};
 
 use crate::index::{Index, options, socket, sql};
 
-/// Items that are sent at once.
+/// Items sent in one statement.
 const BATCH: usize = 10_000;
 
 /// The data of one item of a page, in four tables.
@@ -24,11 +24,11 @@ pub(crate) struct Item {
     path: String,
     /// Bytes of its contents.
     bytes: i32,
-    /// How they begin.
+    /// The beginning of its contents.
     text: String,
 }
 
-/// How a page is loaded, after the keys of its items.
+/// The way to load a page, once the keys of its items are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loading {
     /// One statement for each table.
@@ -44,7 +44,7 @@ pub(crate) struct Pages {
     items: i64,
 }
 
-/// About so many items of the index, from all shards alike.
+/// Returns about `most` items of the index, equally from all shards.
 pub(crate) async fn items(index: &Index, most: i64) -> Result<Vec<Item>> {
     let mut conn = index.sql().await?;
     let (shards,): (i64,) =
@@ -67,7 +67,7 @@ pub(crate) async fn items(index: &Index, most: i64) -> Result<Vec<Item>> {
 }
 
 impl Pages {
-    /// Makes and fills the database on a server that has none.
+    /// Creates and fills the database on a server that lacks it.
     pub(crate) async fn fill(
         postgres: &Postgres,
         items: &[Item],
@@ -111,14 +111,14 @@ impl Pages {
         Ok(Self { pool, items: items.len() as i64 })
     }
 
-    /// The server's version, as it says it.
+    /// Returns the server's version, as reported by it.
     pub(crate) async fn version(&self) -> Result<String> {
         let (version,): (String,) =
             sqlx::query_as("show server_version").fetch_one(&self.pool).await?;
         Ok(version)
     }
 
-    /// A page of so many items, which lie all over the tables: `repo/path`, bytes, text.
+    /// Returns a page of `size` items, spread over the tables: `repo/path`, bytes, text.
     pub(crate) async fn page(
         &self,
         number: i64,
@@ -126,7 +126,7 @@ impl Pages {
         loading: Loading,
     ) -> Result<Vec<(String, i32, String)>> {
         let mut conn = self.pool.acquire().await?;
-        // Every so many items from some place on, as results of a search lie.
+        // Takes items at equal distances, since results of a search are spread likewise.
         let step = (self.items / size).max(1);
         let wanted: Vec<i64> = (0..size).map(|at| number % step + at * step).collect();
         let keys: Vec<(i64, i32)> =
@@ -179,7 +179,7 @@ impl Pages {
             .collect())
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub(crate) async fn close(&self) {
         self.pool.close().await;
     }

@@ -1,12 +1,13 @@
-//! Paths for the experiment: those of the index, and when they are too few, others made of them.
+//! Paths for the experiment: those of the index and, if they are too few, others derived from them.
 
 use std::collections::HashMap;
 
-/// Neighbouring paths that are renamed in the same way, as if they were another project.
+/// Neighbouring paths that are renamed alike, as if they were another project.
 const PROJECT: usize = 2000;
 
-/// So many paths: of more, some that are chosen at random; of fewer, all, and copies of runs of neighbours in which
-/// three words of ten are another one of the words in all paths. Always the same.
+/// Returns `count` paths. From more, chooses at random. If there are fewer, adds copies of runs of
+/// neighbours in which three words of ten are replaced by another word from the paths.
+/// Deterministic.
 pub(crate) fn paths(real: &[String], count: usize) -> Vec<String> {
     let mut rng = fastrand::Rng::with_seed(0x7061_7468);
     if real.len() >= count || real.is_empty() {
@@ -40,7 +41,7 @@ pub(crate) fn paths(real: &[String], count: usize) -> Vec<String> {
     all
 }
 
-/// A path in words and what is between them.
+/// Splits a path into words and the texts between them.
 fn split(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = path;
     std::iter::from_fn(move || {
@@ -53,7 +54,7 @@ fn split(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Extensions and the like stay.
+/// Returns whether a text is a word to be replaced; extensions and the like are too short.
 fn is_word(text: &str) -> bool {
     text.len() > 3 && text.starts_with(char::is_alphabetic)
 }

@@ -1,4 +1,5 @@
-//! Nearest names (system 5): the paths nearest to what was typed, by the indexes of `pg_trgm` and in memory.
+//! Nearest names (system 5): the paths nearest to a typed text, by indexes of `pg_trgm` and in
+//! memory.
 
 mod fill;
 mod table;
@@ -21,31 +22,32 @@ use crate::shared::summary::quantile;
 use table::{NamesConnection, NamesIndex};
 use typing::{KINDS, Typing};
 
-/// How many paths there are.
+/// Numbers of paths.
 const SIZES: [usize; 2] = [100_000, 1_000_000];
 
-/// How many texts are typed, and how many paths are wanted each time.
+/// Number of typed texts, and of paths wanted for each.
 const TYPINGS: usize = 500;
 const LIMIT: usize = 10;
 
-/// Clients at once in the reference.
+/// Number of concurrent clients in the reference.
 const CLIENTS: usize = 64;
 
-/// How long a way is asked by one client, unless it answers all typings before, and by many.
+/// Longest time that one client and many clients run. One client stops earlier if it has sent all
+/// typings.
 const ONE: Duration = Duration::from_secs(20);
 const MANY: Duration = Duration::from_secs(10);
 
-/// Ways to find the nearest.
+/// A method to find the nearest paths.
 #[derive(Clone, Copy)]
 enum Way {
     Postgres(NamesIndex),
-    /// A subsequence match of all paths.
+    /// A subsequence match on all paths.
     Nucleo,
     /// `engine::fuzzy::PathIndex`.
     Ours,
 }
 
-/// The ways, and their names.
+/// The methods, and their names.
 const WAYS: [(Way, &str); 9] = [
     (Way::Ours, "in memory, by pairs of letters"),
     (Way::Nucleo, "in memory, all by nucleo"),
@@ -58,28 +60,29 @@ const WAYS: [(Way, &str); 9] = [
     (Way::Postgres(NamesIndex::GistWord(128)), "GiST <->>, siglen 128"),
 ];
 
-/// The times of one way on paths of one number.
+/// The results of one method on one number of paths.
 #[derive(Deserialize, Serialize)]
 struct Outcome {
     build_s: f64,
     bytes: u64,
-    /// Milliseconds of each typing, asked by one client, and of each that many asked at once.
+    /// Milliseconds of each typing, sent by one client, and of each sent by many at once.
     one: Vec<f64>,
     many: Vec<f64>,
     many_s: f64,
-    /// Of each kind how many were asked by one client, were right first, and among the first ten.
+    /// For each kind: typings sent by one client, how many were right first, and how many among the
+    /// first ten.
     right: Vec<(usize, usize, usize)>,
-    /// How Postgres found one of them.
+    /// Postgres's plan for one of them.
     plan: Vec<String>,
 }
 
-/// Paths and typed texts, the same for all ways.
+/// Paths and typed texts, the same for all methods.
 struct Ground {
     paths: Vec<String>,
     typings: Vec<Typing>,
 }
 
-/// Someone who asks one thing after another.
+/// A client, which sends one typing after another.
 enum Client {
     Postgres(Box<NamesConnection>, NamesIndex),
     Nucleo,
@@ -133,7 +136,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     Ok(Section { name: "names", title: "Nearest names".to_owned(), tables })
 }
 
-/// Builds the index of a way, and asks.
+/// Builds the index of a method, and measures its answers.
 async fn measure(bench: &Bench<'_>, way: Way, ground: &Arc<Ground>) -> Result<Outcome> {
     let mut plan = Vec::new();
     let begun = Instant::now();
@@ -210,7 +213,7 @@ async fn measure(bench: &Bench<'_>, way: Way, ground: &Arc<Ground>) -> Result<Ou
 }
 
 impl Client {
-    /// The numbers of the paths nearest to a typing, the best first.
+    /// Returns the numbers of the paths nearest to a typing, best first.
     async fn ask(&mut self, ground: &Arc<Ground>, number: usize) -> Result<Vec<u32>> {
         let typed = &ground.typings[number].text;
         if let Self::Postgres(connection, index) = self {
@@ -235,7 +238,7 @@ impl Client {
     }
 }
 
-/// The best by nucleo: highest scores first, then short paths.
+/// Returns the best paths by nucleo: highest scores first, then short paths.
 fn nucleo(typed: &str, paths: &[String]) -> Vec<u32> {
     use rayon::prelude::*;
     let pattern = Pattern::parse(typed, CaseMatching::Ignore, Normalization::Smart);
@@ -260,7 +263,8 @@ fn nucleo(typed: &str, paths: &[String]) -> Vec<u32> {
     scored.into_iter().map(|(_, _, file)| file).collect()
 }
 
-/// Asks a server's finder: for each number of clients the seconds and the milliseconds of each request.
+/// Sends typings to a server's finder. Returns for each number of clients the seconds, and the
+/// milliseconds of each request.
 fn serve_finder(bench: &Bench<'_>, real: &[String]) -> Result<Vec<(usize, f64, Vec<f64>)>> {
     let typed: Vec<String> = Typing::some(real, TYPINGS)
         .iter()
@@ -364,7 +368,8 @@ fn tabulate(size: usize, real: usize, outcomes: &[(&str, Outcome)]) -> Vec<Table
     vec![speed, kinds]
 }
 
-/// The median, the 99th percentile and the mean of some milliseconds, and how many there were in a second.
+/// Returns the median, the 99th percentile and the mean of some milliseconds, and their number per
+/// second.
 fn times(ms: &[f64], seconds: f64) -> [String; 4] {
     let mean = ms.iter().sum::<f64>() / ms.len() as f64;
     let shown = |value: f64| format!("{value:.2}");

@@ -1,4 +1,4 @@
-//! Paths in a table of their own, and the nearest of them by the indexes that `pg_trgm` offers.
+//! Paths in a table of their own, and the nearest of them by the indexes of `pg_trgm`.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,18 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::index::Index;
 
-/// Paths that are sent at once.
+/// Paths sent in one statement.
 const BATCH: usize = 10_000;
 
-/// How Postgres finds the paths nearest to what was typed.
+/// A way for Postgres to find the paths nearest to a typed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamesIndex {
-    /// `order by path <-> $1` by a `GiST` index whose signatures have so many bytes: the whole path counts.
+    /// `order by path <-> $1` by a `GiST` index with signatures of so many bytes: compares the
+    /// whole path.
     Gist(u16),
-    /// `order by path <->> $1`, of a `GiST` index: the part of the path that is most like it counts.
+    /// `order by path <->> $1` by a `GiST` index: compares the most similar part of the path.
     GistWord(u16),
-    /// `path %> $1`, by a GIN index, then ordered.
+    /// `path %> $1` by a GIN index, then ordered.
     Gin,
 }
 
@@ -31,8 +32,8 @@ impl NamesIndex {
         }
     }
 
-    /// Limited first, then filtered: a filter beside the order would have the scan run on until enough
-    /// rows pass it.
+    /// Returns the statement. For `GiST`, the inner query takes the nearest by the index's order,
+    /// and the outer one sorts them.
     fn statement(self) -> &'static str {
         match self {
             Self::Gist(_) => {
@@ -72,8 +73,8 @@ pub(crate) async fn fill(index: &Index, paths: &[String]) -> Result<()> {
     Ok(conn.close().await?)
 }
 
-/// Builds an index instead of the one before, with all memory that the server would give an ingest. Gives the time, and
-/// its bytes.
+/// Builds an index in place of the previous one, with the server's `maintenance_work_mem`. Returns
+/// the time and the index's bytes.
 pub(crate) async fn build(index: &Index, kind: NamesIndex) -> Result<(Duration, i64)> {
     let mut conn = index.sql().await?;
     conn.execute("drop index if exists codesearch_bench_names.near").await?;
@@ -97,7 +98,7 @@ pub(crate) async fn drop(index: &Index) -> Result<()> {
 }
 
 impl NamesConnection {
-    /// One of its own for each client, so that as many ask at once as there are.
+    /// Opens a connection; each client has its own.
     pub(crate) async fn open(index: &Index) -> Result<Self> {
         let mut conn = index.sql().await?;
         conn.execute(
@@ -107,7 +108,7 @@ impl NamesConnection {
         Ok(Self(conn))
     }
 
-    /// The numbers of the nearest paths, the best first.
+    /// Returns the numbers of the nearest paths, best first.
     pub(crate) async fn nearest(
         &mut self,
         index: NamesIndex,
@@ -122,7 +123,7 @@ impl NamesConnection {
         Ok(rows.into_iter().map(|(n,)| n as u32).collect())
     }
 
-    /// How Postgres finds them, and what that took.
+    /// Returns Postgres's plan with its costs.
     pub(crate) async fn explain(
         &mut self,
         index: NamesIndex,

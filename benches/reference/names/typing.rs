@@ -1,29 +1,30 @@
-//! Texts that people would type to find a file, made from real paths, and which answers are right.
+//! Texts that people would type to find a file, made from real paths, and the right answers.
 //!
-//! A typing has a kind, which makes from a path a clean text (its name, say), and some of them then make an
-//! error in it. An answer is right when the kind makes the same clean text of it, in small letters: nobody could
-//! tell, from what was typed, which of the two was meant.
+//! A typing has a kind, which makes a clean text from a path (its name, say); some kinds then make
+//! an error in it. A path is a right answer if the kind makes the same clean text of it, in lower
+//! case: from the typed text, nobody could tell which of the two was meant.
 
 /// Kinds of typing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The name, one letter left out.
+    /// The name with one letter left out.
     Dropped,
-    /// The name, two neighbouring letters in the wrong order.
+    /// The name with two neighbouring letters swapped.
     Swapped,
-    /// The name, one letter twice.
+    /// The name with one letter doubled.
     Doubled,
-    /// The name, one letter another one.
+    /// The name with one letter replaced.
     Replaced,
     /// The name without its extension.
     Stem,
-    /// The name in small letters.
+    /// The name in lower case.
     Small,
     /// The last folder and the name.
     Folder,
     /// The first three letters of the last folder, and the name without its extension.
     Piece,
-    /// The first letters of the last two folders, and the name without its extension: `e/s/candidates`.
+    /// The first letters of the last two folders, and the name without its extension:
+    /// `e/s/candidates`.
     Letters,
     /// The first letters of the words of the name: `hsr` for `http_server_routes.rs`.
     Initials,
@@ -42,10 +43,10 @@ pub(crate) const KINDS: [(Kind, &str); 10] = [
     (Kind::Initials, "initials of three words or more"),
 ];
 
-/// Something typed.
+/// A typed text.
 #[derive(Clone, Debug)]
 pub(crate) struct Typing {
-    /// Its place among [`KINDS`].
+    /// Index of its kind in [`KINDS`].
     pub(crate) kind: usize,
     pub(crate) text: String,
     /// The text that was meant.
@@ -53,11 +54,11 @@ pub(crate) struct Typing {
 }
 
 impl Typing {
-    /// So many, as many of each kind, of paths that are chosen at random; always the same ones.
+    /// Makes `count` typings, as many of each kind, from randomly chosen paths. Deterministic.
     pub(crate) fn some(paths: &[String], count: usize) -> Vec<Self> {
         let mut rng = fastrand::Rng::with_seed(0x7479_7065);
         let mut some = Vec::with_capacity(count);
-        // Some kinds cannot be made of most paths; of others there is always one.
+        // Most paths do not suit some kinds; other kinds suit every path.
         for _ in 0..1000 * count {
             if some.len() == count || paths.is_empty() {
                 break;
@@ -73,7 +74,7 @@ impl Typing {
         let what = KINDS[kind].0;
         let clean = clean(what, path)?;
         let stem = stem(name(path));
-        // People type names of some length, and errors in their letters, hardly ever in the first one.
+        // People type names of some length, and hardly ever err in the first letter.
         if stem.chars().count() < 4 || !path.is_ascii() {
             return None;
         }
@@ -110,13 +111,13 @@ impl Typing {
         Some(Self { kind, text, clean })
     }
 
-    /// Whether a path could be what was meant.
+    /// Returns whether a path could be the one that was meant.
     pub(crate) fn is_right(&self, path: &str) -> bool {
         clean(KINDS[self.kind].0, path).is_some_and(|clean| clean == self.clean)
     }
 }
 
-/// The text that a kind makes of a path, before any error, in small letters.
+/// Returns the text that a kind makes of a path, before any error, in lower case.
 pub(crate) fn clean(kind: Kind, path: &str) -> Option<String> {
     let name = name(path);
     let mut folders = path.rsplit('/').skip(1);
@@ -146,7 +147,7 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A name without its last extension.
+/// Returns a name without its last extension.
 fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
 }
@@ -155,7 +156,7 @@ fn is_letter(text: &str, at: usize) -> bool {
     text.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// The first letters of the words of a name.
+/// Returns the first letters of the words of a name.
 fn initials(stem: &str) -> String {
     let mut initials = String::new();
     let mut before = '_';

@@ -1,4 +1,4 @@
-//! The price of statistics and limits: a server with all of them in turn with one that has none.
+//! The cost of statistics and limits: a server with all of them and one with none take turns.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::Bench;
 use crate::regex::PATTERNS;
 
-/// Rounds with statistics and limits, each beside one without, and how long one takes.
+/// Rounds with statistics and limits, each beside one without, and the duration of a round.
 const ROUNDS: usize = 8;
 const ROUND: Duration = Duration::from_secs(2);
 pub(crate) const CLIENTS: usize = 4;
 
-/// Statistics, and limits that nobody meets.
+/// Statistics, and limits too high to be reached.
 const ALL: [&str; 12] = [
     "--slow",
     "1s",

@@ -1,4 +1,4 @@
-//! Memory of the server's processes at the other end of connections.
+//! Memory of the server processes behind connections.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::{CONNECTIONS, search};
 use crate::Bench;
 use crate::regex::PATTERNS;
 
-/// Searches on each connection before its memory is looked at again, so many of each pattern.
+/// Searches of each pattern on each connection before its memory is measured again.
 const USED: usize = 10;
 
-/// How long the server may take to write its account of a process into its log.
+/// Longest time for the server to write a process's memory contexts to its log.
 const LOGGED: Duration = Duration::from_secs(5);
 
 /// Memory of the process at the other end of a connection, in bytes.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Held {
     pub(crate) name: String,
-    /// Pages that are its alone; none where there is no /proc, or it is not ours to look into.
+    /// Its private pages; `None` without /proc, or without the right to read it.
     pub(crate) own: Option<i64>,
-    /// Allocated by Postgres's own account; none without the server's log.
+    /// Memory allocated by Postgres, by its own account; `None` without the server's log.
     pub(crate) allocated: Option<i64>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
     let known = pids(&mut control).await?;
     store.keep_warm(CONNECTIONS).await?;
     let opened = opened(&mut control, &known).await?;
-    // One for each connection at a time, until each has had its share.
+    // Runs one search per connection at a time, until each connection has had its share.
     let searcher = Arc::new(Searcher::new(store.clone(), 1));
     for _ in 0..USED {
         let tasks: Vec<_> = (0..CONNECTIONS)
@@ -80,7 +80,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
     Ok(Memory { each, twenty })
 }
 
-/// What the processes hold that are there now and were not known.
+/// Measures the processes that exist now but were not known before.
 async fn held(
     bench: &Bench<'_>,
     control: &mut PgConnection,
@@ -91,7 +91,7 @@ async fn held(
     look(bench, control, name, &opened).await
 }
 
-/// The processes that serve clients.
+/// Returns the processes that serve clients.
 async fn pids(control: &mut PgConnection) -> Result<Vec<i32>> {
     let sql = "select pid from pg_stat_activity where backend_type = 'client backend'";
     Ok(sqlx::query_scalar(sql).fetch_all(control).await?)
@@ -103,7 +103,7 @@ async fn opened(control: &mut PgConnection, known: &[i32]) -> Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// What each process holds.
+/// Measures each process.
 async fn look(
     bench: &Bench<'_>,
     control: &mut PgConnection,
@@ -112,7 +112,7 @@ async fn look(
 ) -> Result<Vec<Held>> {
     let mut all = Vec::new();
     for pid in pids {
-        // Giving account takes memory itself, so what the system says is read first.
+        // Logging the contexts takes memory itself, so the system's figure is read first.
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
         let own = rollup.ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:"))?;
@@ -127,7 +127,8 @@ async fn look(
     Ok(all)
 }
 
-/// What Postgres has allocated in a process. Only the process itself knows, and tells the server's log.
+/// Returns the bytes that Postgres has allocated in a process. Only the process itself knows, and
+/// writes it to the server's log.
 async fn allocated(control: &mut PgConnection, pid: i32, log: &Path) -> Result<Option<i64>> {
     let before = std::fs::metadata(log).map_or(0, |data| data.len()) as usize;
     let told: bool = sqlx::query_scalar("select pg_log_backend_memory_contexts($1)")

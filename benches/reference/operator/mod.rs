@@ -1,5 +1,5 @@
-//! Small Postgres tools for operators (system 3): connections that are ready, a histogram beside a
-//! threshold, and what statistics and limits cost.
+//! Small Postgres tools for operators (system 3): warm connections, a histogram beside a threshold,
+//! and the cost of statistics and limits.
 
 mod cost;
 mod memory;
@@ -18,7 +18,7 @@ use crate::Bench;
 use crate::report::{Section, Table};
 use crate::shared::summary::{median, quantile};
 
-/// The reference has so many connections, each with so many MB of dictionaries.
+/// Connections of the reference, and MB of dictionaries in each.
 const CONNECTIONS: usize = 20;
 const REFERENCE_MB: f64 = 25.0;
 
@@ -97,7 +97,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         &["", "off", "on", "ratio"],
     );
     for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
-        // Each round beside the one without right before it.
+        // Compares each round with the one without right before it.
         let [off, on] = [&cost.off, &cost.on]
             .map(|rounds| rounds.iter().map(|ms| quantile(ms, part)).collect::<Vec<f64>>());
         let ratios: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on / off).collect();
@@ -125,7 +125,7 @@ fn mb(bytes: f64) -> String {
     format!("{:.1}", bytes / 1e6)
 }
 
-/// Searches, and gives the milliseconds that it took.
+/// Runs a search, and returns its milliseconds.
 async fn search(searcher: &Searcher, pattern: &str) -> Result<f64> {
     let mut query = Query::parse(pattern, Case::Smart)?;
     query.settings.count = Some(Count::Most(10));

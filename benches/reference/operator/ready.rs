@@ -1,4 +1,4 @@
-//! First searches on new connections, and those after them.
+//! First searches on new connections, and later ones.
 
 use anyhow::Result;
 use engine::search::Searcher;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::search;
 use crate::Bench;
 
-/// How often a first search is made, each on a connection of its own.
+/// Number of first searches, each on a connection of its own.
 const FIRST: usize = 20;
 
-/// Searches after the first one on the same connection.
+/// Later searches on the same connection.
 const LATER: usize = 20;
 
-/// A search that asks Postgres for little.
+/// A pattern that gives Postgres little work.
 const PATTERN: &str = r"fmt\.Println";
 
-/// Milliseconds of searches on connections that were come by in one way.
+/// Milliseconds of searches on connections made in one way.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct First {
     pub(crate) name: String,
@@ -25,13 +25,13 @@ pub(crate) struct First {
 }
 
 pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Vec<First>> {
-    // The first search reads from disk; later ones differ in their connections only.
+    // The first search reads from disk; later ones differ only in their connections.
     search(&bench.index.searcher, PATTERN).await?;
     let ways = [("made when it is needed", false), ("made before, and readied", true)];
     let mut all =
         ways.map(|(name, _)| First { name: name.to_owned(), first: Vec::new(), later: Vec::new() });
     let firsts = bench.steps.times(FIRST);
-    // In turn, so that what else the machine does meanwhile is shared by both.
+    // Both ways take turns, so that the machine's other work affects both alike.
     for n in 0..firsts {
         for (row, (_, ready)) in all.iter_mut().zip(ways) {
             let store = bench.index.connect(1).await?;

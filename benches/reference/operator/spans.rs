@@ -1,8 +1,9 @@
-//! A histogram beside a threshold: the same searches on a server with texts in memory and on one without, as
-//! `codesearch stats --compare` shows them.
+//! A histogram beside a threshold: the same searches on a server with texts in memory and on one
+//! without, compared by `codesearch stats --compare`.
 //!
-//! Servers add to the statistics of the current hour. What the index has of it is put aside meanwhile, and what the two
-//! servers have added is moved to hours of long ago, compared there, and deleted.
+//! Servers add to the statistics of the current hour. The index's own statistics of that hour are
+//! renamed meanwhile. Those of the two servers are moved to days long ago, compared there, and
+//! deleted.
 
 use std::time::Duration;
 
@@ -14,29 +15,29 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection};
 use crate::Bench;
 use crate::regex::PATTERNS;
 
-/// The threshold of the reference's case; what everything takes is slower below it.
+/// The threshold in the reference's case; a general slowdown goes unnoticed below it.
 pub(crate) const THRESHOLD: Duration = Duration::from_millis(200);
 
-/// How often each pattern is asked in each of the two spans.
+/// Requests of each pattern in each of the two spans.
 const TIMES: usize = 30;
 
-/// The two spans, as days on which nobody has searched: with texts in memory, and without.
+/// The two spans, on days without searches: with texts in memory, and without.
 const BEFORE: (&str, &str) = ("2000-01-01T00:00Z", "2000-01-02T00:00Z");
 const AFTER: (&str, &str) = ("2000-01-03T00:00Z", "2000-01-04T00:00Z");
 
-/// How the two spans compare.
+/// The comparison of the two spans.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Spans {
     pub(crate) compared: String,
-    /// Searches of each span.
+    /// Number of searches in each span.
     pub(crate) searches: u64,
-    /// Those that a threshold shows, before and after.
+    /// Number of searches above the threshold, before and after.
     pub(crate) slow: [u64; 2],
 }
 
 pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Spans> {
     let mut conn = bench.index.sql().await?;
-    // What an earlier run that was interrupted has put aside.
+    // Undoes the renaming of an earlier run that was interrupted.
     restore(&mut conn).await?;
     conn.execute(
         "update searches set kind = 'aside ' || kind where hour >= now() - interval '1 hour'",
@@ -73,7 +74,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Spans> {
     })
 }
 
-/// Asks a server all patterns, and counts the answers that took longer than the threshold.
+/// Sends all patterns to a server, and counts the answers that took longer than the threshold.
 fn serve(bench: &Bench<'_>, more: &[&str], span: usize) -> Result<u64> {
     let server = bench.index.server(&[&["--slow", "60m"], more].concat())?;
     server.settle();
@@ -89,8 +90,8 @@ fn serve(bench: &Bench<'_>, more: &[&str], span: usize) -> Result<u64> {
     Ok(slow)
 }
 
-/// Leaves the statistics as they were. What other servers have added meanwhile to the same hour stays, and what was put
-/// aside is lost then.
+/// Restores the statistics. If other servers have added to the same hour meanwhile, their rows
+/// stay, and the renamed ones are lost.
 async fn restore(conn: &mut PgConnection) -> Result<()> {
     conn.execute(
         "delete from searches where hour < '2001-01-01' or kind like 'before %' or kind like 'after %';
@@ -104,7 +105,7 @@ async fn restore(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// The text with the spans' names in place of their hours in the first two lines.
+/// Returns the text with the spans' names in place of their hours in the first two lines.
 fn named(shown: &str) -> Option<String> {
     let mut lines = shown.lines();
     let searches = |line: &str| Some(line.rsplit_once(": ")?.1.to_owned());

@@ -1,5 +1,5 @@
-//! Ranked search of prose (system 2): GIN beside `GiST` on titles and bodies, what ranking costs for common
-//! words, and which ranking puts the right texts first.
+//! Ranked search of prose (system 2): GIN beside `GiST` on titles and bodies, the cost of ranking
+//! for common words, and the quality of rankings.
 
 mod scratch;
 
@@ -14,7 +14,7 @@ use crate::report::{Section, Table};
 use crate::shared::summary::median;
 use scratch::{Judged, RANKINGS, Scratch};
 
-/// The figures of the experiment: what, on bodies, on subjects (Postgres 13).
+/// The figures of the experiment: name, on bodies, on subjects (Postgres 13).
 const REFERENCE: [(&str, &str, &str); 8] = [
     ("GIN build, s", "81", "4"),
     ("GIN size, MB", "672", "20"),
@@ -26,19 +26,19 @@ const REFERENCE: [(&str, &str, &str); 8] = [
     ("GiST, top 100 by rank, queries/s", "4", "195"),
 ];
 
-/// Queries that are made from headings.
+/// Number of queries made from headings.
 const QUERIES: i64 = 2500;
 
-/// How long the queries of one cell of the table are asked.
+/// Longest time for the queries of one cell of the table.
 const CELL: Duration = Duration::from_secs(25);
 
-/// Queries with right answers: on each line a query, and behind tabs the files that are right.
+/// Queries with right answers: each line has a query and, after tabs, the right files.
 const JUDGED: &str = include_str!("../../../corpus/judged.tsv");
 
-/// The weights of a comment beside a document.
+/// The tried weights of a comment, against 1 for a document.
 const COMMENTS: [f32; 4] = [1.0, 0.7, 0.5, 0.25];
 
-/// An index of a column.
+/// Measurements of an index of a column.
 #[derive(Deserialize, Serialize)]
 struct Indexed {
     texts: i64,
@@ -50,12 +50,12 @@ struct Indexed {
     best: Asked,
 }
 
-/// How fast queries were answered.
+/// The speed of queries.
 #[derive(Deserialize, Serialize)]
 struct Asked {
     done: usize,
     seconds: f64,
-    /// Texts that matched, in all queries together, or were given.
+    /// Number of texts that matched in all queries, or that were returned.
     texts: usize,
 }
 
@@ -66,23 +66,23 @@ impl Asked {
     }
 }
 
-/// A word that is in so many texts.
+/// Measurements of a word that occurs in a certain number of texts.
 #[derive(Deserialize, Serialize)]
 struct Word {
     word: String,
     matched: usize,
-    /// Milliseconds until the best were known, all ranked.
+    /// Milliseconds until the best are known, with all ranked.
     all_ms: f64,
-    /// The same, with as many ranked as a search ranks.
+    /// Milliseconds until the best are known, with as many ranked as a search ranks.
     some_ms: f64,
     ranked: usize,
-    /// How many of the best ten of all are among the best ten of those.
+    /// Number of the best ten of all that are among the best ten of the ranked ones.
     kept: usize,
-    /// Milliseconds for showing the best ten.
+    /// Milliseconds to show the best ten.
     shown_ms: f64,
 }
 
-/// How well a ranking does.
+/// The quality of a ranking.
 #[derive(Deserialize, Serialize)]
 struct Score {
     ranking: String,
@@ -112,7 +112,8 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-/// The table of the experiment, with ours beside it; the cells are GIN and `GiST`, each on bodies and titles.
+/// Makes the experiment's table with our figures beside it; the cells are GIN and `GiST`, each on
+/// bodies and titles.
 fn reference(cells: &[Indexed]) -> Table {
     let ours = |cell: &Indexed| {
         [
@@ -216,7 +217,7 @@ fn judgements(scores: &[Score], left_out: usize) -> Table {
     table
 }
 
-/// Builds one index, and asks by it.
+/// Builds one index, and measures queries that use it.
 async fn indexed(bench: &Bench<'_>, column: &str, method: &str) -> Result<Indexed> {
     let mut scratch = Scratch::open(bench.index).await?;
     let (texts, bytes) = scratch.copy_prose().await?;
@@ -240,14 +241,14 @@ async fn indexed(bench: &Bench<'_>, column: &str, method: &str) -> Result<Indexe
     Ok(Indexed { texts, bytes, queries: queries.len(), build_s, index_bytes, all, best })
 }
 
-/// Asks all queries one after another, as far as the time allows.
+/// Runs all queries one after another, within the time limit.
 async fn ask(
     bench: &Bench<'_>,
     scratch: &mut Scratch,
     queries: &[String],
     one: impl AsyncFn(&mut Scratch, &str) -> Result<usize>,
 ) -> Result<Asked> {
-    // The first ones read from disk, which is not to be compared.
+    // The first queries read from disk, which is not to be measured.
     for query in queries.iter().take(20) {
         one(scratch, query).await?;
     }
@@ -265,9 +266,9 @@ async fn ask(
     Ok(asked)
 }
 
-/// Asks for words that are in more and more texts.
+/// Measures words that occur in more and more texts.
 async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
-    /// How often each is asked.
+    /// Searches for each word.
     const TIMES: usize = 5;
     let mut scratch = Scratch::open(bench.index).await?;
     scratch.copy_prose().await?;
@@ -311,7 +312,8 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
     Ok(all)
 }
 
-/// Ranks the texts that match the judged queries in all ways. Gives also how many queries were left out.
+/// Ranks the texts that match the judged queries in all ways. Also returns the number of queries
+/// left out.
 async fn judged(bench: &Bench<'_>) -> Result<(Vec<Score>, usize)> {
     let mut scratch = Scratch::open(bench.index).await?;
     let mut found = Vec::new();

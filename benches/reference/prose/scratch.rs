@@ -1,5 +1,5 @@
-//! Prose for experiments: copies of its words in a schema of their own, and everything that matches a judged query,
-//! ranked in all ways.
+//! Prose for experiments: copies of its words in a schema of their own, and all matches of a judged
+//! query, ranked in all ways.
 
 use anyhow::Result;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
@@ -15,16 +15,17 @@ pub(crate) struct Scratch {
 /// A text that matches a judged query.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
-    /// The files that have it: repositories and paths, with a slash between them.
+    /// The files that have it, as repository, slash, path.
     pub(crate) files: Vec<String>,
-    /// It is the comment at the head of a source file.
+    /// Whether it is the comment at the head of a source file.
     pub(crate) comment: bool,
     /// Its rank by each of [`RANKINGS`].
     pub(crate) ranks: Vec<f32>,
 }
 
-/// Ways to rank: a function of Postgres and its normalisation (1: by the logarithm of the length, 2: by the
-/// length, 8 and 16: so by the number of different words).
+/// Rankings: a function of Postgres and its normalisation (divide 1: by 1 + the logarithm of the
+/// length, 2: by the length, 8: by the number of unique words, 16: by 1 + its logarithm;
+/// <https://www.postgresql.org/docs/current/textsearch-controls.html>).
 pub(crate) const RANKINGS: [(&str, i32); 10] = [
     ("ts_rank", 0),
     ("ts_rank", 1),
@@ -54,8 +55,8 @@ impl Scratch {
         Ok(Self { conn })
     }
 
-    /// Copies the titles and bodies of all texts in English. Gives how many there are, and the bytes
-    /// of their words.
+    /// Copies the titles and bodies of all texts in English. Returns their number, and the bytes of
+    /// their words.
     pub(crate) async fn copy_prose(&mut self) -> Result<(i64, i64)> {
         self.conn
             .execute(
@@ -71,7 +72,8 @@ impl Scratch {
         Ok(sqlx::query_as(sql).fetch_one(&mut self.conn).await?)
     }
 
-    /// Queries of one to three words that stand together in the titles and headings of documents.
+    /// Returns queries of one to three words that stand together in the titles and headings of
+    /// documents.
     pub(crate) async fn heading_queries(&mut self, most: i64) -> Result<Vec<String>> {
         let rows: Vec<(String,)> = sqlx::query_as(
             "select string_agg(quote_literal(lexeme), ' & ' order by pos)
@@ -87,7 +89,8 @@ impl Scratch {
         Ok(rows.into_iter().map(|(query,)| query).collect())
     }
 
-    /// Builds an index (`gin`, `gist`) of a column (`title`, `body`) in place of any other. Gives its bytes.
+    /// Builds an index (`gin`, `gist`) of a column (`title`, `body`) in place of any other. Returns
+    /// its bytes.
     pub(crate) async fn index_prose(&mut self, column: &str, method: &str) -> Result<i64> {
         let sql = format!(
             "drop index if exists codesearch_bench.prose_words;
@@ -99,7 +102,7 @@ impl Scratch {
         Ok(bytes)
     }
 
-    /// How many texts match in a column.
+    /// Returns the number of texts that match in a column.
     pub(crate) async fn all(&mut self, column: &str, query: &str) -> Result<i64> {
         let sql =
             format!("select count(id) from codesearch_bench.prose where {column} @@ $1::tsquery");
@@ -108,7 +111,7 @@ impl Scratch {
         Ok(count)
     }
 
-    /// The 100 best of them by `ts_rank`.
+    /// Returns the 100 best matches by `ts_rank`.
     pub(crate) async fn best(&mut self, column: &str, query: &str) -> Result<Vec<i32>> {
         let sql = format!(
             "select id from codesearch_bench.prose where {column} @@ $1::tsquery
@@ -119,7 +122,8 @@ impl Scratch {
         Ok(rows.into_iter().map(|(id,)| id).collect())
     }
 
-    /// Words that are in about so many texts each, with how many they are in; each is its own stem.
+    /// Returns words that occur in about these numbers of texts, with the actual numbers; each word
+    /// is its own stem.
     pub(crate) async fn words_in(&mut self, texts: &[i64]) -> Result<Vec<(String, i64)>> {
         let sql = "with words as materialized (
                        select word, ndoc::bigint from ts_stat('select body from codesearch_bench.prose')
@@ -131,8 +135,8 @@ impl Scratch {
         Ok(sqlx::query_as(sql).bind(texts).fetch_all(&mut self.conn).await?)
     }
 
-    /// All texts that match a query in the syntax of `websearch_to_tsquery`, with what each of
-    /// [`RANKINGS`] gives them.
+    /// Returns all texts that match a query in the syntax of `websearch_to_tsquery`, with their
+    /// ranks by each of [`RANKINGS`].
     pub(crate) async fn judged(&mut self, words: &str) -> Result<Vec<Judged>> {
         let ranks: Vec<String> = RANKINGS
             .iter()
@@ -162,7 +166,7 @@ impl Scratch {
             .collect()
     }
 
-    /// Whether there is a file: a repository and a path, with a slash between them.
+    /// Returns whether a file exists, given as repository, slash, path.
     pub(crate) async fn has_file(&mut self, file: &str) -> Result<bool> {
         let sql = "select exists (select from files f join repos r on r.id = f.repo
                        where starts_with($1, r.name || '/') and f.path = substr($1, length(r.name) + 2)

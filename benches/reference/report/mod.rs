@@ -1,4 +1,4 @@
-//! The outcome of experiments as text, JSON and pictures.
+//! Outcomes of experiments as text, JSON and pictures.
 
 mod picture;
 mod table;
@@ -12,12 +12,12 @@ pub(crate) use table::Table;
 
 use crate::shared;
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// On what.
+    /// The machine.
     pub(crate) machine: String,
-    /// One for each system.
+    /// One section for each system.
     pub(crate) sections: Vec<Section>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Section {
     pub(crate) name: &'static str,
     /// The subject of the experiment.
     pub(crate) title: String,
-    /// In their order.
+    /// The tables, in order.
     pub(crate) tables: Vec<Table>,
 }
 
@@ -53,7 +53,7 @@ impl Report {
         shared::record(&format!("{name}.json"), &serde_json::to_string_pretty(self)?)?;
         for section in &self.sections {
             for (svg, at) in section.tables.iter().filter_map(picture::bars).zip(1..) {
-                // The name of a record of one experiment names it already.
+                // The name of a record of one experiment contains that already.
                 let file = match self.sections.len() {
                     1 => format!("{name}-{at}.svg"),
                     _ => format!("{name}-{}-{at}.svg", section.name),
@@ -65,7 +65,7 @@ impl Report {
     }
 }
 
-/// Cores, memory and system of this machine.
+/// Describes this machine: cores, memory and system.
 pub(crate) fn machine() -> String {
     format!(
         "{} cores, {} GB of memory, {}",

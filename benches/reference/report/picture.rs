@@ -1,5 +1,5 @@
-//! A table as a picture (SVG): beside each number a bar, in each column as long as the number is large
-//! beside the others of it.
+//! A table as a picture (SVG): beside each number stands a bar, scaled to the largest number of its
+//! column.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const ROW: usize = 22;
 const LETTER: usize = 8;
 const BAR: usize = 90;
 
-/// The picture; none for a table without numbers.
+/// Draws the picture; `None` for a table without numbers.
 pub(crate) fn bars(table: &Table) -> Option<String> {
     let columns: Vec<Column> = (0..table.columns.len()).map(|at| Column::of(table, at)).collect();
     if columns.iter().all(|column| column.largest <= 0.0) {
@@ -24,7 +24,7 @@ pub(crate) fn bars(table: &Table) -> Option<String> {
          font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     let mut text = |x: usize, row: usize, weight: &str, text: &str| {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(
             svg,
             "<text x=\"{x}\" y=\"{}\" font-weight=\"{weight}\">{}</text>",
@@ -59,7 +59,7 @@ pub(crate) fn bars(table: &Table) -> Option<String> {
 
 struct Column {
     letters: usize,
-    /// The largest number in it; 0 for the names of rows.
+    /// The largest number in it; 0 in the column of names.
     largest: f64,
 }
 
@@ -77,7 +77,7 @@ impl Column {
     }
 }
 
-/// The number that a cell is, or begins with: `68.0 %`.
+/// Returns the number that a cell consists of or begins with: `68.0 %`.
 fn number(cell: &str) -> Option<f64> {
     cell.split(' ').next()?.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// Rows of cells, the first of each its name.
+/// Rows of cells; the first cell of each row is its name.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Table {
     /// Its subject, with units.
     pub(crate) title: String,
-    /// Heads of the columns, the first one's that of the names.
+    /// Heads of the columns; the first is the head of the names.
     pub(crate) columns: Vec<String>,
-    /// As many cells as there are columns.
+    /// Rows with as many cells as there are columns.
     pub(crate) rows: Vec<Vec<String>>,
     /// Sentences below it, needed to read it.
     pub(crate) notes: Vec<String>,
@@ -29,7 +29,7 @@ impl Table {
         debug_assert!(self.rows.iter().all(|row| row.len() == self.columns.len()));
     }
 
-    /// Adds a sentence below.
+    /// Adds a sentence below the table.
     pub(crate) fn note(&mut self, note: &str) {
         self.notes.push(note.to_owned());
     }

@@ -1,14 +1,15 @@
-//! Where an answer ended, as a short text that stands in an address or in an agent's call.
+//! Cursors: the position where an answer ended, as a short text for a URL or an agent's call.
 //!
-//! A cursor is a version digit, then bytes in the alphabet of base64 for addresses: numbers, seven bits a byte with the
-//! lowest first, and four bytes of checksum. First come the numbers that a client of the engine adds, as many as it
-//! says, then those of the engine's own position, however many these are. To readers the text says nothing.
+//! A cursor is a version digit, then bytes in URL-safe base64: numbers, seven bits a byte with the
+//! lowest first, and four bytes of checksum. First come the numbers that a client of the engine
+//! adds, a fixed count for each client; then those of the engine's own position, in any count. The
+//! text is opaque to its readers.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::search::Resume;
 
-/// The version of the format. A cursor of another version is refused.
+/// The version of the format. Cursors of another version are refused.
 const VERSION: char = '1';
 
 /// Bytes of the checksum.
@@ -17,19 +18,19 @@ const CHECKSUM: usize = 4;
 /// Most numbers in a cursor.
 const MAX_NUMBERS: usize = 32;
 
-/// A text that is no cursor, or was one.
+/// The error for a text that is not a valid cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mangled;
 
-/// The cursor of a position, with what else a client must know to go on.
+/// Encodes a position, with further numbers that a client needs to go on.
 pub(crate) fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String {
     write(more.into_iter().chain(resume.numbers()))
 }
 
-/// The position of a cursor, and what stands beside it.
+/// Decodes the position of a cursor, and the numbers beside it.
 ///
 /// # Errors
-/// [`Mangled`] when this is not what [`encode`] has written.
+/// [`Mangled`] if [`encode`] has not written this text.
 pub(crate) fn decode<const N: usize>(text: &str) -> Result<([u64; N], Resume), Mangled> {
     let numbers = read(text).ok_or(Mangled)?;
     let (more, rest) = numbers.split_first_chunk().ok_or(Mangled)?;
@@ -74,8 +75,8 @@ fn read(text: &str) -> Option<Vec<u64>> {
     (shift == 0 && numbers.len() <= MAX_NUMBERS).then_some(numbers)
 }
 
-/// FNV-1a (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>) of 32 bits: it keeps a slip of the hand out, not
-/// an enemy, who may ask for any position in the open.
+/// Returns the FNV-1a hash of 32 bits (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>).
+/// It catches slips of the hand. It need not stop an attacker, who may ask for any position anyway.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     bytes.iter().fold(0x811c_9dc5, step).to_le_bytes()
@@ -128,7 +129,7 @@ mod tests {
         }
         wrong(&format!("{text}A"));
         wrong(&format!(" {text}"));
-        // One number is missing, one is too many, and one is too large.
+        // Too few numbers, too many, and one that is too large.
         wrong(&write([1, 50, 7, 0]));
         wrong(&write([1, 50, 7, 0, 0, 0]));
         wrong(&write([1, 50, 7, 0, 0, 0, 0]));

@@ -1,4 +1,4 @@
-//! Which database: the one in `DATABASE_URL`, or a private Postgres that we start.
+//! The database in use: that of `DATABASE_URL`, or a private Postgres that this program starts.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use tokio::runtime::Runtime;
 
 use crate::cli::DatabaseArgs;
 
-/// The role in the private Postgres, and the user whom root would have it run as.
+/// The role in the private Postgres, and the preferred user to run it as when started by root.
 const ROLE: &str = "codesearch";
 
-/// An open database. [`Database::close`] leaves it in order.
+/// An open database, to be closed with [`Database::close`].
 pub(crate) struct Database {
     pub(crate) runtime: Runtime,
     pub(crate) store: Store,
@@ -39,7 +39,7 @@ impl Database {
         }
     }
 
-    /// Runs a command on the database until it ends or is interrupted, and leaves the database.
+    /// Runs a command on the database until it ends or is interrupted, and closes the database.
     pub(crate) fn run(self, work: impl AsyncFnOnce(&Store) -> Result<u8>) -> Result<u8> {
         let done = self.runtime.block_on(async {
             tokio::select! {
@@ -52,7 +52,7 @@ impl Database {
         done
     }
 
-    /// Replaces an error by its cause, where the private Postgres can tell it.
+    /// Replaces an error by its cause, if the private Postgres knows it.
     pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         let broken = error.downcast_ref::<store::Error>().is_some()
             || error.downcast_ref::<engine::ingest::Error>().is_some();
@@ -62,7 +62,7 @@ impl Database {
         }
     }
 
-    /// The private Postgres, if that is what this is.
+    /// Takes the private Postgres, if this is one.
     pub(crate) fn take_postgres(&mut self) -> Option<Postgres> {
         self.postgres.take()
     }
@@ -76,19 +76,20 @@ impl Database {
     }
 }
 
-/// Leaves the private Postgres. What was asked for is done by then, so trouble is only told.
+/// Stops using the private Postgres. The command's work is done by then, so an error is only
+/// printed.
 pub(crate) fn close_postgres(postgres: Postgres) {
     if let Err(error) = postgres.close() {
         eprintln!("codesearch: the private Postgres could not be stopped: {error}");
     }
 }
 
-/// The URL of a database of one's own, if one is given.
+/// Returns the URL of an external database, if given.
 pub(crate) fn external(args: &DatabaseArgs) -> Option<&str> {
     args.database_url.as_deref().filter(|url| !url.is_empty())
 }
 
-/// How to connect to the database.
+/// Returns the address of the database.
 fn target(args: &DatabaseArgs, postgres: Option<&Postgres>) -> Target {
     match postgres {
         Some(postgres) => Target::Socket {
@@ -100,7 +101,7 @@ fn target(args: &DatabaseArgs, postgres: Option<&Postgres>) -> Target {
     }
 }
 
-/// The private Postgres that the arguments ask for.
+/// Returns the private Postgres's options from the arguments.
 pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options> {
     let source = match (&args.postgres_bin, &args.postgres_archive) {
         (Some(folder), _) => Source::Programs(folder.clone()),
@@ -115,7 +116,8 @@ pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options>
     Ok(postgres::Options { home, name: ROLE.to_owned(), source })
 }
 
-/// Root's own home is closed to the user that Postgres would run as, so it has another place.
+/// Returns the default home. Root's is not below root's home folder, which the user that Postgres
+/// runs as cannot enter.
 fn default_home() -> Result<PathBuf> {
     if postgres::is_root() {
         return Ok(PathBuf::from("/var/lib/codesearch"));

@@ -1,8 +1,8 @@
-//! Numbers, sizes and durations as people read them.
+//! Numbers, sizes and durations for people to read.
 
 use std::time::Duration;
 
-/// 1234567 as `1,234,567`.
+/// Formats 1234567 as `1,234,567`.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
-/// Bytes in units of 1000: `1.8 GB`.
+/// Formats bytes in units of 1000: `1.8 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "KB", "MB", "GB"] {
@@ -28,7 +28,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{size:.1} TB")
 }
 
-/// A duration with three significant digits: `12.3 ms`.
+/// Formats a duration with three significant digits: `12.3 ms`.
 pub(crate) fn duration(took: Duration) -> String {
     let (number, unit) = match took.as_secs_f64() {
         seconds if seconds >= 0.9995 => (seconds, "s"),

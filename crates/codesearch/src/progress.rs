@@ -1,4 +1,4 @@
-//! What is told while something takes long: bars on a terminal, plain lines elsewhere.
+//! Progress of long work: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -11,11 +11,11 @@ use tracing_indicatif::IndicatifLayer;
 use tracing_subscriber::filter::{EnvFilter, FilterFn};
 use tracing_subscriber::prelude::*;
 
-/// On a pipe, at most one line this often.
+/// Least time between two lines that are not on a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` says
-/// how much is logged, in the syntax of tracing's `EnvFilter`.
+/// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` sets
+/// what is logged, in the syntax of tracing's `EnvFilter`.
 pub(crate) fn init(server: bool) {
     let default = if server {
         "warn,codesearch=info,postgres=info,engine=info,store=info"
@@ -31,7 +31,7 @@ pub(crate) fn init(server: bool) {
         .without_time();
     let style = style("{spinner} downloading Postgres {bar:30} {bytes}/{total_bytes} {eta}");
     let bar = std::io::stderr().is_terminal().then(|| {
-        // The archive crate reports the bytes that have come on this span.
+        // The archive crate reports the received bytes on this span.
         let span = |m: &Metadata<'_>| {
             m.is_span() && m.name() == "get_archive" && m.target().ends_with("maven::repository")
         };
@@ -44,7 +44,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("templates are constant").progress_chars("━╸ ")
 }
 
-/// Shows how an ingest goes on.
+/// Shows the progress of an ingest.
 pub(crate) struct IngestProgress {
     terminal: bool,
     state: Mutex<State>,
@@ -74,7 +74,7 @@ impl IngestProgress {
         Self { terminal: std::io::stderr().is_terminal(), state: Mutex::new(state) }
     }
 
-    /// Takes in one event.
+    /// Shows an event.
     pub(crate) fn event(&self, event: Event) {
         let mut state = self.state.lock().expect("no panics hold it");
         match event {
@@ -140,7 +140,7 @@ impl IngestProgress {
         }
     }
 
-    /// Clears the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.state.lock().expect("no panics hold it").bar.finish_and_clear();
     }

@@ -1,13 +1,13 @@
-//! A set of columns of bit-sliced filters, as a row of bits.
+//! A set of columns of bit-sliced filters, as a bitmap.
 
 use std::ops::Range;
 
-/// Some of the columns: bit n % 8, from the lowest, of byte n / 8 is column n.
+/// A set of columns: bit n % 8, from the lowest, of byte n / 8 is column n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns(pub(crate) Vec<u8>);
 
 impl Columns {
-    /// The first columns, so many.
+    /// Makes the set of the first `count` columns.
     pub fn first(count: usize) -> Self {
         let mut bytes = vec![u8::MAX; count.div_ceil(8)];
         if let (Some(last), 1..) = (bytes.last_mut(), count % 8) {
@@ -16,39 +16,39 @@ impl Columns {
         Self(bytes)
     }
 
-    /// The row: bit n % 8, from the lowest, of byte n / 8 is column n.
+    /// Returns the bitmap: bit n % 8, from the lowest, of byte n / 8 is column n.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Makes room for so many columns.
+    /// Makes room for at least `count` columns.
     pub fn grow(&mut self, count: usize) {
         self.0.resize(self.0.len().max(count.div_ceil(8)), 0);
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|byte| *byte == 0)
     }
 
-    /// How many there are.
+    /// Returns the number of columns in the set.
     pub fn count(&self) -> usize {
         self.0.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
-    /// Whether a column is one of them.
+    /// Returns whether the set contains a column.
     pub fn contains(&self, column: usize) -> bool {
         self.0.get(column / 8).is_some_and(|byte| byte >> (column % 8) & 1 == 1)
     }
 
-    /// Each of them, ascending.
+    /// Iterates over the columns, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.iter_from(0)
     }
 
-    /// Each of them from a column on, ascending.
+    /// Iterates over the columns from `first` on, ascending.
     pub fn iter_from(&self, first: usize) -> impl Iterator<Item = usize> {
-        // Eight bytes at a time, as far as there are so many.
+        // Reads eight bytes at a time; fewer at the end.
         let word = |at: usize| {
             let bytes = self.0.get(at..self.0.len().min(at + 8))?;
             let mut eight = [0; 8];
@@ -68,17 +68,17 @@ impl Columns {
         })
     }
 
-    /// Adds others.
+    /// Adds the columns of another set.
     pub fn or(&mut self, other: &Columns) {
         self.0.iter_mut().zip(&other.0).for_each(|(byte, other)| *byte |= other);
     }
 
-    /// Keeps those that are among others, too.
+    /// Keeps only the columns that are in the other set, too.
     pub fn and(&mut self, other: &Columns) {
         self.and_row(&other.0);
     }
 
-    /// Keeps those of which it is true.
+    /// Keeps the columns for which `is_true` holds.
     pub fn retain(&mut self, is_true: impl Fn(usize) -> bool) {
         for column in self.clone().iter().filter(|column| !is_true(*column)) {
             self.remove(column);
@@ -99,7 +99,7 @@ impl Columns {
         }
     }
 
-    /// Keeps those in some ranges.
+    /// Keeps the columns within some ranges.
     pub fn keep(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
         let mut kept = vec![0_u8; self.0.len()];
         for range in ranges {
@@ -120,13 +120,13 @@ impl Columns {
         self.and_row(&kept);
     }
 
-    /// Those in some bytes of the row, counted from there.
+    /// Returns the columns within some bytes of the bitmap, numbered from the first of these bytes.
     #[must_use]
     pub fn within(&self, bytes: &Range<usize>) -> Self {
         Self(self.0[bytes.clone()].to_vec())
     }
 
-    /// Keeps those that are set in a row, too, and says whether any are left.
+    /// Keeps the columns that are set in a row, too, and returns whether any are left.
     pub(crate) fn and_row(&mut self, row: &[u8]) -> bool {
         let mut left = 0;
         for (byte, other) in self.0.iter_mut().zip(row) {
@@ -138,7 +138,7 @@ impl Columns {
 }
 
 impl From<Vec<u8>> for Columns {
-    /// Those of a row.
+    /// Takes a row as a set.
     fn from(row: Vec<u8>) -> Self {
         Self(row)
     }

@@ -5,13 +5,14 @@ use crate::kind::FilterKind;
 use crate::query::NgramQuery;
 use crate::text::hashes_of;
 
-/// Bits for each byte of a text that has a filter of its own.
+/// Bits per byte of a text, in the filter of a large chunk.
 const BITS_PER_BYTE: usize = 2;
 
-/// Bits that a chunk sets in a filter of its own beyond which it is dense. 6 of 100 chunks of the fetched corpus are.
+/// Bits set in a [`FilterKind::Dense`] filter above which a chunk is dense. 6 of 100 chunks of the
+/// fetched corpus are.
 const DENSE_BITS: u32 = 3200;
 
-/// The n-grams of one text, and by chance a few more.
+/// A Bloom filter of one text: it holds all its n-grams and, by chance, a few others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BloomFilter {
     kind: FilterKind,
@@ -19,17 +20,18 @@ pub struct BloomFilter {
 }
 
 impl BloomFilter {
-    /// An empty filter.
+    /// Makes an empty filter.
     pub fn new(kind: FilterKind) -> Self {
         Self { kind, bits: vec![0; kind.bits() / 64] }
     }
 
-    /// An empty filter for a text of its own, of so many bytes. It is asked like the filter of a block.
+    /// Makes an empty filter for one large text of this many bytes. It is queried like the filter
+    /// of a block.
     pub fn for_text(bytes: usize) -> Self {
         Self { kind: FilterKind::Block, bits: vec![0; bytes / (64 / BITS_PER_BYTE) + 1] }
     }
 
-    /// The filter of a chunk.
+    /// Makes the filter of a chunk.
     pub fn of_chunk(text: &str) -> Self {
         let kind = FilterKind::Chunk;
         let mut hashes = Vec::new();
@@ -37,11 +39,12 @@ impl BloomFilter {
         Self { kind, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
     }
 
-    /// A filter from its [bytes](Self::to_bytes): of a dense chunk, a block or a text, not of another chunk.
+    /// Restores a filter from its [bytes](Self::to_bytes). It must be of a dense chunk, a block or
+    /// a large text; other chunks' filters are not recognised.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks();
         let bits: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        // A text with a filter of its own is larger than a dense chunk.
+        // The filter of a large text is always larger than that of a dense chunk.
         let kind = if bits.len() * 64 == FilterKind::Dense.bits() {
             FilterKind::Dense
         } else {
@@ -50,12 +53,12 @@ impl BloomFilter {
         Self { kind, bits }
     }
 
-    /// The kind of the filter.
+    /// Returns the kind of the filter.
     pub fn kind(&self) -> FilterKind {
         self.kind
     }
 
-    /// The filter as bytes, to be stored.
+    /// Returns the filter as little-endian bytes, for storing.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bits.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
@@ -70,13 +73,13 @@ impl BloomFilter {
         }
     }
 
-    /// Adds all n-grams of a chunk to the filter of its block, unless it is dense: then gives a filter of its own instead.
-    /// `hashes` is space that is used again.
+    /// Adds all n-grams of a chunk to the filter of its block. A dense chunk is not added; its own
+    /// filter is returned instead. `hashes` is scratch space.
     ///
     /// # Panics
     /// This is not the filter of a block.
     pub fn add_chunk(&mut self, text: &str, hashes: &mut Vec<u64>) -> Option<BloomFilter> {
-        // The n-grams of both are the same.
+        // Filters of blocks and of dense chunks have the same n-grams.
         hashes_of(FilterKind::Dense, text, hashes);
         let bits = bits_of::<{ FilterKind::Dense.bits() }>(hashes);
         if bits.iter().map(|word| word.count_ones()).sum::<u32>() > DENSE_BITS {
@@ -91,7 +94,7 @@ impl BloomFilter {
         None
     }
 
-    /// Whether the text may have the n-grams.
+    /// Returns whether the text may have the n-grams.
     pub fn may_hold(&self, ngrams: &NgramQuery) -> bool {
         match ngrams {
             NgramQuery::Anything => true,
@@ -104,20 +107,22 @@ impl BloomFilter {
         }
     }
 
-    /// Whether filters of a kind have less than four times its bits: folded to their size it lets much more through.
+    /// Returns whether this filter has more than a quarter of the bits of a `kind`. Folded to the
+    /// size of that kind, it would let much more through.
     pub fn is_coarse_as(&self, kind: FilterKind) -> bool {
         self.bits.len() * 64 * 4 > kind.bits()
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that the filter takes.
     pub fn memory(&self) -> usize {
         self.bits.len() * 8
     }
 
-    /// Calls `seen` with each bit that a filter of so many bits with the same n-grams sets at least.
+    /// Calls `seen` with each bit that a filter of `bits` bits needs to hold at least the same
+    /// n-grams.
     pub(crate) fn each_bit_of(&self, bits: usize, mut seen: impl FnMut(usize)) {
         let own = self.bits.len() * 64;
-        // The least hash, but for its lower half, that stands for a bit of this filter.
+        // The least hash that selects a bit of this filter; the lower 32 bits do not matter.
         let least = |bit: usize| ((bit << 32).div_ceil(own) as u64) << 32;
         for (i, mut rest) in self.bits.iter().copied().enumerate() {
             while rest != 0 {
@@ -134,14 +139,14 @@ impl BloomFilter {
     }
 }
 
-/// The bits of a small filter with these hashes. A byte for each bit is marked first: hashes are many times as many as the
-/// words that are then made of 64 marks each.
+/// Returns the bits of a small filter with these hashes. First marks one byte per bit, since there
+/// are many more hashes than words; then packs 64 marks into each word.
 fn bits_of<const BITS: usize>(hashes: &[u64]) -> Vec<u64> {
     let mut marks = [0_u8; BITS];
     for hash in hashes {
         marks[bit_of(*hash, BITS)] = 1;
     }
-    // The highest byte of the product gathers the lowest bits of eight bytes.
+    // The highest byte of the product holds the lowest bits of the eight bytes.
     let eight =
         |marks: &[u8; 8]| u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56;
     let word = |marks: &[u8; 64]| {

@@ -1,20 +1,23 @@
-//! N-grams as numbers, their hashes, and the bit of a filter that a hash stands for.
+//! N-grams as numbers, their hashes, and the bit of a filter that a hash selects.
 
-/// Mixes the bytes of a folded n-gram up into the high bits of the product. An odd number, as the two below.
+/// Multiplier that mixes the bytes of a folded n-gram into the high bits of the product. Odd, like
+/// the two below.
 pub(crate) const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The same for n-grams with capitals, as they are.
+/// Multiplier for n-grams with capitals, unfolded.
 pub(crate) const MIX_EXACT: u64 = 0xc2b2_ae3d_27d4_eb4f;
-/// The same for short folded n-grams.
+/// Multiplier for short folded n-grams.
 pub(crate) const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Bytes in an n-gram that a filter holds for its punctuation, and how many punctuation characters it has at least. The
-/// 3-grams of `f()?;` are everywhere, its longer n-grams are not. Of 2,500 pieces of 4 KB of the fetched corpus, one has
-/// 133 and 49 of these beside 932 3-grams on average. Each of the longer ones begins with one of the shorter ones.
+/// Length in bytes of the n-grams that a chunk's filter holds for their punctuation, and the least
+/// number of punctuation characters in them. The 3-grams of `f()?;` are everywhere, its longer
+/// n-grams are not. Of 2,500 pieces of 4 KB of the fetched corpus, one has on average 932 3-grams,
+/// and 133 and 49 of these. Each n-gram of the longer kind begins with one of the shorter kind.
 pub(crate) const PUNCTUATED: [(usize, u8); 2] = [(4, 2), (5, 3)];
 
-/// Hashes that a text sets which holds a character that folds to an ASCII letter without being one: see
-/// [`NgramQuery::non_ascii_fold`](crate::NgramQuery::non_ascii_fold). Every pattern with an s or a k in any case asks for
-/// them, and hardly any text has them. So they are many: chance would set a single one in half of all filters.
+/// Hashes set by a text with a character that folds to an ASCII letter without being one: see
+/// [`NgramQuery::non_ascii_fold`](crate::NgramQuery::non_ascii_fold). Every pattern with an s or a
+/// k in any case asks for them, and hardly any text has them. There are 16, because other n-grams
+/// would set a single one by chance in half of all filters.
 pub(crate) const NON_ASCII_FOLD: [u64; 16] = non_ascii_fold_hashes();
 
 const fn non_ascii_fold_hashes() -> [u64; 16] {
@@ -27,36 +30,36 @@ const fn non_ascii_fold_hashes() -> [u64; 16] {
     hashes
 }
 
-/// Whether a text holds one of the two characters that fold to ASCII letters without being one: the long s and the Kelvin
-/// sign.
+/// Returns whether a text holds one of the two characters that fold to ASCII letters without being
+/// one: the long s and the Kelvin sign.
 pub fn has_non_ascii_fold(text: &str) -> bool {
     let holds =
         |character: &str| memchr::memmem::find(text.as_bytes(), character.as_bytes()).is_some();
     !text.is_ascii() && (holds("\u{17f}") || holds("\u{212a}"))
 }
 
-/// Whether a byte counts as punctuation.
+/// Returns whether a byte counts as punctuation.
 pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
 }
 
-/// The n-gram of so many bytes at the beginning of eight, as a number.
+/// Returns the n-gram of the first `length` of eight bytes, as a number.
 pub(crate) fn ngram_at(eight: &[u8], length: usize) -> u64 {
     u64::from_le_bytes(eight.try_into().expect("eight bytes")) & ((1 << (8 * length)) - 1)
 }
 
-/// Spreads the bytes of an n-gram over the high bits.
+/// Mixes the bytes of an n-gram into the high bits of its hash.
 pub(crate) const fn mix(bytes: u64, odd: u64) -> u64 {
     let once = bytes.wrapping_mul(odd);
     (once ^ (once >> 32)).wrapping_mul(odd)
 }
 
-/// A second hash of the same n-gram, for a second bit.
+/// Returns a second hash of the same n-gram, for a second bit.
 pub(crate) const fn second(hash: u64) -> u64 {
     hash.rotate_left(32)
 }
 
-/// The bit of a hash in a filter of so many bits.
+/// Returns the bit of a hash in a filter of `bits` bits.
 pub(crate) fn bit_of(hash: u64, bits: usize) -> usize {
     ((hash >> 32) as usize * bits) >> 32
 }

@@ -1,22 +1,22 @@
-//! The kinds of filters: of what they are, how many bits they have, and how long their n-grams are.
+//! The kinds of filters: what each covers, its bits, and the length of its n-grams.
 
-/// The texts that a filter is of.
+/// The kind of text that a filter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {
-    /// A block of chunks. Code sets nearly half of the bits of a block of 512 chunks.
+    /// A block of chunks. A block of 512 chunks of code sets nearly half of the bits.
     Block,
-    /// A chunk. Folded n-grams set two bits each, and longer n-grams with several punctuation characters are in it, too.
-    /// Code sets a third of the bits of one of 4 KB.
+    /// A chunk. Each folded n-gram sets two bits; longer n-grams with several punctuation
+    /// characters are added, too. 4 KB of code set a third of the bits.
     Chunk,
-    /// A chunk of a few kilobytes with so many different n-grams that they would fill the filter of its block: tables of
-    /// numbers, encoded data.
+    /// A chunk of a few kilobytes with so many different n-grams that they would fill the filter of
+    /// its block: tables of numbers, encoded data.
     Dense,
-    /// Some dozens of paths.
+    /// A group of some dozens of paths.
     PathGroup,
 }
 
 impl FilterKind {
-    /// Bits in the filter.
+    /// Returns the number of bits in the filter.
     pub const fn bits(self) -> usize {
         match self {
             FilterKind::Block => 1 << 18,
@@ -25,9 +25,10 @@ impl FilterKind {
         }
     }
 
-    /// Bytes in an n-gram. Longer ones are rarer: there are fewer of them in a literal, and more in a text. Filters with
-    /// few bits hold short ones best: of chunks of 4 KB, n-grams of 3 bytes let half as many through as those of 4 in as
-    /// many bits.
+    /// Returns the length of an n-gram, in bytes. Longer n-grams are rarer, but a literal has fewer
+    /// of them and a text more different ones. Filters with few bits hold short n-grams best: as
+    /// filters of 4 KB chunks, 3-grams let half as many chunks through as 4-grams in the same
+    /// number of bits.
     pub(crate) const fn long(self) -> usize {
         match self {
             FilterKind::Chunk => 3,
@@ -35,7 +36,7 @@ impl FilterKind {
         }
     }
 
-    /// Bytes in a short n-gram, for literals with no or few longer ones.
+    /// Returns the length in bytes of the short n-grams, for literals with no or few long ones.
     pub(crate) const fn short(self) -> Option<usize> {
         match self {
             FilterKind::Chunk => None,

@@ -1,17 +1,19 @@
-//! Filters of n-grams: which chunks, blocks of chunks and paths cannot hold the text that a query asks for.
+//! Bloom filters of n-grams: they rule out chunks, blocks of chunks and paths that cannot match.
 //!
-//! The trigram index forgets case and punctuation and is asked over a connection; the filters keep every byte and answer
-//! in microseconds. A filter is a Bloom filter (Bloom, *Space/time trade-offs in hash coding with allowable errors*,
-//! 1970) of n-grams: runs of bytes with ASCII letters folded, and those with capitals also as they are. It has one hash,
-//! or two where that lets less through. The filters of many texts are bit-sliced (Faloutsos and Christodoulakis,
-//! *Signature files*, 1984): a column for each text and a row for each bit, so that one row tells of all texts whether
-//! they may hold an n-gram.
+//! The trigram index ignores case and punctuation, and each lookup costs a round trip to Postgres.
+//! The filters keep every byte and answer in microseconds. A filter is a Bloom filter (Bloom,
+//! *Space/time trade-offs in hash coding with allowable errors*, 1970) of n-grams, that is, of runs
+//! of bytes with ASCII letters folded to lower case; n-grams with capitals are added unfolded, too.
+//! An n-gram sets one bit, or two in the kinds where two let less through. The filters of many
+//! texts are bit-sliced (Faloutsos and Christodoulakis, *Signature files*, 1984): each text has a
+//! column and each bit a row, so one row says of all texts whether they may hold an n-gram.
 //!
-//! There are several [kinds](FilterKind): filters of blocks of many chunks, and of the chunks that would fill those, say
-//! where to look at all; filters of chunks spare reading them; filters of paths spare matching them. All that are stored
-//! have a fixed number of bits and fixed hashes: only a migration can change either.
+//! There are several [kinds](FilterKind). Filters of blocks and of dense chunks choose the blocks
+//! to look into; filters of chunks spare reading chunks; filters of paths spare matching paths. All
+//! stored filters have a fixed number of bits and fixed hashes; changing either takes a migration.
 //!
-//! This crate does no I/O and knows nothing of patterns: `query::ngram_query` makes an [`NgramQuery`] of one.
+//! This crate does no I/O and knows nothing of patterns: `query::ngram_query` turns a pattern into
+//! an [`NgramQuery`].
 
 mod columns;
 mod filter;

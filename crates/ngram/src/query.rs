@@ -1,4 +1,4 @@
-//! Queries for filters: the n-grams that a text must have, as a Boolean expression.
+//! Queries for filters: a Boolean expression over the n-grams that a text must have.
 
 use crate::hash::{
     MIX, MIX_EXACT, MIX_SHORT, NON_ASCII_FOLD, PUNCTUATED, bit_of, is_punctuation, mix, ngram_at,
@@ -6,44 +6,45 @@ use crate::hash::{
 };
 use crate::kind::FilterKind;
 
-/// Long n-grams of a literal below which its short ones are asked for, too.
+/// Number of long n-grams of a literal below which its short ones are asked for, too.
 const FEW: usize = 12;
 
 /// The n-grams that a text must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NgramQuery {
-    /// None: every text will do.
+    /// No n-grams: every text passes.
     Anything,
-    /// All of these.
+    /// All n-grams of one literal.
     Hashes(Hashes),
-    /// The n-grams of all of these.
+    /// The n-grams of all of these queries.
     All(Vec<NgramQuery>),
-    /// The n-grams of one of these.
+    /// The n-grams of at least one of these queries.
     Any(Vec<NgramQuery>),
 }
 
 /// The hashes of the n-grams of a literal, for each kind of filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hashes {
-    /// For blocks, dense chunks and groups of paths: those of long n-grams, and then those of short ones.
+    /// Hashes for blocks, dense chunks and groups of paths: of the long n-grams, then of the short
+    /// ones.
     block: Vec<u64>,
-    /// How many of them are of long ones.
+    /// Number of hashes of long n-grams in `block`.
     long: usize,
-    /// Those that rule out the most first.
+    /// Hashes for chunks, the most selective first.
     chunk: Vec<u64>,
-    /// How many n-grams those for chunks are of, with no more than one hash for each.
+    /// Number of 3-grams in `chunk`, each counted once however many hashes it has.
     chunk_ngrams: usize,
 }
 
 impl NgramQuery {
-    /// Texts with one of the characters that fold to ASCII letters without being one.
+    /// Makes the query for texts with a character that folds to an ASCII letter without being one.
     pub fn non_ascii_fold() -> Self {
         let hashes = || NON_ASCII_FOLD.to_vec();
         let count = NON_ASCII_FOLD.len();
         Hashes { block: hashes(), long: count, chunk: hashes(), chunk_ngrams: count }.into()
     }
 
-    /// All of some queries.
+    /// Makes the query for texts that pass all of some queries.
     #[must_use]
     pub fn all(mut queries: Vec<NgramQuery>) -> Self {
         queries.retain(|query| *query != NgramQuery::Anything);
@@ -54,13 +55,13 @@ impl NgramQuery {
         }
     }
 
-    /// One of some queries.
+    /// Makes the query for texts that pass one of some queries.
     #[must_use]
     pub fn any(mut queries: Vec<NgramQuery>) -> Self {
         if queries.len() == 1 { queries.remove(0) } else { NgramQuery::Any(queries) }
     }
 
-    /// The bits that a filter of this kind is asked for, each once, ascending.
+    /// Returns the bits that a filter of this kind is asked for, ascending, without duplicates.
     pub fn bits(&self, kind: FilterKind) -> Vec<usize> {
         let mut bits = match self {
             NgramQuery::Anything => Vec::new(),
@@ -76,7 +77,8 @@ impl NgramQuery {
         bits
     }
 
-    /// The same with so many hashes for each literal at most: it lets a little more through and is answered sooner.
+    /// Returns the query with at most `most` hashes for each literal: it is faster to evaluate and
+    /// lets a little more through.
     #[must_use]
     pub fn sample(&self, most: usize) -> Self {
         match self {
@@ -91,7 +93,7 @@ impl NgramQuery {
         }
     }
 
-    /// How many literals the n-grams are of; those with capitals count twice.
+    /// Returns the number of literals in the query; those with capitals count twice.
     pub fn literals(&self) -> usize {
         match self {
             NgramQuery::Anything => 0,
@@ -102,7 +104,7 @@ impl NgramQuery {
         }
     }
 
-    /// How many n-grams the filter of a chunk is asked for at least.
+    /// Returns the least number of n-grams that the filter of a chunk is asked for.
     pub fn chunk_ngrams(&self) -> usize {
         match self {
             NgramQuery::Anything => 0,
@@ -112,7 +114,7 @@ impl NgramQuery {
         }
     }
 
-    /// All n-grams of a piece of a line, in small letters.
+    /// Makes the query for a literal within a line, in any case.
     pub fn folded(text: &str) -> Self {
         let small = text.to_ascii_lowercase();
         let hashes = |length, odd| {
@@ -134,7 +136,7 @@ impl NgramQuery {
         Hashes { block, long, chunk, chunk_ngrams: short.len() }.into()
     }
 
-    /// The n-grams of a piece of a line that have capitals.
+    /// Makes the query for the n-grams with capitals of a literal within a line.
     pub fn exact(text: &str) -> Self {
         let has_capital =
             |at, length| text.as_bytes()[at..at + length].iter().any(u8::is_ascii_uppercase);
@@ -160,7 +162,8 @@ impl NgramQuery {
 }
 
 impl Hashes {
-    /// So many of them for each kind at most, from all over the literal; of long n-grams first, since they are rarer.
+    /// Returns at most `most` of the hashes for each kind, from all over the literal. Long n-grams
+    /// come first, since they are rarer.
     fn sample(&self, most: usize) -> Self {
         let some = |all: &[u64], most: usize| -> Vec<u64> {
             let count = all.len().min(most);
@@ -173,7 +176,7 @@ impl Hashes {
         Self { block, long, chunk: some(&self.chunk, most), chunk_ngrams: self.chunk_ngrams }
     }
 
-    /// The hashes that a kind of filter is asked for.
+    /// Returns the hashes that a kind of filter is asked for.
     pub(crate) fn of(&self, kind: FilterKind) -> &[u64] {
         match kind {
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => &self.block,
@@ -189,7 +192,7 @@ impl From<Hashes> for NgramQuery {
     }
 }
 
-/// Calls `seen` with each n-gram of so many bytes, as a number, and its place.
+/// Calls `seen` with each n-gram of `length` bytes, as a number, and its offset.
 fn each_ngram(text: &str, length: usize, mut seen: impl FnMut(u64, usize)) {
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);
@@ -198,8 +201,8 @@ fn each_ngram(text: &str, length: usize, mut seen: impl FnMut(u64, usize)) {
     }
 }
 
-/// Calls `seen` with each n-gram that a filter holds for its punctuation, as a number, and its place and length: the
-/// longest first.
+/// Calls `seen` with each n-gram that a filter holds for its punctuation, as a number, and its
+/// offset and length; the longest first.
 fn each_punctuated(text: &str, mut seen: impl FnMut(u64, (usize, usize))) {
     for (length, least) in PUNCTUATED.into_iter().rev() {
         each_ngram(text, length, |ngram, at| {

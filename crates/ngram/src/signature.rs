@@ -1,43 +1,44 @@
-//! The filters of whole shards: which blocks of chunks may hold what a query asks for.
+//! The filters of whole shards: which blocks of chunks may satisfy a query.
 //!
-//! A shard has a Bloom filter for each block of chunks, one for each dense chunk and one for each large chunk. The
-//! filters of blocks and of dense chunks are bit-sliced, as they are stored. In a server's memory those of several
-//! shards lie side by side in a [`SignatureFile`]: one lookup filters them all, and takes hardly longer than one of a
-//! single shard, since a row of it is read from memory at once.
+//! A shard has a Bloom filter for each block of chunks, each dense chunk and each large chunk.
+//! Filters of blocks and of dense chunks are stored bit-sliced. In a server's memory, the filters
+//! of several shards lie side by side in a [`SignatureFile`]. One lookup filters all these shards
+//! and takes hardly longer than a lookup in one, since a row is contiguous in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 
-/// Chunks in a block. Smaller blocks are ruled out more often and take more memory, since each of them repeats the
-/// n-grams that are everywhere.
+/// Chunks in a block. Smaller blocks would be ruled out more often but take more memory, since each
+/// repeats the n-grams that are everywhere.
 pub const BLOCK_CHUNKS: i32 = 512;
 
 /// The filters of several shards side by side.
 #[derive(Debug)]
 pub struct SignatureFile {
-    /// The filters of blocks, and of large chunks, as if they were blocks.
+    /// The filters of blocks; those of large chunks are columns, too, as if they were blocks.
     blocks: BitSlices,
     /// The filters of dense chunks.
     dense: BitSlices,
-    /// How many shards there are.
+    /// Number of shards.
     shards: usize,
 }
 
-/// The filters of a shard: its columns of a signature file.
+/// The filters of one shard: its columns in a signature file.
 #[derive(Clone, Debug)]
 pub struct ShardFilter {
     file: Arc<SignatureFile>,
-    /// Which bytes of a row belong to its blocks, and which to its large chunks.
+    /// Bytes of a row of `SignatureFile::blocks` that hold this shard's blocks, and those that hold
+    /// its large chunks.
     blocks: Range<usize>,
     large: Range<usize>,
-    /// Which bytes of a row of the dense ones belong to its dense chunks.
+    /// Bytes of a row of `SignatureFile::dense` that hold this shard's dense chunks.
     dense: Range<usize>,
     chunks: Arc<OwnFilters>,
 }
 
-/// The chunks that have a filter of their own, by ascending number.
+/// The chunks with filters of their own, by ascending number.
 #[derive(Debug, Default)]
 struct OwnFilters {
     large: Vec<Large>,
@@ -48,12 +49,12 @@ struct OwnFilters {
 #[derive(Debug)]
 struct Large {
     n: i32,
-    /// Its filter, if that is not much smaller than a block's: folded to the size of one, it lets more through, and the
-    /// chunk takes long to read.
+    /// Its unfolded filter, if that has more than a quarter of the bits of a block's. Folded to the
+    /// size of a block's filter it would let more through, and reading the chunk takes long.
     whole: Option<BloomFilter>,
 }
 
-/// The columns of a signature file that may hold what a query asks for.
+/// The columns of a signature file that may satisfy a query.
 #[derive(Clone, Debug)]
 pub struct HitBitmap {
     of: Arc<SignatureFile>,
@@ -61,31 +62,33 @@ pub struct HitBitmap {
 }
 
 impl SignatureFile {
-    /// A signature file takes in no more shards when its rows have so many bytes: four lines of a processor's cache.
+    /// Bytes in a row from which on a signature file takes in no more shards: four cache lines of a
+    /// processor.
     pub const WIDTH: usize = 256;
 
-    /// How many shards are in it.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards
     }
 
-    /// Bytes in a row of blocks.
+    /// Returns the bytes in a row of blocks.
     pub fn width(&self) -> usize {
         self.blocks.width()
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.blocks.memory() + self.dense.memory()
     }
 }
 
 impl ShardFilter {
-    /// The filters of a shard, in a signature file of their own: those of its blocks; those of its dense chunks, with
-    /// the numbers of these; and the large chunks, each with its filter. Numbers ascend.
+    /// Makes the filters of a shard, in a signature file of its own, from the filters of its
+    /// blocks; the filters and numbers of its dense chunks; and its large chunks, each with its
+    /// filter. Numbers ascend.
     ///
     /// # Panics
-    /// There are not as many dense chunks as filters of them.
+    /// The numbers of dense chunks and of their filters differ.
     pub fn new(
         blocks: BitSlices,
         (dense, dense_chunks): (BitSlices, Vec<i32>),
@@ -99,11 +102,11 @@ impl ShardFilter {
         Self::of_slices(blocks, (dense, dense_chunks), (columns, large))
     }
 
-    /// The same with some rows of each: of the filters of large chunks, too, in as many bits as those of blocks. The rows of
-    /// these two are of the same bits.
+    /// Makes the filters of a shard from some of the rows. Filters of large chunks have as many
+    /// bits as those of blocks here, and both hold the rows of the same bits.
     ///
     /// # Panics
-    /// There are not as many dense or large chunks as filters of them.
+    /// The numbers of dense or large chunks and of their filters differ.
     pub fn of_rows(
         blocks: BitSlices,
         dense: (BitSlices, Vec<i32>),
@@ -136,7 +139,7 @@ impl ShardFilter {
         }
     }
 
-    /// The filters of some shards, of any signature files, in one.
+    /// Copies the filters of some shards, from any signature files, into a common one.
     pub fn combine(some: &[Arc<Self>]) -> Vec<Arc<Self>> {
         let blocks = some.iter().map(|one| (&one.file.blocks, one.bytes()));
         let dense = some.iter().map(|one| (&one.file.dense, one.dense.clone()));
@@ -162,12 +165,12 @@ impl ShardFilter {
             .collect()
     }
 
-    /// The signature file that it is part of.
+    /// Returns the signature file that the shard's filters are part of.
     pub fn signature_file(&self) -> &Arc<SignatureFile> {
         &self.file
     }
 
-    /// Bytes that it has of a row of blocks.
+    /// Returns the bytes that the shard takes in a row of blocks.
     pub fn width(&self) -> usize {
         self.bytes().len()
     }
@@ -176,31 +179,32 @@ impl ShardFilter {
         self.blocks.start..self.large.end
     }
 
-    /// Looks at the blocks of this shard and of all that share its signature file.
+    /// Looks up a query in the blocks of this shard and of all that share its signature file.
     pub fn hits(&self, ngrams: &NgramQuery) -> HitBitmap {
         HitBitmap { of: Arc::clone(&self.file), columns: self.file.blocks.columns(ngrams) }
     }
 
-    /// The blocks that may hold what was looked for, without the chunks that have a filter of their own.
+    /// Returns the blocks that may satisfy the query, by their own filters alone: chunks with
+    /// filters of their own are left out.
     ///
     /// # Panics
-    /// The hits are not [of](HitBitmap::is_of) this shard.
+    /// The hits are not [of](HitBitmap::is_of) this shard's signature file.
     pub fn blocks(&self, hits: &HitBitmap) -> Columns {
         assert!(hits.is_of(self), "they are hits of other shards");
         hits.columns.within(&self.blocks)
     }
 
-    /// The blocks and chunks that may hold all of what was looked for.
+    /// Returns the blocks and chunks that may satisfy the query.
     ///
     /// # Panics
-    /// The hits are not [of](HitBitmap::is_of) this shard.
+    /// The hits are not [of](HitBitmap::is_of) this shard's signature file.
     pub fn surviving(&self, ngrams: &NgramQuery, hits: &HitBitmap) -> SurvivingBlocks {
         assert!(hits.is_of(self), "they are hits of other shards");
         self.let_through(ngrams, &hits.columns.within(&self.bytes()))
     }
 
-    /// The blocks and chunks that may hold all of what is asked for, given the columns of blocks and large chunks that
-    /// may.
+    /// Returns the blocks and chunks that may satisfy a query, given the columns of blocks and
+    /// large chunks that may.
     fn let_through(&self, ngrams: &NgramQuery, near: &Columns) -> SurvivingBlocks {
         let mut large = near.within(&(self.blocks.len()..self.width()));
         large.retain(|at| {
@@ -216,7 +220,7 @@ impl ShardFilter {
         SurvivingBlocks { blocks, large, dense }
     }
 
-    /// The chunks in a range of numbers whose own filters say that they do not hold what was asked for.
+    /// Returns the chunks in a range of numbers whose own filters rule them out.
     pub fn ruled_out<'a>(
         &'a self,
         surviving: &'a SurvivingBlocks,
@@ -232,7 +236,7 @@ impl ShardFilter {
         dense_ones.map(|at| dense[at]).chain(large_ones.map(|at| large[at].n))
     }
 
-    /// Whether the shard may hold what is asked for, each literal of it in some block.
+    /// Returns whether the shard may satisfy a query, each literal in some block.
     pub fn may_hold(&self, ngrams: &NgramQuery) -> bool {
         match ngrams {
             NgramQuery::Anything => true,
@@ -247,29 +251,31 @@ impl ShardFilter {
 }
 
 impl HitBitmap {
-    /// Whether a shard was among those that were looked at.
+    /// Returns whether the hits are of the signature file that a shard is part of.
     pub fn is_of(&self, shard: &ShardFilter) -> bool {
         Arc::ptr_eq(&self.of, &shard.file)
     }
 
-    /// How many blocks, and large chunks, of all shards that were looked at may hold it.
+    /// Returns the number of blocks and large chunks with a hit, in all shards of the signature
+    /// file.
     pub fn count(&self) -> usize {
         self.columns.count()
     }
 }
 
-/// The blocks of a shard that may hold something, and those of its chunks with filters of their own that may.
+/// The blocks of a shard that may satisfy a query, and its chunks with filters of their own that
+/// may.
 #[derive(Clone, Debug)]
 pub struct SurvivingBlocks {
     /// The blocks.
     pub blocks: Columns,
-    /// The large and the dense chunks, by their places.
+    /// The large and the dense chunks, by their indices among those with filters of their own.
     large: Columns,
     dense: Columns,
 }
 
 impl SurvivingBlocks {
-    /// Adds what may hold something else.
+    /// Adds the survivors of another query.
     pub fn or(&mut self, other: &SurvivingBlocks) {
         self.blocks.or(&other.blocks);
         self.large.or(&other.large);
@@ -281,7 +287,7 @@ impl SurvivingBlocks {
 mod tests {
     use super::*;
 
-    /// The n-grams of texts, one of which is to be there; an empty text is anything.
+    /// Makes a query for one of several texts, separated by `|`; an empty text is anything.
     fn ngrams(texts: &str) -> NgramQuery {
         NgramQuery::any(texts.split('|').map(NgramQuery::folded).collect())
     }
@@ -291,7 +297,8 @@ mod tests {
         filter
     }
 
-    /// A shard with a block for each text, and with two large chunks and a dense one in the last of them.
+    /// Makes a shard with a block for each text, and with two large chunks and a dense one in the
+    /// last block.
     fn shard(texts: &[&str]) -> Arc<ShardFilter> {
         let blocks: Vec<_> =
             texts.iter().map(|text| filter(BloomFilter::new(FilterKind::Block), text)).collect();

@@ -1,4 +1,4 @@
-//! The filters of many texts, bit-sliced: a row for each bit of a filter, a column for each text.
+//! Bit-sliced filters of many texts: a row for each bit, a column for each text.
 
 use std::ops::Range;
 
@@ -8,29 +8,30 @@ use crate::hash::bit_of;
 use crate::kind::FilterKind;
 use crate::query::NgramQuery;
 
-/// The filters of many texts, or of them the rows of some bits.
+/// The filters of many texts, or only the rows of some of their bits.
 #[derive(Debug)]
 pub struct BitSlices {
     kind: FilterKind,
-    /// The bits whose rows are here, ascending, if not all are. Of the others every column may have them set.
+    /// The bits whose rows are held, ascending; `None` if all are. Any column may have the other
+    /// bits set.
     bits: Option<Vec<usize>>,
-    /// The rows one after another: which columns have the bit set.
+    /// The rows one after another, each a bitmap of the columns with this bit set.
     rows: Vec<u8>,
-    /// Which bits of a row are columns.
+    /// The bits of a row that are columns in use.
     all: Columns,
 }
 
 impl BitSlices {
-    /// A column for each filter, in order. Filters with another number of bits are stretched or folded, so that they hold
-    /// at least the same.
+    /// Makes a column for each filter, in order. A filter with another number of bits is stretched
+    /// or folded to the kind's, so that it holds at least the same n-grams.
     pub fn new(kind: FilterKind, filters: &[BloomFilter]) -> Self {
         let mut slices = Self { kind, bits: None, rows: Vec::new(), all: Columns::first(0) };
         slices.add(0, filters);
         slices
     }
 
-    /// So many columns, given the rows of all bits one after another, of the same number of bytes each. Rows may be wider
-    /// than the columns need. None if they are narrower.
+    /// Makes `columns` columns from the rows of all bits, which follow one another and have equal
+    /// lengths. Rows may be wider than the columns need. Returns `None` if they are narrower.
     pub fn from_rows(kind: FilterKind, columns: usize, rows: Vec<u8>) -> Option<Self> {
         let (stored, width) = (rows.len() / kind.bits(), columns.div_ceil(8));
         if !rows.len().is_multiple_of(kind.bits()) || stored < width {
@@ -43,13 +44,15 @@ impl BitSlices {
         Some(slices)
     }
 
-    /// So many columns, of which the rows of some bits are to be [set](Self::set): nothing is in them yet. The bits ascend.
+    /// Makes `columns` columns with the rows of some bits, ascending. The rows are empty until they
+    /// are [set](Self::set).
     pub fn with_bits(kind: FilterKind, bits: Vec<usize>, columns: usize) -> Self {
         let all = Columns::first(columns);
         Self { kind, rows: vec![0; bits.len() * all.0.len()], bits: Some(bits), all }
     }
 
-    /// Sets bytes of the row of a bit, from one on; those beyond its end are left out, and so are rows of other bits.
+    /// Sets bytes of the row of a bit, from byte `first` on. Ignores bytes beyond the row's end,
+    /// and bits whose rows are not held.
     pub fn set(&mut self, bit: usize, first: usize, bytes: &[u8]) {
         let (Some(at), width) = (self.place(bit), self.width()) else { return };
         let row = &mut self.rows[at * width..(at + 1) * width];
@@ -57,7 +60,7 @@ impl BitSlices {
         room.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = *new);
     }
 
-    /// Which of the rows is that of a bit.
+    /// Returns the index of the row of a bit.
     fn place(&self, bit: usize) -> Option<usize> {
         match &self.bits {
             None => Some(bit),
@@ -65,12 +68,13 @@ impl BitSlices {
         }
     }
 
-    /// The rows of all bits one after another, [`width`](Self::width) bytes each.
+    /// Returns the rows one after another, [`width`](Self::width) bytes each.
     pub fn rows(&self) -> &[u8] {
         &self.rows
     }
 
-    /// Adds filters, whose rows are all here, to the columns from one on: their n-grams to columns that are there, and new columns after the last.
+    /// Adds filters to the columns from `first` on: existing columns gain the n-grams, new columns
+    /// are appended. All rows must be held.
     pub fn add(&mut self, first: usize, filters: &[BloomFilter]) {
         let (before, all) = (self.width(), Columns::first(first + filters.len()));
         if all.0.len() > before {
@@ -85,7 +89,7 @@ impl BitSlices {
         }
     }
 
-    /// Adds what other filters hold, of the same kind: those of each column to the same column.
+    /// Adds the filters of another set of the same kind, column by column.
     pub fn or(&mut self, other: &BitSlices) {
         let (before, width) = (self.width(), self.width().max(other.width()));
         if width > before {
@@ -99,7 +103,7 @@ impl BitSlices {
         }
     }
 
-    /// The rows, of `before` bytes each, with another number of bytes in each.
+    /// Returns the rows, now `before` bytes each, with `width` bytes each.
     fn with_width(&self, before: usize, width: usize) -> Vec<u8> {
         let mut rows = vec![0; self.kind.bits() * width];
         let both = before.min(width);
@@ -112,8 +116,9 @@ impl BitSlices {
         rows
     }
 
-    /// The columns of several of one kind, which have the rows of the same bits, side by side, each with the bytes of its rows
-    /// that are taken: a row has those of the first one, then those of the next one.
+    /// Puts columns of several sets side by side. All have the same kind and hold rows of the same
+    /// bits. Each row consists of the given bytes of the first set's row, then those of the
+    /// second's, and so on.
     pub fn beside(kind: FilterKind, several: &[(&BitSlices, Range<usize>)]) -> Self {
         let mut all = Columns::first(0);
         for (slices, bytes) in several {
@@ -133,7 +138,8 @@ impl BitSlices {
         Self { kind, bits, rows, all }
     }
 
-    /// Whether the filter of a column, whose rows are all here, holds at least what another one does.
+    /// Returns whether a column holds at least the n-grams of another filter. All rows must be
+    /// held.
     pub fn holds(&self, column: usize, filter: &BloomFilter) -> bool {
         let (width, mut holds) = (self.width(), column / 8 < self.width());
         filter.each_bit_of(self.kind.bits(), |at| {
@@ -142,17 +148,18 @@ impl BitSlices {
         holds
     }
 
-    /// Bytes in a row: one for every eight columns.
+    /// Returns the bytes in a row: one for every eight columns.
     pub fn width(&self) -> usize {
         self.all.0.len()
     }
 
-    /// The columns that may hold all that a query asks for.
+    /// Returns the columns that may satisfy a query.
     pub fn columns(&self, ngrams: &NgramQuery) -> Columns {
         self.columns_within(&(0..self.width()), ngrams)
     }
 
-    /// The columns in some bytes of a row that may hold all that a query asks for, counted from there.
+    /// Returns the columns within some bytes of a row that may satisfy a query, numbered from the
+    /// first of these bytes.
     pub fn columns_within(&self, bytes: &Range<usize>, ngrams: &NgramQuery) -> Columns {
         let (kind, width) = (self.kind, self.width());
         let row = |bit: usize| {
@@ -162,14 +169,14 @@ impl BitSlices {
         columns_of_rows(ngrams, kind, &row, self.all.within(bytes))
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that the rows take.
     pub fn memory(&self) -> usize {
         self.rows.len()
     }
 }
 
-/// The columns of some rows that may hold all that a query asks for. `row` gives the row of a bit, if it is here, with a bit
-/// for each of the `columns` to choose from.
+/// Returns which of `columns` may satisfy a query. `row` gives the row of a bit, if it is held,
+/// with a bit for each of the columns.
 fn columns_of_rows<'r>(
     ngrams: &NgramQuery,
     kind: FilterKind,
@@ -216,7 +223,7 @@ mod tests {
         texts.iter().map(filter).collect()
     }
 
-    /// The columns that may hold a literal, as it is or in any case.
+    /// Returns the columns that may hold a literal, as it is or in any case.
     fn found(slices: &BitSlices, literal: &str, exact: bool) -> Vec<usize> {
         let folded = NgramQuery::folded(literal);
         let both = || NgramQuery::all(vec![folded.clone(), NgramQuery::exact(literal)]);
@@ -278,7 +285,7 @@ mod tests {
             assert_eq!(grown.rows(), whole.rows(), "{kind:?}");
             let stored = BitSlices::from_rows(kind, 21, whole.rows().to_vec()).unwrap();
             assert_eq!(found(&stored, "number_7_", true), [7]);
-            // The first columns of wider rows.
+            // Takes the first columns of wider rows.
             let some = BitSlices::from_rows(kind, 5, whole.rows().to_vec()).unwrap();
             assert_eq!((some.width(), some.columns(&NgramQuery::Anything).count()), (1, 5));
             assert_eq!(found(&some, "number_4_", true), [4]);
@@ -312,7 +319,7 @@ mod tests {
                 rows.set(bit, 1, &[row[1..].to_vec(), vec![7]].concat());
             }
             assert_eq!(rows.columns(&ngrams), slices.columns(&ngrams), "{kind:?}");
-            // More is let through where a row is missing.
+            // A missing row lets more through.
             let all = NgramQuery::all(vec![ngrams.clone(), NgramQuery::folded("zzzqqq")]);
             assert_eq!(rows.columns(&all), slices.columns(&ngrams), "{kind:?}");
             let both = BitSlices::beside(kind, &[(&rows, 0..2), (&rows, 1..2)]);
@@ -383,7 +390,7 @@ mod tests {
         for number in &numbers {
             assert_eq!(found(&slices, number, true).len(), lengths.len(), "{number}");
         }
-        // The small ones are full.
+        // The small filters are full.
         let found = found(&slices, "some Text that is not in it", true);
         assert!(found.iter().all(|column| *column < 2), "{found:?}");
     }

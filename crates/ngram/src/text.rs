@@ -1,6 +1,6 @@
-//! The hashes of all n-grams of a text.
+//! Hashes the n-grams of a text.
 //!
-//! An n-gram lies in a line: what a query asks for never goes beyond one.
+//! N-grams never cross a line break, since literals of queries do not.
 
 use crate::hash::{
     MIX, MIX_EXACT, MIX_SHORT, NON_ASCII_FOLD, PUNCTUATED, has_non_ascii_fold, is_punctuation, mix,
@@ -8,19 +8,19 @@ use crate::hash::{
 };
 use crate::kind::FilterKind;
 
-/// Replaces `hashes` by the hashes that a text sets in a filter, some of them several times. They are hashed in loops as
-/// short as can be, and set in others.
+/// Replaces `hashes` by the hashes that a text sets in a filter; some occur several times. Hashing
+/// is done in short loops here; callers set the bits in loops of their own.
 pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     hashes.clear();
     if has_non_ascii_fold(text) {
         hashes.extend(NON_ASCII_FOLD);
     }
-    // So that eight bytes can be read everywhere.
+    // Padding, so that eight bytes can be read at every position.
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);
     let folded = bytes.to_ascii_lowercase();
     let punctuation: Vec<u8> = match kind {
-        // Most n-grams have none: where it is is found out for many bytes at once.
+        // Most n-grams have no punctuation. This loop finds it for many bytes at once.
         FilterKind::Chunk => bytes.iter().map(|byte| u8::from(is_punctuation(*byte))).collect(),
         _ => Vec::new(),
     };
@@ -40,7 +40,8 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
             let mut at = hashes.len();
             hashes.resize(at + raw.len(), 0);
             for (raw, folded) in ngrams(raw, kind.long()).zip(ngrams(folded, kind.long())) {
-                // The next one overwrites it if it has no capitals: a processor foresees badly whether it has.
+                // Always written, and overwritten by the next hash if the n-gram has no capitals: a
+                // branch here would be mispredicted often.
                 hashes[at] = mix(raw, MIX_EXACT);
                 at += usize::from(raw != folded);
             }
@@ -53,8 +54,9 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     }
 }
 
-/// Adds the hashes of the n-grams of a line with punctuation in them, as they are and folded. `punctuation` holds 1 for
-/// each byte that is punctuation and 0 for others; eight more bytes follow in the line.
+/// Adds the hashes of a line's n-grams with punctuation, folded and (if they have capitals) as they
+/// are. `punctuation` holds 1 for each byte that is punctuation and 0 for others. `raw` and
+/// `folded` have eight more bytes at their ends.
 fn add_punctuated(raw: &[u8], folded: &[u8], punctuation: &[u8], hashes: &mut Vec<u64>) {
     const SHORT: usize = PUNCTUATED[0].0;
     let [(_, few), (long, many)] = PUNCTUATED;
@@ -79,7 +81,7 @@ fn add_punctuated(raw: &[u8], folded: &[u8], punctuation: &[u8], hashes: &mut Ve
     }
 }
 
-/// The n-grams of a line that eight more bytes follow, as numbers.
+/// Returns the n-grams of a line as numbers; `line` has eight more bytes at its end.
 fn ngrams(line: &[u8], length: usize) -> impl Iterator<Item = u64> {
     let count = (line.len() - 7).saturating_sub(length);
     line.windows(8).take(count).map(move |eight| ngram_at(eight, length))

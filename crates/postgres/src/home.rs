@@ -1,4 +1,4 @@
-//! The folder that holds everything of a private server: paths and locks, no processes.
+//! The folder of a private server: its paths and locks, no processes.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, io};
 use crate::user::Owner;
 
-/// Longest path of a Unix socket, in bytes (`sun_path` of Linux is 108 with its final NUL).
+/// Longest path of a Unix socket, in bytes (`sun_path` of Linux has 108 with the final NUL).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 #[derive(Clone, Debug)]
@@ -22,20 +22,20 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Names the places of a home without touching the disk.
+    /// Returns the paths of a home without touching the disk.
     pub(crate) fn at(base: &Path) -> Self {
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
         let mut run = base.join("run");
         if run.join(".s.PGSQL.5432.lock").as_os_str().len() > MAX_SOCKET_PATH_BYTES {
-            // Too deep for a socket: a short name in the folder for temporary files, the same each
-            // time, still private to its owner.
+            // The path is too long for a socket. A short name in the folder for temporary files is
+            // always the same for this home, and private to its owner, too.
             let hash = hex(&Sha256::digest(base.as_os_str().as_bytes())[..8]);
             run = PathBuf::from(format!("/tmp/pg-{hash}"));
         }
         Self { base, run }
     }
 
-    /// Makes the folders of a home, each with the owner and mode it needs.
+    /// Creates the folders of a home, each with its owner and mode.
     pub(crate) fn create(base: &Path, owner: &Owner) -> Result<Self> {
         let home = Self::at(base);
         if home.base.to_string_lossy().contains(['"', '$', '`', '\\', '\n']) {
@@ -60,7 +60,7 @@ impl Home {
             }
             Ok(_) => {}
             Err(_) => {
-                // Another program may be faster.
+                // Another program may create it first.
                 DirBuilder::new()
                     .mode(0o700)
                     .recursive(true)
@@ -74,7 +74,8 @@ impl Home {
         Ok(home)
     }
 
-    /// That we are the user who made this home: another one could spoil it for them.
+    /// Checks that this user made the home: another user would leave files in it that its owner
+    /// cannot use.
     fn check_user(&self) -> Result<()> {
         let Ok(found) = self.record().metadata() else { return Ok(()) };
         if found.uid() == geteuid().as_raw() {
@@ -117,14 +118,14 @@ impl Home {
         self.run.join("server.log")
     }
 
-    /// Waits for the right to change the state of the server.
+    /// Waits for the right to change the server's state.
     pub(crate) fn lock_start(&self) -> Result<File> {
         let (file, path) = self.lock_file("start.lock")?;
         file.lock().map_err(io("cannot lock", &path))?;
         Ok(file)
     }
 
-    /// Counts this program among the users of the server, until the file is dropped.
+    /// Registers this program as a user of the server, until the file is dropped.
     pub(crate) fn lock_users(&self) -> Result<File> {
         let (file, path) = self.lock_file("users.lock")?;
         file.lock_shared().map_err(io("cannot lock", &path))?;
@@ -142,7 +143,7 @@ impl Home {
         Ok((file, path))
     }
 
-    /// Whether the server is to run on without users.
+    /// Returns whether the server is to run on without users.
     pub(crate) fn is_kept(&self) -> bool {
         self.base.join("keep").exists()
     }
@@ -156,7 +157,7 @@ impl Home {
         }
     }
 
-    /// Size of the data directory in bytes; 0 when there is none or it cannot be read.
+    /// Returns the size of the data directory in bytes; 0 if it does not exist or cannot be read.
     pub(crate) fn data_bytes(&self) -> u64 {
         fn sum(dir: &Path) -> u64 {
             let Ok(entries) = fs::read_dir(dir) else { return 0 };
@@ -173,7 +174,7 @@ impl Home {
     }
 }
 
-/// Some bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -1,20 +1,20 @@
-//! A private Postgres: found or fetched, started, attached to and stopped.
+//! A private Postgres: finding or downloading, starting, attaching and stopping it.
 //!
 //! This crate knows nothing of code search. It turns a folder (the *home*) into a running server
 //! that only the owner's programs can reach: no TCP, no password, a socket in a folder of mode 0700
 //! and `peer` authentication.
 //!
-//! # Who stops the server
-//! Every program that uses the server holds a *shared* lock on `users.lock`. Whoever can turn it
-//! into an exclusive one on the way out is the last, and stops the server. The kernel drops a
-//! killed program's lock, so an orphaned server is attached to by the next program and stopped by
-//! the last one. All changes of state (install, `initdb`, start, stop) happen under an exclusive
-//! `start.lock`.
+//! # When the server stops
+//! Every program that uses the server holds a *shared* lock on `users.lock`. A program that exits
+//! tries to turn it into an exclusive one; if that succeeds, it was the last user and stops the
+//! server. The kernel drops the lock of a killed program. The server then runs on; the next program
+//! attaches to it, and the last one stops it. All changes of state (install, `initdb`, start, stop)
+//! happen under an exclusive `start.lock`.
 //!
-//! # What lies in the home
-//! `builds/` downloaded Postgres builds; `data/` the data directory; `build.json` which build made
-//! it (it is never opened with another major version); `run/` the socket and `server.log` (in the folder
-//! for temporary files when the home's path is too long for a socket).
+//! # Files in the home
+//! `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the
+//! build that made it (another major version never opens it); `run/` the socket and `server.log`
+//! (they lie in the folder for temporary files if the home's path is too long for a socket).
 
 mod builds;
 mod error;
@@ -33,19 +33,19 @@ use std::path::{Path, PathBuf};
 use home::Home;
 use user::Owner;
 
-/// How the private server is to be had.
+/// The place of the private server, its name, and the source of its programs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder that holds everything of the server. Made when missing.
+    /// The folder that holds all files of the server. Created if missing.
     pub home: PathBuf,
     /// The name of the role and of the database.
     pub name: String,
-    /// Where the programs of Postgres come from.
+    /// The source of Postgres's programs.
     pub source: Source,
 }
 
-/// A running server that this program uses. Call [`Postgres::close`] when done; a program that is
-/// killed instead leaves a server behind that the next one attaches to.
+/// A running server that this program uses. Call [`Postgres::close`] when done. If a program is
+/// killed instead, its server runs on, and the next program attaches to it.
 #[derive(Debug)]
 pub struct Postgres {
     home: Home,
@@ -55,33 +55,35 @@ pub struct Postgres {
     name: String,
 }
 
-/// What can be seen of a private server without starting it.
+/// The state of a private server, read without starting it.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// The home that was looked at.
+    /// The home that was read.
     pub home: PathBuf,
-    /// The build that made the data directory, when there is one.
+    /// The build that made the data directory, if there is one.
     pub build: Option<Build>,
-    /// The process id of the server, when it runs.
+    /// The process id of the server, if it runs.
     pub pid: Option<u32>,
-    /// Whether the server goes on when its last user leaves ([`Postgres::keep`]).
+    /// Whether the server runs on after its last user has left ([`Postgres::keep`]).
     pub kept: bool,
     /// Size of the data directory in bytes.
     pub bytes: u64,
     /// The memory that a program started like this one may use.
     pub memory: Memory,
-    /// What the server was given of it when it was started last: settings with their values.
+    /// The memory settings of the server at its last start, with their values.
     pub given: Vec<String>,
 }
 
 impl Postgres {
-    /// Makes the server run, and returns once it accepts connections: attaches to a running one,
-    /// else starts it, else makes the data directory, else finds or downloads Postgres.
+    /// Ensures that the server runs, and returns once it accepts connections. Attaches to a running
+    /// server, or starts one, after making the data directory and finding or downloading Postgres
+    /// if necessary.
     ///
     /// Blocks; the download reports its progress through `tracing` spans.
     ///
     /// # Errors
-    /// There is no usable build of Postgres, a program of it fails, the disk is full, or the home belongs to somebody else.
+    /// There is no usable build of Postgres, one of its programs fails, the disk is full, or the
+    /// home belongs to another user.
     pub fn open(options: &Options) -> Result<Self> {
         let owner = Owner::choose(&options.name)?;
         let home = Home::create(&options.home, &owner)?;
@@ -92,17 +94,17 @@ impl Postgres {
         Ok(Self { home, owner, build, users, name: options.name.clone() })
     }
 
-    /// The folder of the socket; the port is always 5432.
+    /// Returns the folder of the socket; the port is always 5432.
     pub fn socket_dir(&self) -> &Path {
         self.home.run()
     }
 
-    /// The name of the role and of the database to connect to.
+    /// Returns the name of the role and of the database.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The build that runs.
+    /// Returns the build of the server.
     pub fn build(&self) -> &Build {
         &self.build
     }
@@ -119,8 +121,8 @@ impl Postgres {
         server::ensure_running(&self.home, &self.owner, &self.build)
     }
 
-    /// Why the server broke off, if its log tells: a full disk takes it down in the middle of a
-    /// statement, and its clients only see a broken connection.
+    /// Returns the reason why the server died, if its log tells it. A full disk stops the server in
+    /// the middle of a statement, and its clients see only a broken connection.
     pub fn trouble(&self) -> Option<Error> {
         server::log_tells_full_disk(&self.home)
             .then(|| Error::DiskFull(self.home.base().to_owned()))
@@ -134,8 +136,8 @@ impl Postgres {
         self.home.set_kept(true)
     }
 
-    /// Leaves the server, and stops it if nobody else uses it and it is not kept. Says whether it
-    /// was stopped.
+    /// Stops using the server, and stops it if nobody else uses it and it is not kept. Returns
+    /// whether it was stopped.
     ///
     /// # Errors
     /// The server does not stop, or the home cannot be locked.
@@ -149,10 +151,10 @@ impl Postgres {
     }
 }
 
-/// Looks at the private server without starting it.
+/// Returns the state of the private server without starting it.
 ///
 /// # Errors
-/// What says which build made the data directory cannot be read.
+/// The record of the build that made the data directory cannot be read.
 pub fn status(options: &Options) -> Result<Status> {
     let home = Home::at(&options.home);
     Ok(Status {
@@ -166,10 +168,10 @@ pub fn status(options: &Options) -> Result<Status> {
     })
 }
 
-/// Stops the private server, kept or not. Says whether one was running.
+/// Stops the private server, kept or not. Returns whether one was running.
 ///
 /// # Errors
-/// [`Error::InUse`] when another program uses it, unless `force`; or the server does not stop.
+/// [`Error::InUse`] if another program uses it, unless `force`; or the server does not stop.
 pub fn stop(options: &Options, force: bool) -> Result<bool> {
     let home = Home::at(&options.home);
     if builds::recorded(&home)?.is_none() {
@@ -190,7 +192,7 @@ pub fn stop(options: &Options, force: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether this program runs as root, so that the server would run as somebody else.
+/// Returns whether this program runs as root; the server then runs as another user.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }

@@ -1,7 +1,7 @@
-//! How much memory there is for this program and the server that it starts: that of the machine, of the control groups
-//! that the program is in, or what `ulimit` allows.
+//! The memory available to this program and the server that it starts: the least of the machine's
+//! memory, the limits of the program's control groups, and `ulimit`.
 //!
-//! A control group's limit holds for all groups below it, so the groups above count, too
+//! A control group's limit applies to all groups below it, so the groups above count, too
 //! (<https://docs.kernel.org/admin-guide/cgroup-v2.html>, `memory.max`;
 //! <https://docs.kernel.org/admin-guide/cgroup-v1/memory.html>, `memory.limit_in_bytes`).
 
@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{Resource, getrlimit};
 use sysinfo::System;
 
-/// Memory that may be used.
+/// An amount of memory that may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Bytes of it.
+    /// The amount in bytes.
     pub bytes: u64,
-    /// What allows no more: "the machine", a control group, or `ulimit`.
+    /// The source of the limit: "the machine", a control group, or `ulimit`.
     pub bound: String,
 }
 
 impl Memory {
-    /// What this program may use, with all that it starts.
+    /// Returns the memory that this program and its children may use.
     pub fn available() -> Self {
         let mut system = System::new();
         system.refresh_memory();
@@ -31,7 +31,7 @@ impl Memory {
     }
 }
 
-/// What the soft limits of this process allow. Its children have the same.
+/// Returns the soft limits of this process, which its children inherit.
 fn of_ulimit() -> impl Iterator<Item = Memory> {
     let limits = [(Resource::RLIMIT_AS, "ulimit -v"), (Resource::RLIMIT_DATA, "ulimit -d")];
     limits.into_iter().filter_map(|(resource, name)| {
@@ -40,14 +40,15 @@ fn of_ulimit() -> impl Iterator<Item = Memory> {
     })
 }
 
-/// What the control groups of this process allow, of both versions. Files are looked for under `root`.
+/// Returns the limits of this process's control groups, of both versions. Files are read below
+/// `root`.
 fn of_groups(root: &Path) -> Vec<Memory> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     let mut bounds = Vec::new();
     for mount in mounts.lines().filter_map(Mount::of) {
         let Some(group) = groups.lines().find_map(|line| mount.group(line)) else { continue };
-        // In a container the mount may begin at the group itself, or know nothing of what is above it.
+        // In a container, the mount may begin at the group itself, or hide the groups above it.
         let below = Path::new(group).strip_prefix(mount.from).unwrap_or(Path::new(""));
         let top = root.join(mount.at.trim_start_matches('/'));
         let mut folder = top.join(below);
@@ -61,9 +62,9 @@ fn of_groups(root: &Path) -> Vec<Memory> {
     bounds
 }
 
-/// The limit in a file of a control group, if it has one.
+/// Returns the limit in a file of a control group, if it has one.
 fn limit(root: &Path, folder: &Path, name: &str) -> Option<Memory> {
-    // "max" is none, and so is what no machine has.
+    // "max" is no limit; a number above the machine's memory never becomes the least.
     let bytes: u64 = fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()?;
     let shown: PathBuf = Path::new("/").join(folder.strip_prefix(root).unwrap_or(folder));
     Some(Memory { bytes, bound: format!("{name} of the control group {}", shown.display()) })
@@ -72,7 +73,7 @@ fn limit(root: &Path, folder: &Path, name: &str) -> Option<Memory> {
 /// A mounted hierarchy of control groups that may limit memory: a line of `/proc/self/mountinfo`
 /// (<https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>).
 struct Mount<'a> {
-    /// The group that is mounted, and where.
+    /// The mounted group, and the mount point.
     from: &'a str,
     at: &'a str,
     is_second_version: bool,
@@ -90,7 +91,8 @@ impl<'a> Mount<'a> {
         (is_second_version || is_of_memory).then_some(Self { from, at, is_second_version })
     }
 
-    /// The group of this process in the hierarchy, if a line of `/proc/self/cgroup` tells it.
+    /// Returns the group of this process in the hierarchy, if a line of `/proc/self/cgroup` names
+    /// it.
     fn group<'l>(&self, line: &'l str) -> Option<&'l str> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next()?, parts.next()?);
@@ -117,7 +119,7 @@ mod tests {
                        35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                        36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
 
-    /// The least that control groups allow, and which group does.
+    /// Returns the least limit of the control groups, and the group that sets it.
     fn least(group: &str, mounts: &str, files: &[(&str, &str)]) -> Option<(u64, String)> {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
@@ -162,7 +164,7 @@ mod tests {
         let mounts = TWO.replace("0:27 / ", "0:27 /docker/abc ");
         let files = [("memory.max", "700\n")];
         assert_eq!(least("0::/docker/abc\n", &mounts, &files).unwrap().0, 700);
-        // Of its own name space it knows nothing but "/", or what lies outside.
+        // In a name space of its own it sees only "/", or a path that leads outside.
         assert_eq!(least("0::/\n", TWO, &files).unwrap().0, 700);
         assert_eq!(least("0::/../other\n", TWO, &files).unwrap().0, 700);
     }

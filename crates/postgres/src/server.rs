@@ -1,4 +1,4 @@
-//! The server's life: data directory, settings, start, stop.
+//! The server's life cycle: data directory, settings, start, stop.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,13 +13,13 @@ use crate::home::Home;
 use crate::memory::Memory;
 use crate::user::Owner;
 
-/// How long a start may take: recovery after a crash reads at most `max_wal_size` of log.
+/// Seconds that a start may take: recovery after a crash reads at most `max_wal_size` of log.
 const START_SECONDS: u64 = 300;
 
-/// How long to go on trying while a dying server still holds its lock file or its memory.
+/// Time to keep trying while a dying server still holds its lock file or its memory.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// What the system says when a disk is full.
+/// The system's message for a full disk.
 const FULL_DISK: &str = "No space left on device";
 
 /// The library that counts statements.
@@ -27,7 +27,8 @@ const STATEMENTS: &str = "pg_stat_statements";
 
 const MIB: u64 = 1 << 20;
 
-/// Makes the data directory unless there is one, and returns the build it belongs to. What is there is never deleted.
+/// Makes the data directory unless it exists, and returns the build it belongs to. Never deletes
+/// existing data.
 pub(crate) fn ensure_data(
     home: &Home,
     owner: &Owner,
@@ -35,8 +36,8 @@ pub(crate) fn ensure_data(
     source: &Source,
 ) -> Result<Build> {
     let data = home.data();
-    // `init` moves a complete data directory into place, so a folder without a readable `PG_VERSION` is one that was
-    // damaged, or that this user may not read: it is never taken for an empty one.
+    // `init` moves a complete data directory into place. So a folder without a readable
+    // `PG_VERSION` is damaged, or this user may not read it; it is never treated as empty.
     let exists = match fs::symlink_metadata(&data) {
         Ok(_) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -64,7 +65,7 @@ pub(crate) fn ensure_data(
     Ok(build)
 }
 
-/// Runs `initdb` in a folder beside the data directory, and moves it there when it is complete.
+/// Runs `initdb` in a folder beside the data directory, and renames that folder when complete.
 fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     let fresh = home.base().join("data.new");
     if fresh.exists() {
@@ -72,8 +73,8 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     }
     fs::create_dir(&fresh).map_err(io("cannot create", &fresh))?;
     owner.give(&fresh)?;
-    // With LC_CTYPE=C, pg_trgm would drop every letter beyond ASCII. C.UTF-8 is the one locale that
-    // sorts by bytes and knows all letters; not every system has it.
+    // With LC_CTYPE=C, pg_trgm would drop every non-ASCII letter. Only C.UTF-8 sorts by bytes and
+    // knows all letters, but not every system has it.
     let mut done = Ok(String::new());
     for locale in ["C.UTF-8", "en_US.UTF-8"] {
         let mut initdb = owner.command(&build.program("initdb"), home.base());
@@ -102,13 +103,13 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     fs::rename(&fresh, &data).map_err(io("cannot create", &data))
 }
 
-/// Writes the settings this program stands for. `local.conf` beside them is the operator's.
+/// Writes the settings that this program needs. `local.conf` beside them belongs to the operator.
 fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let Memory { bytes, bound } = Memory::available();
     let memory = bytes / MIB;
     let compression =
         if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
-    // It counts statements, what they take and read.
+    // pg_stat_statements counts statements, their time and the blocks they read.
     let statements = if loads(home, owner, build, STATEMENTS) {
         format!("shared_preload_libraries = '{STATEMENTS}'\n")
     } else {
@@ -138,7 +139,8 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          jit = off\n\
          {compression}{statements}",
         socket = home.run().display().to_string().replace('\'', "''"),
-        // Not the usual quarter: the server keeps texts itself, and the system caches files.
+        // Less than the usual quarter: codesearch keeps texts in its own memory, and the system
+        // caches files.
         shared = (memory / 24).clamp(16, 8192),
         cache = (memory * 6 / 10).max(64),
         maintenance = (memory / 16).clamp(16, 1024),
@@ -149,19 +151,19 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     owner.give(&managed)
 }
 
-/// The settings of memory that the server was started with last, each with its value.
+/// Returns the memory settings of the server's last start, with their values.
 pub(crate) fn given(home: &Home) -> Vec<String> {
     let text = fs::read_to_string(home.data().join("managed.conf")).unwrap_or_default();
     let of_memory = |line: &&str| OF_MEMORY.iter().any(|name| line.starts_with(name));
     text.lines().filter(of_memory).map(|line| line.replace('\'', "")).collect()
 }
 
-/// The settings that are shares of the memory there is.
+/// The settings that are shares of the available memory.
 const OF_MEMORY: [&str; 3] = ["shared_buffers", "effective_cache_size", "maintenance_work_mem"];
 
-/// Whether this build can compress with lz4: some are made without it.
+/// Returns whether this build can compress with lz4; some are built without.
 fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {
-    // `postgres -C` prints one setting and exits; it refuses a value that the build does not know.
+    // `postgres -C` prints one setting and exits; it rejects a value that the build does not know.
     owner
         .command(&build.program("postgres"), home.base())
         .arg("-D")
@@ -171,10 +173,10 @@ fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {
         .is_ok_and(|out| out.status.success())
 }
 
-/// Whether this build has a library that can be loaded at the start: some are made without it, and a server
-/// that cannot load one does not start.
+/// Returns whether this build has a library. Some lack it, and a server that cannot load a
+/// configured library does not start.
 fn loads(home: &Home, owner: &Owner, build: &Build, library: &str) -> bool {
-    // To know this setting, the server has to have loaded what it is told to.
+    // Postgres loads the libraries before it can compute this setting.
     owner
         .command(&build.program("postgres"), home.base())
         .arg("-D")
@@ -198,7 +200,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
     }
     configure(home, owner, build)?;
     let log = home.log();
-    // What the server said before it was last stopped, or died.
+    // The log of the previous run is kept once more.
     let _ = fs::rename(&log, log.with_extension("log.1"));
     let begun = Instant::now();
     loop {
@@ -207,7 +209,8 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
         start.args(["start", "-w", "-s", "-t", &START_SECONDS.to_string(), "-D"]);
         start.arg(home.data()).arg("-l").arg(&log);
         let Err(error) = run("pg_ctl start", home, &mut start) else { return Ok(()) };
-        // A server that was just killed may not be gone yet; another program may have been faster.
+        // A server that was just killed may still be exiting; another program may have started one
+        // meanwhile.
         if is_ready(home) {
             return Ok(());
         }
@@ -221,7 +224,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
     }
 }
 
-/// Stops the server: running statements are cancelled, everything is written out.
+/// Stops the server: it cancels running statements and flushes all data.
 pub(crate) fn stop(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let mut stop = owner.command(&build.program("pg_ctl"), home.base());
     stop.args(["stop", "-w", "-s", "-m", "fast", "-t", &START_SECONDS.to_string(), "-D"]);
@@ -229,20 +232,20 @@ pub(crate) fn stop(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     run("pg_ctl stop", home, &mut stop).map(drop)
 }
 
-/// Whether the server runs and accepts connections.
+/// Returns whether the server runs and accepts connections.
 pub(crate) fn is_ready(home: &Home) -> bool {
-    // The eighth line of the file is the server's own word on its state.
+    // The eighth line of the file is the state that the server itself wrote.
     let pid_file = fs::read_to_string(home.data().join("postmaster.pid")).unwrap_or_default();
     pid_file.lines().nth(7).is_some_and(|state| state.trim() == "ready")
         && UnixStream::connect(home.socket()).is_ok()
 }
 
-/// The process id of the server, as it wrote it down.
+/// Returns the process id that the server wrote down.
 pub(crate) fn pid(home: &Home) -> Option<u32> {
     fs::read_to_string(home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
 
-/// Whether the server has met a full disk since it was started.
+/// Returns whether the server has met a full disk since its start.
 pub(crate) fn log_tells_full_disk(home: &Home) -> bool {
     fs::read(home.log()).is_ok_and(|log| String::from_utf8_lossy(&log).contains(FULL_DISK))
 }
@@ -251,7 +254,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(io("cannot write", path))
 }
 
-/// Runs a program of Postgres; what it prints is its answer or its complaint.
+/// Runs a program of Postgres, and returns its standard output.
 fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<String> {
     let out = command.output().map_err(|e| Error::Program { program, reason: e.to_string() })?;
     if out.status.success() {
@@ -261,7 +264,7 @@ fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<Stri
     Err(explain(home, Error::Program { program, reason: last_words(&words) }, &words))
 }
 
-/// Replaces an error by a plainer one where the server's words allow it.
+/// Replaces an error by a more specific one if the output allows it.
 fn explain(home: &Home, error: Error, words: &str) -> Error {
     if words.contains(FULL_DISK) {
         return Error::DiskFull(home.base().to_owned());
@@ -278,7 +281,7 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
     }
 }
 
-/// The line of a program's output that says what went wrong.
+/// Returns the line of a program's output that names the error.
 fn last_words(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let telling = lines.clone().find(|line| line.contains("error:") || line.contains("FATAL:"));

@@ -1,4 +1,4 @@
-//! Who owns the server: Postgres refuses to run as root, so root hands it to someone else.
+//! The user that owns the server: Postgres refuses to run as root, so root runs it as another user.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::error::{Error, Result};
 /// The user the server runs as.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
-    /// Whom to become; nothing when we are an ordinary user and stay who we are.
+    /// User and group to switch to; `None` if this program runs as an ordinary user.
     switch: Option<(Uid, Gid)>,
-    /// The name of that user.
+    /// The name of the server's user.
     pub(crate) name: String,
-    /// The name of the user who runs this program, as `peer` authentication will see it.
+    /// The name of the user who runs this program, as `peer` authentication sees it.
     pub(crate) client: String,
 }
 
 impl Owner {
-    /// An ordinary user owns the server themselves. Root gives it to the first of `preferred`,
-    /// `postgres` and `nobody` that exists.
+    /// Chooses the owner: an ordinary user owns the server themselves; root gives it to the first
+    /// of `preferred`, `postgres` and `nobody` that exists.
     pub(crate) fn choose(preferred: &str) -> Result<Self> {
         let uid = geteuid();
         let client = User::from_uid(uid)
@@ -47,8 +47,8 @@ impl Owner {
             })
     }
 
-    /// A command that runs as the owner, in `dir`, with nothing in its environment that would
-    /// point Postgres elsewhere.
+    /// Returns a command that runs as the owner, in `dir`, without environment variables that would
+    /// misdirect Postgres.
     pub(crate) fn command(&self, program: &Path, dir: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(dir);
@@ -64,13 +64,14 @@ impl Owner {
         command
     }
 
-    /// Whether a folder of this user's is one of ours.
+    /// Returns whether a folder with this owner may be the server's: it belongs to the server's
+    /// user, or to this program's.
     pub(crate) fn may_own(&self, uid: u32) -> bool {
         self.switch.map_or(geteuid(), |(owner, _)| owner).as_raw() == uid
             || geteuid().as_raw() == uid
     }
 
-    /// Hands a file or folder to the owner.
+    /// Gives a file or folder to the owner.
     pub(crate) fn give(&self, path: &Path) -> Result<()> {
         let Some((uid, gid)) = self.switch else { return Ok(()) };
         chown(path, Some(uid), Some(gid)).map_err(|errno| Error::Io {
@@ -80,7 +81,8 @@ impl Owner {
         })
     }
 
-    /// When root hands the server over: that the owner may enter every folder down to `path`.
+    /// Checks that the server's user may enter every folder down to `path`, if root runs the server
+    /// as that user.
     pub(crate) fn can_reach(&self, path: &Path) -> Result<()> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let Some((uid, gid)) = self.switch else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! What the trigram indexes say of a shard: one statement answers several lookups. The rows that they index for texts are
-//! documents: runs of neighbouring chunks with their lexemes.
+//! Lookups in the trigram indexes of a shard: one statement answers several. For texts, the indexed
+//! rows are documents: runs of neighbouring chunks with their lexemes.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -12,28 +12,28 @@ use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::{BlobId, Epoch, ShardId};
 
-/// Most characters of a literal given to the index where the server rechecks. Their trigrams say all
-/// there is to say, and each costs a lookup.
+/// Most characters of a literal that are looked up if the server rechecks. Each trigram costs an
+/// index lookup, and those of so many characters leave few false candidates.
 const MAX_LOOKUP_CHARS: usize = 64;
 
-/// Lexemes of a literal that are looked up, at most.
+/// Most lexemes of a literal that are looked up.
 const MAX_WORDS: usize = 4;
 
-/// Matches every text.
+/// The pattern that matches every text.
 const ANY: &str = "%";
 
-/// What a lookup found in a shard, and perhaps more than that.
+/// Candidates of a lookup in a shard. There may be false ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Documents: runs of chunks, ascending and apart from each other.
+    /// Documents as ranges of chunk numbers, ascending and disjoint.
     Documents(Vec<Range<i32>>),
-    /// Blobs of files, ascending, each once.
+    /// Blobs of files, ascending, without duplicates.
     Blobs(Vec<BlobId>),
 }
 
 impl Lease {
-    /// Answers some lookups in one shard and one statement: those for paths with blobs, all others with documents that
-    /// together hold what they ask for.
+    /// Answers some lookups in one shard with one statement: those of paths with blobs, all others
+    /// with documents. A document holds all that its lookup asks for.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -46,7 +46,7 @@ impl Lease {
         let statement = Statement::of(shard, lookups, self.no_recheck());
         let mut ask = Ask::new(statement.sql).bind(epoch.0);
         for pattern in statement.patterns {
-            // The operator without a recheck takes the pattern as bytes, ILIKE as text.
+            // The operator without a recheck takes the pattern as bytes, ILIKE takes text.
             ask = if statement.no_recheck {
                 ask.bind(pattern.into_bytes())
             } else {
@@ -77,10 +77,11 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
     Ok(Found::Documents(documents))
 }
 
-/// A statement under construction. Its first parameter is the epoch, the others are patterns for lexemes or paths.
+/// A statement under construction. Its first parameter is the epoch; the others are patterns for
+/// lexemes or paths.
 ///
-/// It names the partitions: with the shard as a parameter, planning would go through all of them and
-/// take four times as long (0.43 ms against 0.09 for a rare literal).
+/// It names the partitions: with the shard as a parameter, planning would go through all of them
+/// and take four times as long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
     no_recheck: bool,
     sql: String,
@@ -116,7 +117,7 @@ impl Statement {
         statement
     }
 
-    /// A condition on one row.
+    /// Adds the condition on one row.
     fn condition(&mut self, column: &str, literals: &LiteralQuery) {
         match literals {
             LiteralQuery::Literal(text) => {
@@ -149,7 +150,8 @@ impl Statement {
     }
 }
 
-/// The rarest trigrams of a text, for the operator that never rechecks: `%fmt.%ntln%`.
+/// Returns the pattern of the rarest trigrams of a text, for the operator without a recheck:
+/// `%fmt.%ntln%`.
 fn trigram_pattern(text: &str) -> String {
     let parts = rarest(text);
     if parts.is_empty() {
@@ -163,7 +165,7 @@ fn trigram_pattern(text: &str) -> String {
     pattern
 }
 
-/// `%text%`; of a long text its beginning.
+/// Returns `%text%`, or the pattern of the beginning of a long text.
 fn like_pattern(text: &str) -> String {
     let text = head(text);
     let mut pattern = String::from("%");
@@ -172,8 +174,9 @@ fn like_pattern(text: &str) -> String {
     pattern
 }
 
-/// The same for words: `%fmt %` and `% Print%`. Where the server rechecks, the words need not stand behind
-/// each other as in the text. As many as a power of two, the longest, for the sake of prepared statements.
+/// Returns a pattern for each word of a text: `%fmt %` and `% Print%`. They are separate, because
+/// lexemes are not in the order of the text. Their number is a power of two, so that there are few
+/// different prepared statements; the longest words come first.
 fn word_patterns(text: &str) -> Vec<String> {
     let mut parts = word_parts(head(text));
     parts.retain(|part| has_trigram(part));
@@ -184,13 +187,13 @@ fn word_patterns(text: &str) -> Vec<String> {
     patterns
 }
 
-/// Of a long text as much as is worth asking for.
+/// Returns the beginning of a long text: as much as is worth looking up.
 fn head(text: &str) -> &str {
     let head = text.char_indices().nth(MAX_LOOKUP_CHARS).map_or(text, |(end, _)| &text[..end]);
     if has_trigram(head) { head } else { text }
 }
 
-/// Adds a text with the wildcards in it escaped.
+/// Appends a text with its wildcards escaped.
 fn escape(text: &str, pattern: &mut String) {
     for c in text.chars() {
         if matches!(c, '%' | '_' | '\\') {

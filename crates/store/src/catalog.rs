@@ -1,4 +1,4 @@
-//! The catalog: what there is to search at one epoch, and the promise that it stays.
+//! The catalog: what one epoch contains, and the lock that keeps it from being deleted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -15,25 +15,25 @@ use crate::store::Store;
 use crate::target::{ANSWER, answered};
 use crate::{Epoch, RepoId, ShardId, Switch};
 
-/// How long the connection that holds an epoch may take to say what the newest one is: a row of one table. After that it is
-/// taken for lost, and another one is made.
+/// Longest time for the connection that pins an epoch to read the newest epoch, one row of one
+/// table. After that it is taken for lost, and another one is made.
 const PIN_ANSWERS: Duration = Duration::from_secs(2);
 
-/// What there is to search at one epoch.
+/// The shards and repositories of one epoch.
 ///
-/// While it lives, nothing that is part of its epoch is deleted: it holds a connection with an
-/// advisory lock on the epoch, which ends with the connection, however this program ends.
+/// While a catalog lives, nothing of its epoch is deleted: it holds a connection with an advisory
+/// lock on the epoch. The lock ends with the connection, however this program ends.
 #[derive(Debug)]
 pub struct Catalog {
-    /// Which index this is: another one has another number.
+    /// Random number of the index; another index has another number.
     pub identity: i64,
-    /// The epoch that all of this belongs to.
+    /// The epoch that the catalog describes.
     pub epoch: Epoch,
-    /// The switch to it.
+    /// The switch of that epoch.
     pub switch: Switch,
-    /// The last switches before, and this one.
+    /// The most recent switches up to this one.
     history: Vec<Switch>,
-    /// The shards that hold files, in order.
+    /// The shards that hold files, ascending.
     pub shards: Vec<Shard>,
     /// The repositories.
     pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
@@ -49,33 +49,33 @@ pub struct SkippedFile {
     pub repo: RepoId,
     /// Its path in the repository.
     pub path: String,
-    /// Why: a word.
+    /// The reason, in one word.
     pub reason: String,
 }
 
 /// A shard with files in it.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    /// Which one.
+    /// Its number.
     pub id: ShardId,
     /// Bytes of text in it.
     pub bytes: i64,
     /// The first epoch with files in it.
     pub since: Epoch,
-    /// All its chunks have smaller numbers.
+    /// Upper bound of its chunks' numbers, exclusive.
     pub chunks: i32,
-    /// The last epoch whose files in it are not those of the epoch before.
+    /// The last epoch that changed its files.
     pub changed: Epoch,
     /// All chunks with smaller numbers are in its documents and filters.
     pub filtered: i32,
-    /// The languages of its files, in small letters, each with about how many chunks its files have.
+    /// The languages of its files, in lower case, each with the approximate number of chunks.
     pub languages: Arc<[(String, u32)]>,
 }
 
 /// A row of `shards`: the columns that the catalog reads.
 type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
 
-/// A repository, as a search needs it.
+/// The properties of a repository that a search needs.
 #[derive(Clone, Debug)]
 pub struct CatalogRepo {
     /// Its name.
@@ -87,10 +87,11 @@ pub struct CatalogRepo {
 }
 
 impl Store {
-    /// Reads the catalog of the current epoch and holds on to it.
+    /// Reads the catalog of the current epoch and pins that epoch.
     ///
     /// # Errors
-    /// [`Error::Empty`] when nothing was ever indexed; the server cannot be reached, or does not answer.
+    /// [`Error::Empty`] if nothing was ever indexed; the server cannot be reached, or does not
+    /// answer.
     pub async fn catalog(&self) -> Result<Catalog> {
         answered(ANSWER, self.read_catalog()).await
     }
@@ -104,7 +105,7 @@ impl Store {
                 .bind(current.epoch.0)
                 .execute(&mut pin)
                 .await?;
-            // An ingest may have gone on between the reading and the locking, and cleared up.
+            // An ingest may have published and deleted between the reading and the locking.
             let now = current_epoch(&mut pin).await?;
             if now == current {
                 break;
@@ -116,8 +117,8 @@ impl Store {
                 .await?;
             current = now;
         }
-        // One snapshot for both tables; if an epoch was published first, its rows are newer than the epoch,
-        // and the epoch decides what is seen of them.
+        // Both tables are read in one snapshot. If an epoch was published meanwhile, the epochs
+        // differ, and all is read again.
         let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
         let shards: Vec<ShardRow> = sqlx::query_as(
             "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
@@ -174,19 +175,19 @@ impl Store {
     }
 }
 
-/// Told when the index changes.
+/// A connection that is notified when the index changes.
 #[derive(Debug)]
 pub struct Changes(PgListener);
 
 impl Store {
-    /// A connection that is told of every change of the index from now on.
+    /// Opens a connection that is notified of every change of the index from now on.
     ///
     /// # Errors
     /// The server cannot be reached.
     pub async fn changes(&self) -> Result<Changes> {
         let mut listener = PgListener::connect_with(self.control()).await?;
         listener.ignore_pool_close_event(true);
-        // A connection that broke is to be told at once.
+        // `next` must report a broken connection at once.
         listener.eager_reconnect(false);
         listener.listen(EPOCHS).await?;
         Ok(Changes(listener))
@@ -197,7 +198,7 @@ impl Changes {
     /// Waits for the next change.
     ///
     /// # Errors
-    /// The connection broke, so that changes may go untold.
+    /// The connection broke, so changes may be missed.
     pub async fn next(&mut self) -> Result<()> {
         match self.0.try_recv().await? {
             Some(_) => Ok(()),
@@ -207,7 +208,7 @@ impl Changes {
 }
 
 impl Catalog {
-    /// Whether this is still the newest state of the index.
+    /// Returns whether this is still the newest state of the index.
     ///
     /// # Errors
     /// The server cannot be reached, refuses a statement, or does not answer in time.
@@ -220,24 +221,24 @@ impl Catalog {
         Ok(now? == Current { identity, epoch, switch })
     }
 
-    /// Whether nothing of it was deleted: its connection lives, and so does the lock that this has on the epoch.
+    /// Returns whether its epoch is still pinned: its connection lives, and with it the lock.
     pub async fn is_held(&self) -> bool {
         let asking = async { self.pin.lock().await.ping().await.is_ok() };
         tokio::time::timeout(PIN_ANSWERS, asking).await.unwrap_or(false)
     }
 
-    /// Whether this is the state after another one of the same index, or that state itself: what is known of that one and has
-    /// not changed since holds of this one.
+    /// Returns whether this is the given state of the same index or a later one. Facts about that
+    /// state which did not change since then hold for this one, too.
     pub fn follows(&self, identity: i64, switch: Switch) -> bool {
         self.identity == identity && self.history.contains(&switch)
     }
 
-    /// Whether this is the same state.
+    /// Returns whether two catalogs describe the same state.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.identity, self.switch) == (other.identity, other.switch)
     }
 
-    /// Every file that was left out. Read when first asked for, and kept.
+    /// Returns every file that was left out. Read on the first call, then kept.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -256,12 +257,13 @@ impl Catalog {
         self.skipped.get_or_try_init(read).await.map(Vec::as_slice)
     }
 
-    /// The same, if it has been read; else nothing.
+    /// Returns the files that were left out, if [`skipped`](Self::skipped) has read them; else
+    /// none.
     pub fn skipped_now(&self) -> &[SkippedFile] {
         self.skipped.get().map_or(&[], Vec::as_slice)
     }
 
-    /// How many there are of them for each reason.
+    /// Returns the number of [`skipped_now`](Self::skipped_now) files for each reason.
     pub fn skipped_by_reason(&self) -> &BTreeMap<String, usize> {
         self.by_reason.get_or_init(|| {
             let mut reasons = BTreeMap::new();
@@ -273,7 +275,7 @@ impl Catalog {
     }
 }
 
-/// What the current epoch is.
+/// The current state of the index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Current {
     identity: i64,
@@ -344,7 +346,7 @@ mod tests {
             assert_eq!(value::<i64>(store, chunks).await, 2);
             let newest = store.catalog().await.unwrap();
             assert_eq!(newest.epoch, Epoch(2));
-            // Its connection is closed before it is cleared up after it.
+            // Closes the connection and waits for the end of its lock, before garbage is collected.
             catalog.pin.into_inner().close().await.unwrap();
             let held = format!(
                 "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}

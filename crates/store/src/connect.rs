@@ -14,11 +14,11 @@ use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options
 
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
-    /// `connections` are used at once for searching, and fewer where the server has no room for them.
+    /// `connections` are used at once for searching, fewer if the server has no room for them.
     ///
     /// # Errors
-    /// [`Error::Unreachable`]; [`Error::Unsuitable`] when the server is too old, lacks an extension or a right, folds
-    /// letters in another way, or its schema is that of a newer version.
+    /// [`Error::Unreachable`]; [`Error::Unsuitable`] if the server is too old, lacks an extension
+    /// or a right, folds letters differently, or has the schema of a newer version.
     pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
         let options = options(target)?;
         let mut first = match connect(&options).await {
@@ -30,10 +30,11 @@ impl Store {
         };
         let server = answered(ANSWER, Server::of(&mut first)).await?;
         let searching = options.clone().options([
-            // A text in TOAST makes a sequential scan look cheap, and it never is.
+            // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never
+            // is.
             ("enable_seqscan", "off"),
-            // The partition is named and the index is the only way: a plan is the same for all
-            // parameters, and made once.
+            // Each statement names its partition and has only one useful index, so one plan fits
+            // all parameters.
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
         ]);
@@ -48,7 +49,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes `shards` partitions unless the number is fixed already, and returns the number.
+    /// Makes `shards` partitions of each table unless their number is already fixed, and returns
+    /// the number.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -62,8 +64,9 @@ impl Store {
             return Ok(have as i16);
         }
         for n in 0..shards {
-            // Lexemes and texts lie beside the rows, not in them: lookups read rows only. Slices of filters lie in
-            // theirs.
+            // The low targets have Postgres compress the texts of chunks, which stay in their rows
+            // (storage main), and move lexemes to TOAST, so that lookups read only short rows.
+            // Slices of filters stay in their rows.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
@@ -83,18 +86,20 @@ impl Store {
     }
 }
 
-/// Whether a connection failed because there is no such database (3D000, `invalid_catalog_name`).
+/// Returns whether a connection failed because the database does not exist (3D000,
+/// `invalid_catalog_name`).
 fn lacks_database(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("3D000"))
 }
 
-/// Makes the database of a private server; that of a URL is its owner's to make.
+/// Creates the database on a private server. The database of a URL is its owner's to create.
 async fn make_database(target: &Target) -> Result<()> {
     let Target::Socket { database, .. } = target else { return Ok(()) };
     let mut conn = connect(&options(target)?.database("postgres")).await?;
     let name = database.replace('"', "\"\"");
     let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
-    // Another program may have been faster: 42P04 duplicate_database, 23505 its race.
+    // Another program may have created it meanwhile: 42P04 is duplicate_database, 23505 the race
+    // for it.
     if let Err(error) = made {
         let code = error.as_database_error().and_then(|e| e.code().map(Cow::into_owned));
         if !matches!(code.as_deref(), Some("42P04" | "23505")) {

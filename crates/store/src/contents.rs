@@ -1,7 +1,7 @@
-//! Loading, in batches, what a page of results shows: files, chunks, whole texts.
+//! Loading files, chunks and whole texts in batches.
 //!
-//! The statements name the partitions, so that planning does not go through all of them; the shard is
-//! still a condition, since it leads the keys.
+//! The statements name the partitions, so that planning does not go through all of them. They still
+//! compare the shard, since it is the first column of the keys.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{BlobId, Epoch, RepoId, ShardId};
 /// A file of one epoch.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its contents.
+    /// Its blob.
     pub blob: BlobId,
     /// Bytes of its text.
     pub bytes: i32,
@@ -23,18 +23,18 @@ pub struct File {
     pub repo: RepoId,
     /// Its path in the repository.
     pub path: String,
-    /// Its language, when that was recognised.
+    /// Its language, if recognised.
     pub language: Option<String>,
 }
 
-/// Which files are asked for.
+/// A condition on files.
 #[derive(Clone, Debug)]
 pub struct FileFilter {
-    /// The epoch they are part of.
+    /// The epoch in which the files are visible.
     pub epoch: Epoch,
-    /// Of these repositories only, if not all; ascending.
+    /// Ids of the repositories, ascending; `None` for all.
     pub repos: Option<Vec<RepoId>>,
-    /// In these languages only, if not all; in small letters.
+    /// Names of the languages, in lower case; `None` for all.
     pub languages: Option<Vec<String>>,
 }
 
@@ -47,13 +47,13 @@ pub struct Chunk {
     pub blob: BlobId,
     /// The number of its first line in the blob, from 1.
     pub line: i32,
-    /// Where it begins in the blob, in bytes.
+    /// Its offset in the blob, in bytes.
     pub start: i32,
     /// Its text.
     pub contents: SharedText,
 }
 
-/// A text that lies in one piece of memory with those that were read with it.
+/// A text that shares one allocation with the texts that were read along with it.
 #[derive(Clone, Debug)]
 pub struct SharedText {
     all: Arc<str>,
@@ -74,11 +74,12 @@ impl From<&str> for SharedText {
     }
 }
 
-/// Chunks in a row of an answer. A row for each takes twice as long, here and in the server; and with one row for all of
-/// them, one of the two waits for the other, and the row outgrows the processor's cache.
+/// Chunks in a row of an answer. One row per chunk takes twice as long, here and in the server.
+/// With one row for all chunks, server and client wait for each other, and the row outgrows the
+/// processor's cache.
 const ROW_CHUNKS: usize = 8;
 
-/// A row of an answer: the chunks that a condition names.
+/// Returns the statement that reads the chunks for which a condition holds, some to a row.
 fn texts_of(shard: ShardId, from: &str, condition: &str) -> String {
     format!(
         "select t.* from {from} cross join lateral (
@@ -91,8 +92,8 @@ fn texts_of(shard: ShardId, from: &str, condition: &str) -> String {
 }
 
 impl Lease {
-    /// The files that have one of these contents, or all files of the shard, by their contents and
-    /// then by repository and path.
+    /// Returns the files with one of these blobs, or all files of the shard, ordered by blob,
+    /// repository and path.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -131,7 +132,7 @@ impl Lease {
         Ok(files)
     }
 
-    /// The chunks with these numbers, in order.
+    /// Returns the chunks with these numbers, ascending.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -142,7 +143,7 @@ impl Lease {
         self.texts(Ask::new(sql).bind(numbers)).await
     }
 
-    /// The chunks whose numbers are in a range, in order.
+    /// Returns the chunks whose numbers lie in a range, ascending.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -153,7 +154,7 @@ impl Lease {
         self.texts(Ask::new(sql).bind(numbers.start).bind(numbers.end)).await
     }
 
-    /// All chunks of these blobs, in order.
+    /// Returns all chunks of these blobs, ascending.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -165,11 +166,11 @@ impl Lease {
         self.texts(Ask::new(sql).bind(ids)).await
     }
 
-    /// The chunks that a statement of [`texts_of`] finds, in order.
+    /// Returns the chunks that a statement of [`texts_of`] finds, ascending.
     async fn texts(&mut self, ask: Ask) -> Result<Vec<Chunk>> {
         let mut chunks = Vec::new();
         for row in self.rows(ask).await? {
-            // No chunk at all, no text.
+            // The aggregates are null if no chunk was found.
             let Some(all) = row.try_get::<Option<&str>, _>(5)? else { continue };
             let all: Arc<str> = all.into();
             let numbers = |column| row.try_get::<Vec<i32>, _>(column);

@@ -1,8 +1,8 @@
-//! Docs as `tsvector`s: storing them, finding and ranking them, and marking what matches.
+//! Docs as `tsvector`s: storing, finding and ranking them, and marking matches.
 //!
-//! A doc is what people wrote to be read in a blob: all of a README, manual page or the like, or the comment at the
-//! head of a source file. Texts and queries come here as words with blanks between them; which words those are is
-//! decided in `engine::docs`.
+//! A doc is the prose of a blob: all of a README, manual page or the like, or the comment at the
+//! head of a source file. Texts and queries arrive here as words with blanks between them;
+//! `engine::docs` chooses the words.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,30 +12,31 @@ use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::{BlobId, FileFilter, ShardId};
 
-/// The weight of a comment beside that of a README or the like. This, and ranking by `ts_rank_cd` without regard to
-/// length, was the best of 40 rankings judged by right answers (the reference experiment `prose`).
+/// Factor for the rank of a comment, against 1 for a README or the like. This factor, with
+/// `ts_rank_cd` regardless of length, was the best of 40 rankings judged by right answers (the
+/// reference experiment `prose`).
 const COMMENT_WEIGHT: f32 = 0.5;
 
-/// Separates what no phrase may span: the title, each heading, and the body. It occurs in no text, takes up
-/// positions, and is not indexed itself.
+/// Separator of the title, the headings and the body, across which no phrase may match. It occurs
+/// in no text and takes up positions, but is not indexed itself.
 pub const DOC_GAP: &str = "zqzgapzqz zqzgapzqz zqzgapzqz zqzgapzqz ";
 
 /// The doc of a blob, as words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocRow {
-    /// It is the comment at the head of a source file, not a whole file.
+    /// Whether it is the comment at the head of a source file, not a whole file.
     pub comment: bool,
-    /// It is not in English.
+    /// Whether it is not in English.
     pub plain: bool,
     /// Its title.
     pub title: String,
-    /// The headings of its sections, with a [`DOC_GAP`] between them.
+    /// The headings of its sections, separated by [`DOC_GAP`].
     pub headings: String,
-    /// All of it.
+    /// The whole text.
     pub body: String,
 }
 
-/// A query as two `tsquery`s, one for each kind of text; none for texts that are not searched.
+/// A query as two `tsquery`s, one for each kind of text; `None` for a kind that is not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocsQuery {
     /// For texts in English.
@@ -47,11 +48,11 @@ pub struct DocsQuery {
 /// A search in one shard.
 #[derive(Clone, Debug)]
 pub struct ShardDocsQuery {
-    /// The words.
+    /// The query.
     pub query: DocsQuery,
-    /// Which files count.
+    /// The files to search.
     pub files: FileFilter,
-    /// Most rows that are ranked by all their words: those whose titles and headings fit best.
+    /// Most rows to rank by all their words: those whose titles and headings rank best.
     pub ranked: i64,
     /// Most rows to return.
     pub limit: i64,
@@ -60,11 +61,11 @@ pub struct ShardDocsQuery {
 /// The answer of one shard.
 #[derive(Clone, Debug, Default)]
 pub struct ShardDocs {
-    /// How many blobs match.
+    /// Number of blobs that match.
     pub matched: i64,
-    /// How many of them were ranked by all their words.
+    /// Number of blobs that were ranked by all their words.
     pub ranked: i64,
-    /// The best of those, the best first.
+    /// The best blobs, best first.
     pub hits: Vec<DocHit>,
 }
 
@@ -73,27 +74,27 @@ pub struct ShardDocs {
 pub struct DocHit {
     /// The blob.
     pub blob: BlobId,
-    /// Its doc is the comment at the head of a source file.
+    /// Whether its doc is the comment at the head of a source file.
     pub comment: bool,
-    /// Its doc is not in English.
+    /// Whether its doc is not in English.
     pub plain: bool,
-    /// How well it fits, for comparison only.
+    /// Its rank, for comparison only.
     pub rank: f32,
 }
 
 /// A text for `ts_headline` to mark.
 #[derive(Clone, Debug)]
 pub struct Headline {
-    /// It is not in English.
+    /// Whether it is not in English.
     pub plain: bool,
-    /// All of it is wanted, not only the parts that fit best.
+    /// Whether to return the whole text, not only the best fragments.
     pub whole: bool,
     /// The text.
     pub text: String,
 }
 
-/// The statements that build the index of a shard's docs, unless it has one, and tell the planner how many rows
-/// there are.
+/// Returns the statements that build the index of a shard's docs, unless it exists, and update the
+/// planner's statistics.
 pub(crate) fn index_sql(shard: ShardId) -> String {
     let docs = shard.docs();
     format!(
@@ -101,13 +102,14 @@ pub(crate) fn index_sql(shard: ShardId) -> String {
     )
 }
 
-/// Builds the index of a shard's docs, unless it has one: a shard that was filled before docs were indexed has none.
+/// Builds the index of a shard's docs unless it exists. Shards filled before docs were indexed lack
+/// it.
 pub(crate) async fn build_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     conn.execute(AssertSqlSafe(index_sql(shard))).await?;
     Ok(())
 }
 
-/// Stores the docs of blobs of a shard, but for those that are stored already.
+/// Stores the docs of blobs of a shard, except those already stored.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -122,7 +124,7 @@ pub(crate) async fn insert(
     let texts = |text: fn(&DocRow) -> &str| -> Vec<&str> {
         rows.iter().map(|(_, row)| text(row)).collect()
     };
-    // Twice `offset 0`: each text is parsed once, not for each column that needs it.
+    // The two `offset 0` make Postgres parse each text once, not once per column that uses it.
     let gap = DOC_GAP.split(' ').next().unwrap_or_default();
     let sql = format!(
         "insert into {} (shard, blob, comment, plain, heading_lexemes, lexemes)
@@ -150,8 +152,8 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Stores the docs of blobs that were stored before without one: before docs were indexed, or for a file in which
-/// nothing is a doc. A search that sees the blob sees its doc at once.
+/// Stores the docs of blobs that were stored without one: before docs were indexed, or for a file
+/// with no doc in it. A search that sees the blob sees its doc at once.
 pub(crate) async fn insert_missing(
     conn: &mut PgConnection,
     rows: &[(ShardId, BlobId, DocRow)],
@@ -161,7 +163,7 @@ pub(crate) async fn insert_missing(
         by_shard.entry(*shard).or_default().push((*blob, row));
     }
     for (shard, mut rows) in by_shard {
-        // Asked first, since parsing a text takes long.
+        // Looks for stored docs first, since parsing a text takes long.
         let sql = format!(
             "select blob from {} where shard = {} and blob = any($1)",
             shard.docs(),
@@ -186,9 +188,9 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
 }
 
 impl Lease {
-    /// Parses a query in the syntax of `websearch_to_tsquery` three times: for texts in English, for all others if
-    /// they are searched beside those, and for all others if only they are. Each comes with whether it asks for a
-    /// word at all, and does not only exclude words.
+    /// Parses a query in the syntax of `websearch_to_tsquery` three times: for texts in English,
+    /// for other texts searched along with those, and for other texts searched alone. Each comes
+    /// with whether it asks for any word, and does not only exclude some.
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.
@@ -202,12 +204,13 @@ impl Lease {
         Ok(std::array::from_fn(|n| std::mem::take(&mut rows[n])))
     }
 
-    /// The blobs of a shard whose docs match a query, the best first.
+    /// Returns the blobs of a shard whose docs match a query, best first.
     ///
-    /// Ranking reads all lexemes of a doc, which Postgres stores in TOAST, beside the row. When very many docs match,
-    /// it reads only those that fit best by the lexemes of their titles and headings, which lie in the row. The two
-    /// kinds of texts are looked up one after the other: with `or` between them, Postgres would read the lexemes of all
-    /// that match to tell them apart (measured on one shard: 1.7 times the time).
+    /// Ranking reads all lexemes of a doc, which Postgres stores in TOAST, outside the row. If very
+    /// many docs match, only the best by the lexemes of title and headings, which lie in the row,
+    /// are ranked. The two kinds of texts are looked up separately: with `or` between them,
+    /// Postgres would read the lexemes of all matches to tell the kinds apart (1.7 times the time,
+    /// measured on one shard).
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.
@@ -262,8 +265,8 @@ impl Lease {
         Ok(found)
     }
 
-    /// Marks in some texts the words that a query asks for, and cuts the texts to the parts that fit best. `query` is
-    /// in the syntax of `websearch_to_tsquery`; `between` is put between parts.
+    /// Marks the words of a query in some texts, and cuts the texts to the best fragments. `query`
+    /// is in the syntax of `websearch_to_tsquery`; `between` is put between fragments.
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.

@@ -1,14 +1,14 @@
-//! What can go wrong between us and Postgres, in words for the person who can mend it.
+//! Errors between this program and Postgres, in words for the person who can fix them.
 
 use sqlx::error::DatabaseError;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the store could not do what it was asked.
+/// The reason why a call of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection, or it broke.
+    /// No connection could be made, or it broke.
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
     /// All connections were in use for too long.
@@ -25,16 +25,16 @@ pub enum Error {
         "the database's disk is full; free some space and run the command again, nothing is lost"
     )]
     DiskFull,
-    /// What is stored is not what was stored.
+    /// The stored data are not the data that were written.
     #[error(
         "the index is damaged: {0}; have the disk and the server's log looked at, then index the repository anew \
          (codesearch remove, codesearch ingest)"
     )]
     Damaged(String),
-    /// The statement was cancelled, by us or by the operator.
+    /// The statement was cancelled, by this program or by the operator.
     #[error("the database cancelled the statement: {0}")]
     Cancelled(String),
-    /// Anything else.
+    /// Any other error.
     #[error("the database refused a statement: {0}")]
     Database(sqlx::Error),
 }
@@ -72,7 +72,7 @@ impl From<sqlx::migrate::MigrateError> for Error {
     }
 }
 
-/// By class of SQLSTATE (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+/// Maps the SQLSTATE of a reply (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
     let code = reply.code()?;
     let message = reply.message().to_owned();
@@ -81,7 +81,8 @@ fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
         "57014" => Error::Cancelled(message),
         "25006" => Error::Unsuitable(format!("the database is read-only: {message}")),
         "42501" => Error::Unsuitable(format!("the role lacks a right: {message}")),
-        // Connection, authentication, no such database, shutting down or starting up, too many.
+        // Connection lost, authentication failed, no such database, server starting or stopping,
+        // too many connections.
         _ if code.starts_with("08") || code.starts_with("28") => Error::Unreachable(message),
         "3D000" | "57P01" | "57P02" | "57P03" | "53300" => Error::Unreachable(message),
         _ if message.contains("No space left on device") => Error::DiskFull,

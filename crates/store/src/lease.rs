@@ -1,4 +1,4 @@
-//! A connection for a few statements of a search, which are cancelled when nobody waits for them.
+//! A connection for some statements of a search; dropping it cancels the running statement.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,24 +12,26 @@ use crate::error::{Error, Result};
 use crate::pool::{Backend, MAX_IDLE};
 use crate::store::Store;
 
-/// How long a search waits for a free connection before it is told that there is none.
+/// Longest time that a search waits for a free connection before it fails.
 const ACQUIRE: Duration = Duration::from_secs(30);
 
-/// A connection for a few statements of a search.
+/// A connection for some statements of a search.
 ///
-/// Dropped before it is [done](Lease::done), because the search was given up or a statement failed,
-/// it has the server cancel the statement that runs (`pg_cancel_backend`), and is not used again.
+/// If dropped before it is [done](Lease::done), because the search was abandoned or a statement
+/// failed, it has the server cancel the running statement (`pg_cancel_backend`). The connection is
+/// then not reused.
 #[derive(Debug)]
 pub struct Lease {
-    /// None once it is done.
+    /// `None` once it is done.
     backend: Option<Backend>,
     store: Store,
-    /// It has answered nothing yet: it may have died since it was last used.
+    /// Whether it comes from the pool and has not answered yet: it may have died since its last
+    /// use.
     fresh: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A statement with its parameters, prepared once on each connection.
+/// A statement with its parameters; each connection prepares it once.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     sql: String,
@@ -41,7 +43,7 @@ impl Ask {
         Self { sql, parameters: PgArguments::default() }
     }
 
-    /// With the next parameter.
+    /// Adds the next parameter.
     #[must_use]
     pub(crate) fn bind<'a, T: Encode<'a, Postgres> + Type<Postgres>>(mut self, value: T) -> Self {
         self.parameters.add(value).expect("numbers, texts and arrays of them can be sent");
@@ -54,18 +56,19 @@ impl Ask {
 }
 
 impl Store {
-    /// How many connections for searching are in use, and how many there may be.
+    /// Returns the number of connections for searching that are in use, and the most there may be.
     pub fn connections(&self) -> (usize, usize) {
         let free = self.leases.free.available_permits();
         (self.leases.most.saturating_sub(free), self.leases.most)
     }
 
-    /// Closes the connections for searching that nobody has used for some minutes, but for those that are
-    /// [kept](Self::keep_warm): each takes memory of the server for the statements it knows.
+    /// Closes the connections for searching that were unused for some minutes, except those to be
+    /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
+    /// statements.
     pub fn trim(&self) {
         let kept = self.leases.kept.load(Ordering::Relaxed);
         let mut idle = self.leases.idle();
-        // The one that was used last is on top.
+        // The most recently used is last.
         let spare = idle.len().saturating_sub(kept);
         let mut at = 0;
         idle.retain(|backend| {
@@ -74,8 +77,8 @@ impl Store {
         });
     }
 
-    /// Keeps so many connections for searching open and ready, whether they are used or not, and opens
-    /// those that are not there yet.
+    /// Keeps this many connections for searching open and warm, used or not, and opens the missing
+    /// ones.
     ///
     /// # Errors
     /// The server cannot be reached or has no connection left.
@@ -87,7 +90,8 @@ impl Store {
             if busy + self.leases.idle().len() >= connections {
                 return Ok(());
             }
-            // A permit of its own: searches that come meanwhile open theirs.
+            // Holds one permit at a time; searches that arrive meanwhile open their own
+            // connections.
             let Ok(_permit) = self.leases.free.try_acquire() else { return Ok(()) };
             let backend = self.leases.connect_warm().await?;
             self.leases.idle().push(backend);
@@ -97,7 +101,7 @@ impl Store {
     /// Takes a connection for searching.
     ///
     /// # Errors
-    /// [`Error::Busy`] when none becomes free in time.
+    /// [`Error::Busy`] if none becomes free in time.
     pub async fn lease(&self) -> Result<Lease> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.leases.free).acquire_owned());
         let permit = match permit.await {
@@ -118,7 +122,7 @@ impl Store {
 }
 
 impl Lease {
-    /// Gives the connection back.
+    /// Gives the connection back to the pool.
     pub fn done(mut self) {
         if let Some(mut backend) = self.backend.take() {
             backend.used = Instant::now();
@@ -126,15 +130,15 @@ impl Lease {
         }
     }
 
-    /// Runs a statement that only reads. When the connection turns out to have died since it was last
-    /// used, it runs on a new one.
+    /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
+    /// one.
     pub(crate) async fn rows(&mut self, ask: Ask) -> Result<Vec<PgRow>> {
         self.store.count();
         let backend = self.backend.as_mut().expect("there until it is done");
         let again = self.fresh.then(|| ask.clone());
         match (ask.rows(&mut backend.conn).await, again) {
             (Err(Error::Unreachable(_)), Some(again)) => {
-                // The others are as old.
+                // The other pooled connections are as old.
                 self.store.leases.idle().clear();
                 *backend = self.store.leases.connect().await?;
                 self.fresh = false;
@@ -147,7 +151,7 @@ impl Lease {
         }
     }
 
-    /// The same, with rows of a known shape.
+    /// Runs a read-only statement and decodes its rows.
     pub(crate) async fn fetch<T: for<'r> FromRow<'r, PgRow>>(
         &mut self,
         ask: Ask,
@@ -156,7 +160,7 @@ impl Lease {
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
-    /// How many shards the index has.
+    /// Returns the number of shards of the index.
     pub(crate) async fn shard_count(&mut self) -> Result<i16> {
         if let Some(count) = self.store.known_shards().get() {
             return Ok(*count);
@@ -167,7 +171,7 @@ impl Lease {
         Ok(*self.store.known_shards().get_or_init(|| count))
     }
 
-    /// Whether the server has the operator that never rechecks.
+    /// Returns whether the server has the operator without a recheck.
     pub(crate) fn no_recheck(&self) -> bool {
         self.store.no_recheck
     }
@@ -176,7 +180,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
-        // The connection lives until the server has been told: its process cannot be another one's.
+        // The connection is kept until the cancel request was sent, so that its process id cannot
+        // have passed to another backend.
         let (control, permit) = (self.store.control().clone(), self.permit.take());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
@@ -185,7 +190,7 @@ impl Drop for Lease {
             if let Err(error) = told {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
-            // Only then is there room for another one: a server takes no more connections than it was promised.
+            // Frees the permit last, so that the server never has more connections than allowed.
             drop((conn, permit));
         });
     }
@@ -201,7 +206,7 @@ mod tests {
         Ok(rows[0].0)
     }
 
-    /// The server's process at the other end.
+    /// Returns the id of the server process at the other end.
     fn pid(lease: &Lease) -> i32 {
         lease.backend.as_ref().unwrap().pid
     }

@@ -1,8 +1,10 @@
-//! Everything that is SQL: the catalog, candidates, files and texts, filters, and ingest.
+//! The only crate with SQL: the catalog, candidates, files and texts, filters, and ingest.
 //!
-//! No other crate names a table, and no statement names the parent of a partition: each names the partitions that it
-//! reads or writes, so that planning does not go through all of them and a shard can lie on another server. The schema
-//! and its reasons are in `migrations/`; the rules that hold between the tables are in `ARCHITECTURE.md`.
+//! No other crate names a table. No statement names the parent of a partitioned table; each names
+//! the partitions that it reads or writes. So planning does not go through all partitions, and a
+//! shard can lie on another server. Only the rules of [`Check`] name parents, since they count over
+//! all shards. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between
+//! the tables.
 
 mod candidates;
 mod catalog;
@@ -44,38 +46,39 @@ pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;
 pub use target::Target;
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of `files` and of `docs`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of
+/// `files` and of `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
 impl ShardId {
-    /// The name of its partition of `chunks`.
+    /// Returns the name of its partition of `chunks`.
     pub(crate) fn chunks(self) -> String {
         format!("chunks_{:03}", self.0)
     }
 
-    /// The name of its partition of `documents`.
+    /// Returns the name of its partition of `documents`.
     pub(crate) fn documents(self) -> String {
         format!("documents_{:03}", self.0)
     }
 
-    /// The name of its partition of `filters`.
+    /// Returns the name of its partition of `filters`.
     pub(crate) fn filters(self) -> String {
         format!("filters_{:03}", self.0)
     }
 
-    /// The name of its partition of `docs`.
+    /// Returns the name of its partition of `docs`.
     pub(crate) fn docs(self) -> String {
         format!("docs_{:03}", self.0)
     }
 
-    /// The name of its partition of `files`.
+    /// Returns the name of its partition of `files`.
     pub(crate) fn files(self) -> String {
         format!("files_{:03}", self.0)
     }
 }
 
-/// A blob in its shard: the number of its first chunk.
+/// A blob within its shard: the number of its first chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId(pub i32);
 
@@ -83,14 +86,14 @@ pub struct BlobId(pub i32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoId(pub i32);
 
-/// The random number of a switch to another epoch: an epoch that was lost, and the one that is made in its place, have the same
-/// number and different switches.
+/// The random number of one publishing. If an epoch is lost (a server restored from a backup, say)
+/// and another is made in its place, both have the same number but different switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switch(pub i64);
 
-/// A state of the index; each publishing makes the next one.
+/// The number of a state of the index; each publishing makes the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i32);
 
-/// Git's hash of a file's contents (SHA-1 over a header and the bytes).
+/// Git's hash of a file's contents: SHA-1 over a header and the bytes.
 pub type Oid = [u8; 20];

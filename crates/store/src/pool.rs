@@ -1,4 +1,4 @@
-//! The connections for searching, kept ready.
+//! The pool of connections for searching.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,43 +11,43 @@ use tokio::sync::Semaphore;
 use crate::error::Result;
 use crate::target::connect;
 
-/// How long a connection is kept that nobody uses.
+/// Time after which an unused connection is closed.
 pub(crate) const MAX_IDLE: Duration = Duration::from_mins(5);
 
-/// What the first searches on a connection would wait for: the library of the trigram operators, the
-/// dictionary of words, and what the server must know of tables before it can plan.
+/// Statements that load, before the first search on a connection needs them, the library of the
+/// trigram operators, the dictionaries of docs search, and the descriptions of tables that the
+/// planner reads.
 const WARMING: &str =
     "select show_trgm('warm'), to_tsvector('english', 'warm'), to_tsvector('simple', 'warm');
      select from state, shards, repos limit 0";
 
 /// The connections for searching.
 ///
-/// Beside what a pool does, they know the server's process that each of them talks to, so that what
-/// it does can be cancelled; and they are not asked whether they live each time they are used. That
-/// would cost as much as most statements; a statement that finds its connection dead is repeated on
-/// a new one instead.
+/// Unlike a usual pool, it knows the server process of each connection, so that a running statement
+/// can be cancelled. It does not test a connection before each use, which would cost as much as
+/// most statements; a statement that finds its connection dead is repeated on a new one.
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
     options: Arc<PgConnectOptions>,
     pub(crate) most: usize,
-    /// How many are kept although nobody uses them.
+    /// Number of connections kept open although unused.
     pub(crate) kept: Arc<AtomicUsize>,
     pub(crate) free: Arc<Semaphore>,
-    /// Those in nobody's hands, the one that was used last on top.
+    /// The unused connections, the most recently used on top.
     idle: Arc<Mutex<Vec<Backend>>>,
 }
 
-/// A connection, and the server's process that it talks to.
+/// A connection and the server process at its other end.
 #[derive(Debug)]
 pub(crate) struct Backend {
     pub(crate) conn: PgConnection,
     pub(crate) pid: i32,
-    /// When it was given back last.
+    /// Time when it was last given back.
     pub(crate) used: Instant,
 }
 
 impl Leases {
-    /// At most `connections` at once.
+    /// Makes a pool of at most `connections` at once.
     pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
@@ -60,7 +60,7 @@ impl Leases {
         Ok(Backend { conn, pid, used: Instant::now() })
     }
 
-    /// The same, with everything that a search may want of it in place.
+    /// Connects and runs [`WARMING`].
     pub(crate) async fn connect_warm(&self) -> Result<Backend> {
         let mut backend = self.connect().await?;
         backend.conn.execute(WARMING).await?;
@@ -71,7 +71,7 @@ impl Leases {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes those in nobody's hands, and gives out no more.
+    /// Closes the unused connections, and hands out no more.
     pub(crate) async fn close(&self) {
         self.free.close();
         let idle = std::mem::take(&mut *self.idle());

@@ -1,4 +1,5 @@
-//! Preparing a database: what the server must offer, the schema, and the operator that never rechecks.
+//! Preparing a database: the requirements on the server, the schema, and the operator without a
+//! recheck.
 
 use std::sync::atomic::Ordering;
 
@@ -12,44 +13,46 @@ use crate::schema::{MIGRATIONS, program};
 use crate::store::Store;
 use crate::target::CONTROL;
 
-/// The oldest server that is supported (as `server_version_num`).
+/// The oldest supported server (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;
 
-/// Connections of a program that hold the newest state of the index and a few earlier ones.
+/// Connections with which a program pins the newest epoch and a few earlier ones.
 const PINS: u32 = 5;
 
-/// Connections that are left to the operator, beside those that the server keeps for its superuser.
+/// Connections left to the operator, beside those that the server reserves for its superuser.
 const OPERATOR: i64 = 3;
 
-/// What a server is and has, asked in one statement: each waits for an answer, and a command line begins with them.
+/// The properties of a server. One statement reads them all, since each statement is a round trip
+/// and every command of the command line begins with this one.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct Server {
     version: i32,
     encoding: String,
     /// Whether it folds letters as [`query`] does.
     folds: bool,
-    /// Whether `pg_trgm` and the schema are there, in whatever version.
+    /// Whether `pg_trgm` and the schema exist, in whatever version.
     has_schema: bool,
-    /// Whether the operator that never rechecks is there.
+    /// Whether the operator without a recheck exists.
     pub(crate) no_recheck: bool,
-    /// Connections that it takes; that it keeps for superusers and the like; and that are in use, but for this one.
+    /// Connections that it allows; that it reserves for superusers and the like; and that are in
+    /// use, without this one.
     connections: i64,
     reserved: i64,
     used: i64,
 }
 
-/// Whether the operator that never rechecks is there.
+/// SQL: whether the operator without a recheck exists.
 const HAS_OPERATOR: &str = "select exists (
     select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
     where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3 and a.amoprighttype = 'bytea'::regtype)";
 
 impl Server {
-    /// Asks a server what it is.
+    /// Reads the properties of a server.
     ///
     /// # Errors
-    /// It cannot be used, whatever is done to the database; or it cannot be reached.
+    /// The server cannot be used, whatever is done to the database; or it cannot be reached.
     pub(crate) async fn of(conn: &mut PgConnection) -> Result<Self> {
-        // A role and a database can have bounds of their own for connections; -1 is none.
+        // A role and a database can have connection limits of their own; -1 is none.
         let sql = format!(
             "select current_setting('server_version_num')::int as version,
                     current_setting('server_encoding') as encoding,
@@ -86,8 +89,9 @@ impl Server {
                  'UTF8' template template0"
             )));
         }
-        // The planner folds ASCII letters itself (a Turkish locale makes I into a dotless ı), and a part
-        // of a word must be folded as the word is (ICU gives a Greek word's last sigma a form of its own).
+        // The planner folds ASCII letters by the locale (Turkish makes I a dotless ı), and a part
+        // of a word must fold as it does within the word (ICU folds a final Greek sigma to a form
+        // of its own).
         if !folds {
             return Err(Error::Unsuitable(
                 "the database's locale folds letters in a way that would lose matches; create a database with: \
@@ -98,12 +102,12 @@ impl Server {
         Ok(())
     }
 
-    /// How many of the connections that are wanted for searching leave enough for everything else: for this program's
-    /// other ones, for those of an ingest, and for the operator.
+    /// Returns how many of the `wanted` connections may be used for searching. The remaining
+    /// connections must suffice for the rest of this program, an ingest, and the operator.
     pub(crate) fn room(&self, wanted: u32) -> u32 {
         let Self { connections, reserved, used, .. } = self;
         let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-        // Each shard whose documents are derived takes two.
+        // Deriving takes two connections for each shard.
         let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
         let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
         let room = (connections - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
@@ -117,7 +121,8 @@ impl Server {
         room.min(wanted)
     }
 
-    /// Whether nothing is left to prepare: the schema is this program's, and so is the form of the filters.
+    /// Returns whether there is nothing to prepare: the schema is this program's, and so is the
+    /// format of the filters.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -141,13 +146,14 @@ impl Server {
 }
 
 impl Store {
-    /// Brings the database to what this program needs; says whether it has the operator that never rechecks.
+    /// Brings the database up to date for this program, and returns whether it has the operator
+    /// without a recheck.
     ///
     /// # Errors
-    /// The database lacks something that this role may not add, or its schema is that of a newer version; the server
-    /// cannot be reached or refuses a statement.
+    /// The database lacks something that this role may not add, or has the schema of a newer
+    /// version; the server cannot be reached or refuses a statement.
     pub(crate) async fn prepare(&self, conn: &mut PgConnection) -> Result<bool> {
-        // Of several programs that start at once, one prepares the database.
+        // If several programs start at once, only one prepares the database.
         let backend: i32 = sqlx::query_scalar("select pg_backend_pid() from pg_advisory_lock($1)")
             .bind(SETUP_LOCK)
             .fetch_one(&mut *conn)
@@ -164,7 +170,8 @@ impl Store {
     }
 }
 
-/// Refuses to change the schema of an index under programs of an earlier version, which would make mistakes or stop.
+/// Refuses to change the schema while programs of an earlier version are connected: they would
+/// misread it or stop.
 async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
     let made: bool =
         sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
@@ -215,20 +222,21 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Adds to the operators that a stock `gin_trgm_ops` index answers one that does not look at the
-/// text: `lexemes @~~ pattern` has the same strategy as `LIKE` (3), so the index finds the same
-/// candidates, but its function says yes to each, so Postgres neither decompresses nor rechecks
-/// them. We do that ourselves.
+/// Adds an operator without a recheck to those that a stock `gin_trgm_ops` index answers:
+/// `lexemes @~~ pattern` has the strategy number of `LIKE` (3), so the index finds the same
+/// candidates. But the operator's function is true for every row, so Postgres neither decompresses
+/// nor rechecks the text; this program does the recheck.
 ///
-/// Its function is one of the server's own, the step of the aggregate `bool_and`: of two values that
-/// are passed by reference it says only that they are there. A function in PL/pgSQL that says yes took
-/// as long as all the rest of a lookup of a common word (1.8 times the time in all).
+/// The function is one of the server's own, the transition function of the aggregate `bool_and`:
+/// given two values that are passed by reference, it only tests that they are not null pointers. A
+/// function in PL/pgSQL that returns true took as long as all the rest of a lookup of a common word
+/// (1.8 times the time in all).
 ///
-/// The right-hand side is `bytea` because the family has a `(text, text)` operator for that
-/// strategy already; the index reads the bytes as text. Only a superuser may change an operator
-/// family. Where we are none, plain `ILIKE` does the same work with a recheck, and this returns
-/// false. (`pg_dump` does not carry the operator: the family belongs to the extension. It is
-/// therefore looked for at each start.)
+/// The right-hand side is `bytea` because the family already has a `(text, text)` operator for that
+/// strategy; the index reads the bytes as text. Only a superuser may change an operator family.
+/// Without that right this returns false, and plain `ILIKE` finds the same rows with a recheck.
+/// (`pg_dump` does not carry the operator's place in the family, which belongs to the extension, so
+/// each start looks for it.)
 async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
     if exists {
@@ -269,7 +277,7 @@ mod tests {
         on_index(1, async |store| {
             assert!(store.no_recheck());
             let mut conn = store.connection().await.unwrap();
-            // A dump has the operator, which is ours, and not what was added to the family of the extension.
+            // A dump has the operator, but not its place in the extension's operator family.
             conn.execute(
                 "alter operator family gin_trgm_ops using gin drop operator 3 (text, bytea)",
             )

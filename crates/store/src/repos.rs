@@ -1,4 +1,4 @@
-//! The repositories: names, listing, and what was left out of each.
+//! The repositories: listing them, and the files left out of each.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::{BlobId, RepoId, ShardId};
 
-/// A repository that is indexed.
+/// An indexed repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repo {
     /// Its key.
@@ -18,22 +18,22 @@ pub struct Repo {
     pub name: String,
     /// The folder it was read from.
     pub source: String,
-    /// Where its files can be read on the web, before their paths.
+    /// The URL at which its files can be read; their paths follow.
     pub web: Option<String>,
-    /// How many files of it are indexed.
+    /// Number of its indexed files.
     pub files: i64,
-    /// Bytes of their text.
+    /// Bytes of their texts.
     pub bytes: i64,
-    /// How many files of it were left out.
+    /// Number of its files that were left out.
     pub skipped: i64,
-    /// Its rank among the repositories, as its operator says; 0 for none.
+    /// Its rank among the repositories, set by the operator; 0 for none.
     pub rank: u16,
-    /// When it was last read, as `2026-01-31 12:00:00Z`.
+    /// The time when it was last read, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
 }
 
 impl Store {
-    /// Everything that is indexed, by name.
+    /// Returns the indexed repositories, ordered by name.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -61,7 +61,7 @@ impl Store {
         rows.iter().map(repo).collect()
     }
 
-    /// Git's hash of a blob, in hex; empty if there is no such blob.
+    /// Returns Git's hash of a blob, in hex; empty if there is no such blob.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -75,7 +75,7 @@ impl Store {
         Ok(row.map_or_else(String::new, |(hash,)| hash))
     }
 
-    /// The files of a repository that were left out: path, bytes, reason.
+    /// Returns the files of a repository that were left out: path, bytes, reason.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -89,7 +89,7 @@ impl Store {
         .await?)
     }
 
-    /// How many files were left out of everything that is indexed, by reason.
+    /// Returns the number of files left out of all repositories, by reason.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

@@ -1,10 +1,11 @@
-//! The migrations that this program knows, and its name, which says how many they are.
+//! The migrations that this program knows, and its name in Postgres, which tells their number.
 
 use sqlx::migrate::Migrator;
 
 pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
 
-/// What programs of this version are called in `pg_stat_activity`: those of another name are of another version.
+/// Returns this program's name in `pg_stat_activity`. Programs with another name are of another
+/// version.
 pub(crate) fn program() -> String {
     format!("codesearch/{}", MIGRATIONS.iter().count())
 }

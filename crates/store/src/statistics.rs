@@ -1,66 +1,67 @@
-//! Statistics of searches: added to hour by hour, read by spans of hours, thinned when they are old.
+//! Statistics of searches: added hour by hour, read by spans of hours, thinned with age.
 
 use crate::error::Result;
 use crate::store::Store;
 
-/// Slow searches that are kept.
+/// Most slow searches that are kept.
 const MAX_SLOW: i64 = 1000;
 
-/// How searches of one hour, kind and outcome were spread over durations.
+/// Histogram of the durations of searches of one hour, kind and outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HourOfSearches {
-    /// When the hour began, in seconds since 1970.
+    /// Beginning of the hour, in seconds since 1970.
     pub hour: i64,
-    /// What their plans were.
+    /// The kind of plan.
     pub kind: String,
-    /// How they ended.
+    /// The outcome.
     pub outcome: String,
-    /// The histogram.
+    /// Searches in each bucket of the histogram.
     pub counts: Vec<i64>,
-    /// The sum of their durations, in microseconds.
+    /// Sum of the durations, in microseconds.
     pub micros: i64,
 }
 
-/// A search that took long.
+/// A slow search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowSearch {
-    /// When it ended, in milliseconds since 1970.
+    /// Its end, in milliseconds since 1970.
     pub at: i64,
-    /// What its plan was.
+    /// The kind of plan.
     pub kind: String,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: String,
-    /// How long it took, in microseconds.
+    /// Its duration, in microseconds.
     pub micros: i64,
     /// The query.
     pub query: String,
-    /// How it was planned, and what was done.
+    /// Its plan, and the work done.
     pub plan: String,
 }
 
-/// What a server adds at once.
+/// The statistics that a server adds in one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Noted {
     /// Histograms.
     pub searches: Vec<HourOfSearches>,
-    /// Requests that were turned away: hour, reason, how many.
+    /// Refused requests: hour, reason, number.
     pub refusals: Vec<(i64, String, i64)>,
-    /// Searches that took long.
+    /// Slow searches.
     pub slow: Vec<SlowSearch>,
 }
 
-/// What Postgres itself counts of a shape of statement.
+/// The counters that Postgres itself keeps for one kind of statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The statement, with the same for all shards.
+    /// The statement, with `NNN` for the shard's number.
     pub query: String,
-    /// How often it ran.
+    /// Number of calls.
     pub calls: i64,
-    /// Milliseconds in all.
+    /// Total time, in milliseconds.
     pub total_ms: f64,
-    /// Rows it gave in all.
+    /// Total number of rows returned.
     pub rows: i64,
-    /// The share of its blocks that were in the server's memory, if it needed any.
+    /// Share of the blocks needed that were in the server's memory, from 0 to 1; `None` if none
+    /// were needed.
     pub hit_share: Option<f64>,
 }
 
@@ -70,14 +71,14 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn note(&self, noted: &Noted) -> Result<()> {
-        // Several servers add to the same rows: always in one order, or they would wait for each other.
+        // Several servers add to the same rows. A common order avoids deadlocks.
         let mut searches: Vec<&HourOfSearches> = noted.searches.iter().collect();
         searches.sort_by_key(|row| (row.hour, &row.kind, &row.outcome));
         let mut refusals: Vec<&(i64, String, i64)> = noted.refusals.iter().collect();
         refusals.sort();
         let mut tx = self.control().begin().await?;
         if !searches.is_empty() {
-            // Arrays of arrays would be one array: they travel as texts.
+            // `unnest` would flatten arrays of arrays, so they are sent as texts.
             let counts = searches.iter().map(|row| {
                 let numbers: Vec<String> = row.counts.iter().map(i64::to_string).collect();
                 format!("{{{}}}", numbers.join(","))
@@ -117,7 +118,7 @@ impl Store {
         }
         if !noted.slow.is_empty() {
             let slow = &noted.slow;
-            // No text of the database holds a NUL, and a query may.
+            // Texts in Postgres cannot hold a NUL; queries can.
             let clean = |text: &String| text.replace('\0', "\u{fffd}");
             sqlx::query(
                 "insert into slow_searches (at, kind, outcome, micros, query, plan)
@@ -145,8 +146,8 @@ impl Store {
         Ok(())
     }
 
-    /// The histograms of the hours that begin from one time until before another, in seconds since
-    /// 1970: one for each kind and outcome.
+    /// Returns the histograms of the hours that begin in `from..to`, in seconds since 1970: one for
+    /// each kind and outcome.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -172,7 +173,7 @@ impl Store {
             .collect())
     }
 
-    /// How many requests were turned away in those hours, for each reason.
+    /// Returns the number of refused requests in the hours that begin in `from..to`, by reason.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -188,7 +189,8 @@ impl Store {
         .await?)
     }
 
-    /// The slowest of the searches that took long and are kept, between two times in seconds since 1970.
+    /// Returns the slowest of the kept slow searches that ended in `from..to`, in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -216,8 +218,8 @@ impl Store {
             .collect())
     }
 
-    /// Makes the hours of days that are more than so many days ago one row a day, and forgets what is
-    /// older still.
+    /// Merges the hours of each day more than `days_by_hour` days ago into one row, and deletes
+    /// everything older than `days` days.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -250,8 +252,9 @@ impl Store {
         Ok(())
     }
 
-    /// What Postgres counts of the statements of this database, the most expensive first; none where it
-    /// does not count them. `add` lets the extension be added to the database.
+    /// Returns what `pg_stat_statements` counts of this database, the most expensive statements
+    /// first; `None` if the server does not count. `add` allows adding the extension to the
+    /// database.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -264,7 +267,7 @@ impl Store {
             .fetch_optional(self.control())
             .await?)
         };
-        // Without its library the extension can be added, and says nothing.
+        // Without its library the extension can be added, but shows nothing.
         let loaded: bool = sqlx::query_scalar(
             "select current_setting('pg_stat_statements.max', true) is not null",
         )
@@ -281,7 +284,7 @@ impl Store {
             found = schema().await?;
         }
         let Some(schema) = found else { return Ok(None) };
-        // A statement names its shard, and is the same for all of them.
+        // Statements that differ only in the shard they name are added up.
         let rows: Vec<(String, i64, f64, i64, Option<f64>)> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!(
                 "select regexp_replace(query, '\\m(chunks|documents|filters|files|docs)_\\d{{3,4}}', '\\1_NNN', 'g') shape,

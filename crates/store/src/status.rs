@@ -1,64 +1,66 @@
-//! How the index stands: what is in its shards, how large it is, and how far an ingest is.
+//! The state of the index: the contents of its shards, its size, and the progress of an ingest.
 
 use crate::ShardId;
 use crate::error::Result;
 use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 
-/// How far the build of one shard's index is.
+/// Progress of building the index of one shard.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexProgress {
-    /// Which shard.
+    /// The shard.
     pub shard: ShardId,
     /// The part that is done, from 0 to 1.
     pub done: f64,
 }
 
-/// Whether an ingest runs, and how far it is.
+/// Whether an ingest runs, and its progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ingest {
-    /// It runs.
+    /// Whether an ingest runs.
     pub running: bool,
-    /// Shards that it is filling or has filled, and that nobody searches yet.
+    /// Number of shards that it is filling or has filled, and that are not searched yet.
     pub fresh: usize,
-    /// It is building indexes.
+    /// Whether it is building indexes.
     pub indexing: bool,
-    /// How many of those shards have their index, with parts of those that are being built.
+    /// Number of those shards' indexes that are built; indexes being built count by the part that
+    /// is done.
     pub built: f64,
 }
 
 impl Ingest {
-    /// The part of the indexes that is built, from 0 to 1; none while that is not what it does.
+    /// Returns the part of the indexes that is built, from 0 to 1; `None` unless it is building
+    /// them.
     pub fn done(&self) -> Option<f64> {
         self.indexing.then(|| (self.built / self.fresh.max(1) as f64).min(1.0))
     }
 }
 
-/// What is in a shard.
+/// The contents of a shard.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardFill {
-    /// Which one.
+    /// Its number.
     pub id: ShardId,
     /// Bytes of text in it.
     pub bytes: i64,
-    /// How many chunks were ever put into it.
+    /// Number of chunks ever stored in it.
     pub chunks: i32,
-    /// Files in it are searched.
+    /// Whether its files are searched.
     pub live: bool,
     /// Bytes of its trigram index.
     pub index_bytes: i64,
-    /// It has a whole trigram index.
+    /// Whether its trigram index is complete.
     pub valid: bool,
 }
 
 impl Store {
-    /// Whether an ingest runs, and how far it is.
+    /// Returns whether an ingest runs, and its progress.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn ingest(&self) -> Result<Ingest> {
         // An advisory lock of 64 bits is shown in two halves
-        // (https://www.postgresql.org/docs/current/view-pg-locks.html).
+        // (<https://www.postgresql.org/docs/current/view-pg-locks.html>).
         let (running, fresh, built): (bool, i64, i64) = sqlx::query_as(
             "select exists (select from pg_locks l join pg_database d on d.oid = l.database
                             where l.locktype = 'advisory' and d.datname = current_database()
@@ -77,7 +79,7 @@ impl Store {
         Ok(Ingest { running, fresh: fresh as usize, indexing, built: built as f64 + parts })
     }
 
-    /// What is in each shard that is not empty.
+    /// Returns the contents of each shard that is not empty.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -104,7 +106,7 @@ impl Store {
             .collect())
     }
 
-    /// How far the builds that run are.
+    /// Returns the progress of the builds that run.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -125,7 +127,8 @@ impl Store {
             .collect())
     }
 
-    /// Bytes on disk of the tables, of the trigram indexes of texts, and of docs with their indexes.
+    /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their
+    /// indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.

@@ -1,4 +1,4 @@
-//! A connected database: what all statements start from.
+//! A connected database, from which all statements start.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,19 +14,20 @@ use crate::target::connect;
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) leases: Leases,
-    /// A few connections for what is asked now and then: to be told of changes, and to cancel the
-    /// statements of others.
+    /// Connections for occasional statements: listening for changes, and cancelling statements of
+    /// other connections.
     control: PgPool,
-    /// How many statements were made for searches and pages.
+    /// Number of statements made for searches and pages.
     statements: Arc<AtomicU64>,
     pub(crate) options: Arc<PgConnectOptions>,
-    /// Whether the operator that never rechecks exists: see `prepare::ensure_operator`.
+    /// Whether the operator without a recheck exists: see `prepare::ensure_operator`.
     pub(crate) no_recheck: bool,
-    /// How many shards the index has, once that is fixed and known.
+    /// Number of shards of the index, once it is fixed and has been read.
     shards: Arc<OnceLock<i16>>,
-    /// The connection on which the database was prepared, until somebody wants one.
+    /// The connection on which the database was prepared, until the first use.
     spare: Arc<Mutex<Option<PgConnection>>>,
-    /// The backend that holds the lock on writing for this program, or held it last; 0 before.
+    /// Process id of the backend that holds the lock on writing for this program, or held it last;
+    /// 0 before.
     pub(crate) writer: Arc<AtomicI32>,
 }
 
@@ -42,18 +43,19 @@ impl Store {
         Self { leases, control, statements, options, no_recheck, shards, spare, writer }
     }
 
-    /// Whether the server only names candidates, by the rarest trigrams of each literal. Where it may
-    /// not be taught to, it looks up whole literals and rechecks what it found.
+    /// Returns whether the server has the operator without a recheck, so that it only names
+    /// candidates, by the rarest trigrams of each literal. Without that operator, it looks up whole
+    /// literals and rechecks its hits.
     pub fn no_recheck(&self) -> bool {
         self.no_recheck
     }
 
-    /// How many shards the index has, where that was asked for before.
+    /// Returns the cell for the number of shards; it is empty until first read.
     pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
         &self.shards
     }
 
-    /// A connection of its own, beside the pool, with the server's own planner settings.
+    /// Returns a connection outside the pool, with the server's own planner settings.
     pub(crate) async fn connection(&self) -> Result<PgConnection> {
         let spare = self.spare().take();
         match spare {
@@ -66,19 +68,19 @@ impl Store {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The few connections for what is asked now and then. Each use counts as a statement.
+    /// Returns the connections for occasional statements. Each use counts as a statement.
     pub(crate) fn control(&self) -> &PgPool {
         self.count();
         &self.control
     }
 
-    /// Counts a statement.
+    /// Counts one statement.
     pub(crate) fn count(&self) {
         self.statements.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many statements were made so far to answer searches and to show pages: of ingest and of what is
-    /// read ahead, only the few that are made now and then.
+    /// Returns the number of statements made so far to answer searches and to show pages. Of ingest
+    /// and of reading ahead, only the occasional statements on `control` are counted.
     pub fn statements(&self) -> u64 {
         self.statements.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Where the database is, and a connection to it.
+//! The address of the database, and connecting to it.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,15 +9,16 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::error::{Error, Result};
 
-/// Connections of a program for what is asked now and then: [`Store::control`].
+/// Connections that a program has for occasional statements: see
+/// [`Store::control`](crate::Store::control).
 pub(crate) const CONTROL: u32 = 4;
 
-/// How long a connection may take to be made. A server that is busy starts a process in milliseconds; one that has not by
-/// then does not answer at all.
+/// Longest time to make a connection. A busy server starts a process in milliseconds; one that has
+/// not done so by then does not answer at all.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long the few statements may take with which a program begins, and those that ask what there is to search. They take
-/// milliseconds; behind a connection that has gone silent they would wait for ever.
+/// Longest time for the statements that a program begins with, and for reading the catalog. They
+/// take milliseconds, but behind a connection that has gone silent they would wait for ever.
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 
 /// Opens a connection.
@@ -28,28 +29,27 @@ pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
     answered(CONNECT, PgConnection::connect_with(options)).await
 }
 
-/// What a server says, if it says it in time.
+/// Runs some work with a time limit.
 ///
 /// # Errors
-/// As of the work; or the server does not answer.
+/// Those of the work; or the server does not answer within the limit.
 pub(crate) async fn answered<T, E: From<sqlx::Error>>(
     most: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    // Boxed: searches hold this in their own state.
+    // Boxed, since the futures of searches contain this one.
     tokio::time::timeout(most, Box::pin(work)).await.unwrap_or_else(|_| {
         let why = format!("it does not answer within {most:?}");
         Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)).into())
     })
 }
 
-/// Where the database is.
+/// The address of the database.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A URL, as in `DATABASE_URL`.
     Url(String),
-    /// A socket in a folder, with one name for role and database. The database is made when
-    /// missing.
+    /// A socket in a folder. The database is created if missing.
     Socket {
         /// The folder that holds the socket.
         folder: PathBuf,
@@ -74,10 +74,10 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
         .options([
             ("search_path", "codesearch,public"),
             ("client_min_messages", "warning"),
-            // A statement ends soon after the program that asked for it.
+            // The server ends a statement soon after its client has disappeared.
             ("client_connection_check_interval", "1s"),
         ])
-        // A few statements for each shard.
+        // Each shard has statements of its own.
         .statement_cache_capacity(2048)
         .disable_statement_logging())
 }

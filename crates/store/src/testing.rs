@@ -1,4 +1,5 @@
-//! A Postgres for the tests of this crate: one server for all that run at a time, and an index for each.
+//! A Postgres for the tests of this crate: one server for all tests running at a time, and an index
+//! for each.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -32,7 +33,7 @@ fn server() -> Arc<Server> {
         return server;
     }
     let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
-    // It stays, so that a download is made once.
+    // The folder stays, so that Postgres is downloaded only once.
     let home = std::env::temp_dir().join(format!("codesearch-store-tests-{user}"));
     let options = Options { home, name: "codesearch".to_owned(), source: Source::Auto };
     let server = Arc::new(Server(Some(Postgres::open(&options).unwrap())));
@@ -64,7 +65,7 @@ pub(crate) fn on_index(shards: i16, test: impl AsyncFnOnce(&Store)) {
     });
 }
 
-/// A value of the database.
+/// Runs a statement and returns its one value.
 pub(crate) async fn value<T>(store: &Store, sql: &str) -> T
 where
     T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
@@ -72,10 +73,11 @@ where
     sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(store.control()).await.unwrap()
 }
 
-/// A file that was seen: path, fingerprint, text.
+/// A seen file: path, fingerprint, text.
 pub(crate) type Seen<'a> = (&'a str, i64, &'a str);
 
-/// The one session that may be; the one before may not be over yet when its connection is.
+/// Waits until the lock on writing is free and takes a session: the server may release the lock
+/// some time after the previous session's connection has closed.
 pub(crate) async fn session(store: &Store) -> Session {
     loop {
         if let Some(session) = store.try_session().await.unwrap() {
@@ -84,7 +86,8 @@ pub(crate) async fn session(store: &Store) -> Session {
     }
 }
 
-/// A session in which a repository was seen and compared with the index, with its row.
+/// Begins a session, notes the files of a repository as seen and compares them with the index. Also
+/// returns the repository's row.
 pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (Session, RepoRow) {
     let mut session = session(store).await;
     let known = session.repos().await.unwrap().into_iter().find(|repo| repo.name == name);
@@ -105,8 +108,8 @@ pub(crate) fn seen(repo: RepoId, path: &str, fingerprint: i64, text: &str) -> Se
     SeenRow { repo, path, bytes, fingerprint, reason: None }
 }
 
-/// Stores what is to be read, each text as one chunk, all of them in the next shard; gives the shards that got their
-/// index.
+/// Stores the files to be read in the next shard, each text as one chunk. Returns the shards whose
+/// indexes were built.
 pub(crate) async fn load(store: &Store, session: &mut Session, files: &[Seen<'_>]) -> Vec<ShardId> {
     let texts: HashMap<&str, &Seen<'_>> = files.iter().map(|file| (file.0, file)).collect();
     let (shard, mut next, mut bytes) = session.next_shard(&[], 1 << 20, false).await.unwrap();

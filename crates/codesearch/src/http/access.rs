@@ -1,6 +1,7 @@
-//! Who may ask. A server that is given tokens answers to those who send one, unless it is open; one that listens for other
-//! machines needs the one or the other. A program sends its token with each request (RFC 6750); a person gives it once on a
-//! page, and the browser sends it from then on, for our own pages only.
+//! Access control. A server that has tokens answers only clients that send one, unless it is open;
+//! a server that listens for other machines must have tokens or be open. A program sends its token
+//! with each request (RFC 6750). A person enters it once on a page, and the browser then sends it
+//! in a cookie, only from this server's own pages.
 
 use axum::Form;
 use axum::extract::{Request, State};
@@ -28,7 +29,7 @@ const COOKIE_NAME: &str = "codesearch_token";
 /// Seconds that a browser keeps the cookie: 30 days.
 const COOKIE_AGE: u32 = 30 * 24 * 60 * 60;
 
-/// By which a proxy says that its client came over TLS.
+/// The header in which a proxy says that its client used TLS.
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 pub(super) const SIGN_IN: Endpoint = Endpoint {
@@ -43,7 +44,7 @@ pub(super) const SIGN_OUT: Endpoint = Endpoint {
     ..Endpoint::untold("/sign-out", Class::Light, || post(sign_out))
 };
 
-/// Lets those through who may search.
+/// Admits clients that may search.
 pub(crate) async fn clients(
     State(server): State<Server>,
     request: Request,
@@ -52,8 +53,8 @@ pub(crate) async fn clients(
     admit(&server, server.access.needs_token, request, next, |_| true).await
 }
 
-/// Lets those through who may know what others search for: who has a token that says so, and who asks on this machine
-/// itself, where the server does not ask for tokens.
+/// Admits callers that may see what others search for: those with an admin token, and those on this
+/// machine if the server does not need tokens.
 pub(crate) async fn operators(
     State(server): State<Server>,
     request: Request,
@@ -97,7 +98,7 @@ async fn admit(
     }
     let mut response = next.run(request).await;
     if server.access.needs_token {
-        // What a cache keeps between us and our clients is not for all of them.
+        // The answer depends on the token, so shared caches must not give it to other clients.
         response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
     }
     response
@@ -107,7 +108,8 @@ fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {
     Failure { status, body: Body { code, message: message.to_owned(), position: None } }
 }
 
-/// The answer to who has no token, or a wrong one: a person is asked for it.
+/// Returns the answer to a client without a token or with a wrong one. A browser gets the page to
+/// sign in.
 fn unauthorized(code: &'static str, message: &str, request: &Request) -> Response {
     let pairs = Pairs::of(request.extensions());
     let mut response = if wants_page(request.headers(), pairs.get("format")) {
@@ -122,13 +124,13 @@ fn unauthorized(code: &'static str, message: &str, request: &Request) -> Respons
     response
 }
 
-/// The token that a program sends; other schemes are not ours.
+/// Returns the token that a program sends; ignores other schemes.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The token that a browser keeps.
+/// Returns the token in a browser's cookie.
 fn cookie(headers: &HeaderMap) -> Option<String> {
     let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|one| one.split_once('='));
@@ -136,7 +138,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
     Some(percent_decode_str(value.trim()).decode_utf8().ok()?.into_owned())
 }
 
-/// What a person sends to sign in: the token, and where to go on.
+/// The form to sign in: the token, and the page to continue at.
 #[derive(Debug, Deserialize)]
 struct Given {
     token: String,
@@ -162,7 +164,7 @@ async fn sign_out(State(server): State<Server>, headers: HeaderMap) -> Response 
     go("/sign-in", "", 0, is_over_tls(&server, &headers))
 }
 
-/// Sends a browser on, with another cookie.
+/// Redirects a browser, and sets the cookie.
 fn go(place: &str, token: &str, age: u32, secure: bool) -> Response {
     let secure = if secure { "; Secure" } else { "" };
     let cookie =
@@ -171,13 +173,13 @@ fn go(place: &str, token: &str, age: u32, secure: bool) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// Whether a client speaks TLS, with the proxy that asks for it.
+/// Returns whether the client uses TLS, as a trusted proxy says.
 fn is_over_tls(server: &Server, headers: &HeaderMap) -> bool {
     server.limits.is_forwarded(headers)
         && headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https")
 }
 
-/// An address on this server; its first page instead of any other.
+/// Returns an address on this server; the first page in place of any other.
 fn ours(address: &str) -> &str {
     let is_ours = address.starts_with('/')
         && !address.starts_with("//")

@@ -1,8 +1,9 @@
-//! Connections of clients: how many there may be, and how long one may be silent, or not read what it is sent.
+//! Connections of clients: their number, and how long one may be silent or not read its answer.
 //!
-//! Like `axum::serve`, with bounds: neither a client that never finishes its request nor ten thousand clients at once
-//! may starve the others. Nor may searches: connections have threads of their own, and searches run on others, unless
-//! there is only one ([`on_search_threads`]).
+//! Like `axum::serve`, but bounded: neither a client that never finishes its request nor ten
+//! thousand clients at once may starve the others. Searches may not starve them either: connections
+//! have threads of their own, and searches run on others, except a lone search
+//! ([`on_search_threads`]).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -30,41 +31,43 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::error::Failure;
 
-/// Threads that read requests and send answers, beside the one that accepts connections. They have little to do; one of
-/// them may run the search of a lone client.
+/// Threads that read requests and send answers, beside the one that accepts connections. They have
+/// little to do; one of them may run the search of a lone client.
 const THREADS: usize = 2;
 
-/// Connections at the same time. Further clients wait until one is closed.
+/// Most concurrent connections. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Connections of one address at the same time, unless all clients have that of a proxy: further ones are closed at once, so
-/// that no client has all there are.
+/// Most concurrent connections of one address, so that no client has them all; further ones are
+/// closed at once. Does not apply behind a proxy, whose clients share its address.
 const MAX_OF_ADDRESS: usize = MAX_CONNECTIONS / 2;
 
-/// How long a client may take for the head of a request, and stay silent between two requests.
+/// Longest time for the head of a request, and for silence between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a client may leave the server waiting for more of the body of a request.
+/// Longest time to wait for more of a request's body.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may read nothing of an answer before it is given up: its search holds memory and a turn.
+/// Longest time that a client may read nothing of its answer before its connection is closed: its
+/// search holds memory and a turn.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long the server goes on sending answers that were begun when it is told to stop.
+/// Longest time to go on sending answers once the server is told to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the server waits after the system refused a connection, as when file descriptors have run out.
+/// Pause after the system refused a connection, for example because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The address at the other end of a request's connection: of a client, or of a proxy.
+/// The address at the other end of a request's connection: a client's or a proxy's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The threads of connections. They end when this is dropped, and so does all that lives on them, such as a connection
-/// to the database.
+/// The threads of connections. They end when this is dropped, and so does all that lives on them,
+/// such as a connection to the database.
 ///
-/// Each has a runtime of its own, and connections go to them in turn: in one runtime of two threads, a thread that is
-/// woken wakes the other, which mostly finds nothing to do. The first one accepts connections.
+/// Each thread has a runtime of its own, and connections go to them in turn: in one runtime of two
+/// threads, a woken thread wakes the other, which mostly finds nothing to do. The first thread
+/// accepts connections.
 pub(crate) struct Threads(Vec<Runtime>);
 
 impl Threads {
@@ -87,7 +90,7 @@ impl Drop for Threads {
     }
 }
 
-/// Answers clients until `stop` resolves, and then finishes the answers that were begun.
+/// Serves clients until `stop` resolves, and then finishes the answers that were begun.
 ///
 /// # Errors
 /// The listener cannot be used.
@@ -135,7 +138,7 @@ async fn accept(
             }
         };
         let Some(place) = addresses.take(address.ip()) else { continue };
-        // Without this, an answer waits until the client has acknowledged the one before it.
+        // Without this, an answer waits until the client has acknowledged the previous one.
         let _ = stream.set_nodelay(true);
         let stream = match move_to(stream, thread) {
             Ok(stream) => stream,
@@ -157,7 +160,7 @@ async fn accept(
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let connection = graceful.watch(connection);
         thread.spawn(async move {
-            // Clients leave when they like.
+            // Clients may disconnect at any time.
             if let Err(error) = connection.await {
                 tracing::debug!("a connection ended early: {error}");
             }
@@ -169,14 +172,14 @@ async fn accept(
     Ok(())
 }
 
-/// How many connections each address has.
+/// The number of connections of each address.
 #[derive(Clone, Debug, Default)]
 struct Addresses {
     most: usize,
     connections: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
-/// A connection of an address, until it is dropped.
+/// A counted connection of an address; dropping it ends the count.
 struct OfAddress(Addresses, IpAddr);
 
 impl Addresses {
@@ -184,7 +187,7 @@ impl Addresses {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more; none if the address has too many.
+    /// Counts one more; `None` if the address has too many.
     fn take(&self, address: IpAddr) -> Option<OfAddress> {
         let mut counts = self.count();
         let count = counts.entry(address).or_default();
@@ -208,7 +211,7 @@ impl Drop for OfAddress {
     }
 }
 
-/// Moves a connection to another runtime, which waits for its events from now on.
+/// Moves a connection to another runtime, which then polls its events.
 fn move_to(stream: TcpStream, runtime: &Handle) -> std::io::Result<TcpStream> {
     let stream = stream.into_std()?;
     let _within = runtime.enter();
@@ -223,19 +226,20 @@ pub(crate) struct SearchThreads {
 }
 
 impl SearchThreads {
-    /// The threads of a runtime.
+    /// Makes the threads of a runtime the search threads.
     pub(crate) fn on(threads: Handle) -> Self {
         Self { threads, alone: Arc::new(Semaphore::new(1)) }
     }
 
-    /// The same, and not even a lone request runs elsewhere.
+    /// Runs even a lone request on these threads.
     pub(crate) fn only(self) -> Self {
         Self { alone: Arc::new(Semaphore::new(0)), ..self }
     }
 }
 
-/// Runs a request on the search threads: on those of connections, a thousand searches would delay everybody, even a
-/// health check. A lone request runs on its connection's thread, which saves waking other threads twice.
+/// Runs a request on the search threads: on those of connections, a thousand searches would delay
+/// everybody, even a health check. A lone request runs on its connection's thread, which saves
+/// waking other threads twice.
 pub(crate) async fn on_search_threads(
     State(searches): State<SearchThreads>,
     request: AxumRequest,
@@ -336,7 +340,7 @@ mod tests {
         });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {
-            // One where it is, one elsewhere.
+            // One request runs on its connection's thread, the other on the search thread.
             let alone = scope.spawn(|| ask(address, "/alone"));
             begins.recv().unwrap();
             let busy = scope.spawn(|| ask(address, "/busy"));

@@ -1,11 +1,14 @@
-//! By which names this server may be asked, and for which pages.
+//! Checks of the host and the site of a request, against pages of other sites.
 //!
-//! A page of another site can have its own name point at 127.0.0.1, and would then be let in by the browser
-//! as if it were ours. What listens on this machine only answers to this machine's names only.
+//! Another site can point its own host name at 127.0.0.1; the browser would then treat this server
+//! as part of that site (DNS rebinding). So a server that listens only on this machine answers only
+//! to this machine's names.
 //!
-//! It can also have the browser ask without reading the answer: to start searches, or to learn something from how long
-//! they take. A browser says for whom it asks (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`): what it
-//! asks for another site is refused, but for a link that a person follows. Programs say nothing of that.
+//! Another site's page can also make the browser send requests whose answers it cannot read: to
+//! start searches, or to learn from their duration. The browser says for which site it sends a
+//! request (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`). Requests for
+//! another site's page are refused, except for links that a person follows. Programs send neither
+//! header.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,26 +24,27 @@ use super::error::{Body, Failure};
 use super::pages::failed;
 use super::params::wants_page;
 
-/// The names by which a server is asked.
+/// The host names that a server answers to.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// Those it was told; none if it takes every name.
+    /// Further names that it was given; `None` if it answers to every name.
     others: Option<Arc<[String]>>,
-    /// It listens for other machines, which may ask by any of its addresses.
+    /// Whether it listens for other machines, which may use any of its addresses.
     is_open: bool,
 }
 
 impl Hosts {
-    /// Those of a server that listens on an address, beside others that it is told. One that listens for
-    /// other machines and is told none does not know what they call it: it takes every name if it asks for tokens, which
-    /// browsers keep for the name by which they got them.
+    /// Returns the names for a server that listens on an address, with `others` that it was given.
+    /// A server that listens for other machines and was given no name does not know its names. It
+    /// then answers to every name if it needs tokens, since a browser sends the cookie only to the
+    /// name that set it.
     pub(crate) fn of(address: SocketAddr, others: &[String], needs_token: bool) -> Self {
         let is_open = !address.ip().to_canonical().is_loopback();
         let names: Arc<[String]> = others.iter().map(|name| name.to_lowercase()).collect();
         Self { others: (!is_open || !needs_token || !names.is_empty()).then_some(names), is_open }
     }
 
-    /// Whether this server may be asked by what stands in `Host`, with or without a port.
+    /// Returns whether a value of `Host`, with or without a port, names this server.
     fn allow(&self, host: &str) -> bool {
         let Some(others) = &self.others else { return true };
         let Ok(authority) = host.parse::<Authority>() else { return false };
@@ -53,9 +57,9 @@ impl Hosts {
     }
 }
 
-/// Answers those only who ask by one of the names.
+/// Refuses requests to other host names, and requests for pages of other sites.
 pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    // Who speaks HTTP/1.0 need not say; browsers always do.
+    // An HTTP/1.0 client may leave out the host; browsers always send it.
     let name = match request.uri().authority() {
         Some(authority) => Some(authority.as_str()),
         None => request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default()),
@@ -76,16 +80,16 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
     if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
 }
 
-/// Whether a browser asks for a page that is not of this server, by what it says of that.
+/// Returns whether the headers say that a browser makes the request for a page of another site.
 fn is_for_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     let told = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let Some(site) = told("sec-fetch-site") else {
-        // An older browser, or a request that such a program makes: it names the page's origin where it matters.
+        // An older browser, or a program like one: it sends the page's origin where that matters.
         let origin =
             told("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, at)| at));
         return origin.is_some_and(|origin| Some(origin) != host);
     };
-    // Another port of this machine is the same site, and may be anybody's.
+    // Another port of this machine counts as the same site, but may be another user's.
     let is_ours = site == "same-origin" || site == "none";
     let is_followed = told("sec-fetch-mode") == Some("navigate")
         && told("sec-fetch-dest").is_none_or(|for_what| for_what == "document");
@@ -105,7 +109,7 @@ mod tests {
             }
             assert_eq!(is_for_another_site(&headers, Some("localhost:8080")), expected, "{told:?}");
         };
-        // Programs, our own pages, what a person types.
+        // Programs, the server's own pages, and addresses that a person types.
         check(false, &[]);
         check(false, &[("origin", "http://localhost:8080")]);
         check(false, &[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:8080")]);

@@ -1,4 +1,4 @@
-//! What all handlers share, and how a search gets its turn.
+//! The state that all handlers share, and the turns of searches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,49 +12,49 @@ use super::limits::{Limits, Unread};
 use super::metrics::Metrics;
 use crate::statistics::{Recorder, Refusal};
 
-/// Searches that run at once, for each core: they wait for Postgres and for their clients, too. More of
-/// them would keep all others waiting, and those who only ask whether the server lives.
+/// Concurrent searches for each core, since searches also wait for Postgres and for their clients.
+/// More would delay all others, and health checks.
 const SEARCHES_PER_CORE: usize = 4;
 
-/// How long a search waits for its turn before its client is told to come back later.
+/// Longest wait of a search for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes of all answers together that are whole in memory and not sent yet, at most: of Zoekt's and livegrep's, which have
-/// up to 32 MiB each, and of files.
+/// Most bytes of all answers together that are complete in memory but not sent yet: Zoekt's and
+/// livegrep's, which have up to 32 MiB each, and files.
 pub(crate) const MAX_UNREAD_BYTES: u64 = 256 << 20;
 
-/// Whom a server answers to.
+/// The clients that a server answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Access {
-    /// Nobody without a token is told anything but that the server lives.
+    /// Whether clients without a token learn only that the server lives.
     pub(crate) needs_token: bool,
-    /// Others than those on this machine can reach it.
+    /// Whether other machines can reach it.
     pub(crate) is_public: bool,
 }
 
-/// What a server is told by its operator.
+/// The operator's settings of a server.
 pub(crate) struct Settings {
-    /// What takes longer goes into the log of slow searches.
+    /// Duration from which on a search is logged as slow.
     pub(crate) slow: Option<Duration>,
-    /// Statistics are kept in the database.
+    /// Whether statistics are stored in the database.
     pub(crate) statistics: bool,
-    /// Searches that run at once, for all clients together.
+    /// Concurrent searches, for all clients together.
     pub(crate) at_once: usize,
-    /// How long a search may take, whatever its request says.
+    /// Longest duration of a search, whatever its request says.
     pub(crate) max_time: Duration,
     pub(crate) limits: Limits,
-    /// Bytes of all answers together that are whole in memory and not sent yet.
+    /// Most bytes of all answers together that are complete in memory but not sent yet.
     pub(crate) unread_bytes: u64,
-    /// Who may ask.
+    /// The clients that are answered.
     pub(crate) access: Access,
 }
 
-/// Searches that run at once, unless the operator says otherwise.
+/// Returns the default number of concurrent searches.
 pub(crate) fn searches_at_once() -> usize {
     SEARCHES_PER_CORE * std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// What all handlers share.
+/// The state that all handlers share.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(super) searcher: Arc<Searcher>,
@@ -64,12 +64,12 @@ pub(crate) struct Server {
     pub(crate) limits: Arc<Limits>,
     pub(super) unread: Arc<Unread>,
     pub(super) access: Access,
-    /// Where searches are made.
+    /// The runtime on which searches run.
     pub(super) threads: Handle,
 }
 
 impl Server {
-    /// Searches are made on the threads of the runtime in which this is called.
+    /// Makes a server whose searches run on the calling runtime.
     pub(crate) fn new(searcher: Arc<Searcher>, settings: Settings) -> Self {
         Self {
             searcher,
@@ -83,12 +83,12 @@ impl Server {
         }
     }
 
-    /// Its statistics.
+    /// Returns its statistics.
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.metrics.recorder
     }
 
-    /// A request within the time that a search may take here.
+    /// Bounds a request's timeout by this server's.
     pub(super) fn bounded(&self, request: &Arc<Request>) -> Arc<Request> {
         let timeout = request.timeout.map_or(self.max_time, |timeout| timeout.min(self.max_time));
         if request.timeout == Some(timeout) {

@@ -1,4 +1,5 @@
-//! From a query and what is asked beside it to a request: which of query, option and default wins.
+//! Builds a request from a query and the options beside it; decides which of query, option and
+//! default wins.
 
 use std::time::Duration;
 
@@ -10,20 +11,21 @@ use super::narrow::Narrow;
 use super::options::Options;
 use super::refused::Refused;
 
-/// Reads a query text. What it says itself of case and lines goes before the options.
+/// Parses a query text. Its own settings of case and lines override the options.
 ///
 /// # Errors
-/// [`Refused::Query`] when the text is no query.
+/// [`Refused::Query`] if the text is not a query.
 pub(crate) fn parse(text: &str, options: &Options, client: &Client) -> Result<Query, Refused> {
     let multiline = options.multiline || client.multiline;
     Ok(Query::parse(text, Defaults { case: options.case, multiline })?)
 }
 
-/// The request for a query.
+/// Builds the request for a query.
 ///
 /// # Errors
-/// [`Refused::Query`] when it takes too much memory when compiled; [`Refused::Option`] when a restriction beside it is
-/// no pattern or no language, or when more results are asked for than the client may have.
+/// [`Refused::Query`] if the compiled query takes too much memory; [`Refused::Option`] if a
+/// restriction beside it is not a pattern or a language, or if more results are requested than the
+/// client may have.
 pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<Request, Refused> {
     let mut query = Narrow::of(options).apply(query)?;
     let settings = &mut query.settings;
@@ -42,8 +44,8 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     Ok(request)
 }
 
-/// The limit of a request where it is known only afterwards how many results are usual: what the query says goes
-/// before that.
+/// Returns the limit of a request whose default is known only later. The query overrides the
+/// default.
 pub(crate) fn settled_limit(said: Option<Count>, usual: usize) -> Option<usize> {
     said.unwrap_or(Count::Most(usual)).limit()
 }
@@ -55,7 +57,8 @@ fn limit(
 ) -> Result<Option<usize>, Refused> {
     let limit = said.or(option).unwrap_or(client.limit).limit();
     let Some(most) = client.most else { return Ok(limit) };
-    // A query holds for everybody, so it is cut; an option was given for this client.
+    // A limit in the query is lowered, since a query is for every client. An option was meant for
+    // this client, so one that is out of bounds is refused.
     if said.is_none() && !limit.is_some_and(|limit| (1..=most).contains(&limit)) {
         let why = format!("give a number of files from 1 to {most}");
         return Err(Refused::Option { name: "limit", why });
@@ -79,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// A request as text: how the query was understood, then limit, timeout and context.
+    /// Returns a request as text: the parsed query, then limit, timeout and context.
     fn told(text: &str, options: &Options, client: &Client) -> String {
         let built = parse(text, options, client).and_then(|query| {
             let understood = query.tree.to_string();

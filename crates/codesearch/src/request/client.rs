@@ -1,24 +1,25 @@
-//! Who asks, and what each of them is given when neither its query nor its options say anything.
+//! The kinds of clients, and the defaults and bounds of each.
 
 use std::time::Duration;
 
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use query::Count;
 
-/// What a client is given that says nothing, and what it may not exceed.
+/// The defaults of a client, and the bounds it may not exceed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
-    /// Results.
+    /// Default number of results.
     pub(crate) limit: Count,
-    /// Most results, whatever is said; none for no bound.
+    /// Most results, whatever is requested; `None` for no bound.
     pub(crate) most: Option<usize>,
-    /// How long a search may take.
+    /// Default timeout of a search.
     pub(crate) timeout: Duration,
-    /// This time holds for a search for everything, too; else that takes as long as it takes.
+    /// Whether the default timeout also applies to a search for all results; otherwise that has
+    /// none.
     pub(crate) bounds_all: bool,
-    /// Patterns may match across lines.
+    /// Whether patterns may match across lines.
     pub(crate) multiline: bool,
-    /// It is told how many files were left out of the index.
+    /// Whether it is told how many files were left out of the index.
     pub(crate) skipped: bool,
 }
 
@@ -36,14 +37,16 @@ impl Client {
     /// A program that asks for JSON over HTTP.
     pub(crate) const PROGRAM: Self = Self { skipped: true, ..Self::COMMAND_LINE };
 
-    /// Somebody who looks at a page: nobody looks at an empty one for longer, whatever was asked for.
+    /// A person who looks at a page. The default timeout bounds every search, since nobody looks at
+    /// an empty page for longer.
     pub(crate) const PAGE: Self = Self { bounds_all: true, ..Self::PROGRAM };
 
-    /// An agent: answers have to fit what it can read.
+    /// An agent, whose answers must fit what it can read.
     pub(crate) const AGENT: Self =
         Self { limit: Count::Most(50), most: Some(500), ..Self::PROGRAM };
 
-    /// A client of Zoekt, with Zoekt's own time. Its caps decide how many results there are.
+    /// A client of Zoekt, with Zoekt's own timeout. The caps in its request bound the number of
+    /// results.
     pub(crate) const ZOEKT: Self = Self {
         limit: Count::All,
         timeout: Duration::from_secs(20),

@@ -1,16 +1,17 @@
-//! One builder of a search [`Request`](engine::search::Request) for the command line, HTTP, agents (MCP), Zoekt and
-//! livegrep.
+//! The one builder of a search [`Request`](engine::search::Request) for the command line, HTTP,
+//! agents (MCP), Zoekt and livegrep.
 //!
-//! A client hands over a query and [`Options`], which are what it was told beside the query, and says who it is
-//! ([`Client`]). [`build`] decides: the query goes before the options, and the options before what the client is given
-//! when neither says anything. That rule stands there and nowhere else.
+//! A client passes a query, the [`Options`] beside it, and its kind ([`Client`]). [`build`] applies
+//! one rule: the query overrides the options, and the options override the client's defaults. No
+//! other code decides that.
 //!
 //! To add a field `xyz:` to the query language, change these files and no others:
 //!
-//! 1. `crates/query/src/field.rs`: its names, and what is suggested to somebody who types it;
+//! 1. `crates/query/src/field.rs`: its names, and the suggestions for somebody who types it;
 //! 2. its meaning: `crates/query/src/settings.rs` for a setting of the whole query (as `count:`),
 //!    `crates/query/src/build.rs` for a term that the index can answer already (as `repo:`);
-//! 3. for a setting, `crates/codesearch/src/request/build.rs`: what it does to a request, and what it goes before;
+//! 3. for a setting, `crates/codesearch/src/request/build.rs`: its effect on a request, and what it
+//!    overrides;
 //! 4. `docs/syntax.md`.
 //!
 //! `crates/codesearch/tests/it/language.rs` tests it through the program.

@@ -19,10 +19,11 @@ impl<'a> Narrow<'a> {
         Self { repos: &options.repos, files: &options.files, languages: &options.languages }
     }
 
-    /// The query with these restrictions.
+    /// Adds the restrictions to a query.
     ///
     /// # Errors
-    /// [`Refused::Option`] for a pattern (`repo`, `file`) that is none, and for a language (`lang`) that nobody knows.
+    /// [`Refused::Option`] for an invalid pattern (`repo`, `file`), and for an unknown language
+    /// (`lang`).
     pub(super) fn apply(self, mut query: Query) -> Result<Query, Refused> {
         for (name, field, patterns) in
             [("repo", Field::Repo, self.repos), ("file", Field::Path, self.files)]
@@ -42,11 +43,11 @@ impl<'a> Narrow<'a> {
     }
 }
 
-/// A search for documents and comments with restrictions beside its words: repositories and languages, of each kind one
+/// Restricts a search for documents and comments to repositories and languages; of each kind, one
 /// must hold.
 ///
 /// # Errors
-/// [`Refused::Option`] for a pattern (`repo`) that is none, and for a language (`lang`) that nobody knows.
+/// [`Refused::Option`] for an invalid pattern (`repo`), and for an unknown language (`lang`).
 pub(crate) fn docs(
     mut request: DocsRequest,
     repos: &[String],
@@ -69,7 +70,8 @@ fn option(name: &'static str, why: &impl ToString) -> Refused {
 
 fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
     let pattern = Pattern::parse(pattern, Case::Smart, false)?;
-    // An error of size is about this pattern, not about the query.
+    // Compiles the pattern here, so that an error of size is about this pattern and not about the
+    // whole query.
     Matcher::new(&pattern)?;
     Ok(Tree::term(field, pattern))
 }

@@ -1,26 +1,26 @@
-//! What is asked beside the query text, and how its values are read.
+//! The options beside the query text, and parsing their values.
 
 use std::time::Duration;
 
 use engine::search::Resume;
 use query::{Case, Count};
 
-/// Lines of context on either side over HTTP, at most: each match may have its own.
+/// Most lines of context on either side of a match over HTTP, since each match has its own.
 pub(crate) const MAX_CONTEXT: usize = 100;
 
-/// What is asked beside the query text. What is not said is none.
+/// The options beside the query text.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Options {
-    /// Whether case counts, where the query does not say so.
+    /// Whether case counts, unless the query says so.
     pub(crate) case: Case,
-    /// Patterns may match across lines, for a client whose patterns may not.
+    /// Whether patterns may match across lines, even if the client's default says no.
     pub(crate) multiline: bool,
-    /// How many results are wanted.
+    /// Number of results wanted.
     pub(crate) limit: Option<Count>,
-    /// How long the search may take.
+    /// Timeout of the search.
     pub(crate) timeout: Option<Duration>,
-    /// Paths are shown instead of lines.
+    /// Whether to show paths instead of lines.
     pub(crate) paths_only: bool,
     /// Patterns for names of repositories, of which one must match.
     pub(crate) repos: Vec<String>,
@@ -28,17 +28,18 @@ pub(crate) struct Options {
     pub(crate) files: Vec<String>,
     /// Languages, of which one must be the file's.
     pub(crate) languages: Vec<String>,
-    /// Lines shown before and after each match.
+    /// Number of lines to show before and after each match.
     pub(crate) context: (usize, usize),
-    /// The files that were left out of the index are counted, also for a client that is not told otherwise.
+    /// Whether to count the files that were left out of the index, even if the client's default
+    /// says no.
     pub(crate) skipped: bool,
-    /// Every stored byte is read instead of asking the index.
+    /// Whether to read every stored byte instead of using the index.
     pub(crate) brute: bool,
-    /// Where an earlier search ended.
+    /// Position where an earlier search ended.
     pub(crate) resume: Option<Resume>,
 }
 
-/// `yes`, `no` or `auto`.
+/// Parses `yes`, `no` or `auto`.
 pub(crate) fn case(text: &str) -> Option<Case> {
     Some(match text {
         "yes" => Case::Sensitive,
@@ -48,12 +49,12 @@ pub(crate) fn case(text: &str) -> Option<Case> {
     })
 }
 
-/// A number of results, 0 for all.
+/// Parses a number of results; 0 is all.
 pub(crate) fn count(text: &str) -> Option<Count> {
     text.parse().ok().map(Count::of)
 }
 
-/// Lines of context: `2`, or `1,3` for before and after.
+/// Parses lines of context: `2`, or `1,3` for before and after.
 pub(crate) fn context(text: &str) -> Option<(usize, usize)> {
     let lines = |text: &str| text.trim().parse().ok().filter(|lines| *lines <= MAX_CONTEXT);
     match text.split_once(',') {

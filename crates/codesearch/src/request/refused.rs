@@ -1,19 +1,20 @@
-//! Why there is no request for what was asked.
+//! The reasons why no request can be built.
 
 use std::fmt;
 
 use query::QueryError;
 
-/// Why there is no request for what was asked. Each client names an option in its own way: `--repo`, `repo=`.
+/// The reason why no request can be built. Each client names an option in its own way: `--repo`,
+/// `repo=`.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The query is none.
+    /// The query is invalid.
     Query(QueryError),
     /// An option has a wrong value.
     Option {
         /// The name of the option.
         name: &'static str,
-        /// A sentence on what is wrong with it, perhaps with more lines that point at the place.
+        /// A sentence that says what is wrong; further lines may point at the place.
         why: String,
     },
 }
@@ -24,7 +25,7 @@ impl From<QueryError> for Refused {
     }
 }
 
-/// As agents read it: an option is called by its name.
+/// For agents: names an option by its name.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

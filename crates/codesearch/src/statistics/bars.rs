@@ -1,27 +1,28 @@
-//! Histograms as bars of a chart, side by side: for a terminal and for a page.
+//! Histograms as a bar chart, side by side: for a terminal and for a page.
 
 use super::histogram::{Histogram, Row, used_rows};
 use crate::human::{duration, grouped};
 
-/// Bars of a chart, at most; with fewer buckets in use, each bar is a finer one.
+/// Most bars in a chart. If few buckets are in use, bars are finer.
 const MAX_BARS: usize = 26;
 
-/// A range of durations, and in each histogram the searches that took so long.
+/// A range of durations, and the searches of each histogram within it.
 pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) cells: Vec<Cell>,
 }
 
-/// The searches of one histogram in a bar.
+/// The searches of one histogram within a bar's range.
 pub(crate) struct Cell {
     pub(crate) count: u64,
-    /// Length of the bar as a part of the longest one of the chart, 0 to 1.
+    /// Length of the bar relative to the longest in the chart, from 0 to 1.
     pub(crate) length: f64,
-    /// How many searches; beside another histogram their share, so that a span of more searches looks the same.
+    /// The number of searches; beside another histogram, their share, so that spans with different
+    /// numbers of searches can be compared.
     pub(crate) number: String,
 }
 
-/// The bars of some histograms side by side.
+/// Returns the bars of some histograms side by side.
 pub(crate) fn bars(histograms: &[&Histogram]) -> Vec<Bar> {
     let finest = [4, 2].into_iter().find(|fine| used_rows(histograms, *fine).len() <= MAX_BARS);
     let rows = used_rows(histograms, finest.unwrap_or(1));
@@ -44,14 +45,14 @@ pub(crate) fn bars(histograms: &[&Histogram]) -> Vec<Bar> {
     rows.iter().map(bar).collect()
 }
 
-/// The bounds of a row: `0.5–1 ms`.
+/// Returns the bounds of a row: `0.5–1 ms`.
 fn label(row: &Row) -> String {
     match row.upto() {
         None => format!("over {}", duration(row.from())),
         Some(upto) if row.from().is_zero() => format!("up to {}", duration(upto)),
         Some(upto) => {
             let (from, upto) = (duration(row.from()), duration(upto));
-            // Its unit is said once.
+            // If both bounds have the same unit, it is written once.
             match (from.split_once(' '), upto.split_once(' ')) {
                 (Some((number, unit)), Some((_, other))) if unit == other => {
                     format!("{number}–{upto}")

@@ -1,21 +1,21 @@
-//! Histograms of durations on a logarithmic scale: eight buckets for each doubling, so that quantiles and means are
-//! right within a tenth.
+//! Histograms of durations on a logarithmic scale: eight buckets for each doubling, so that
+//! quantiles and means are accurate within a tenth.
 
 use std::time::Duration;
 
-/// Where the first bucket ends, in microseconds: a doubling ends at each of 0.5, 1, 2, 4, ... ms.
+/// Upper bound of the first bucket, in microseconds: so doublings end at 0.5, 1, 2, 4, ... ms.
 const FIRST_US: f64 = 31.25;
 
 /// Buckets for each doubling.
 pub(crate) const PER_DOUBLING: usize = 8;
 
-/// Doublings; the last one ends after nearly nine minutes.
+/// Number of doublings; the last ends after nearly nine minutes.
 const DOUBLINGS: usize = 24;
 
-/// The first bucket, those of the doublings, and one for all beyond.
+/// Number of buckets: the first, those of the doublings, and one for all longer durations.
 pub(crate) const BUCKETS: usize = 1 + PER_DOUBLING * DOUBLINGS + 1;
 
-/// How many searches took how long.
+/// Numbers of searches by duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Histogram {
     counts: Vec<u64>,
@@ -29,7 +29,8 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A histogram from stored counts. Buckets beyond the last one, of a later version, are added to the last one.
+    /// Makes a histogram from stored counts. Counts beyond the last bucket, from a later version,
+    /// are added to the last one.
     pub(crate) fn of(counts: &[i64], micros: i64) -> Self {
         let mut histogram = Self { micros: micros.max(0) as u64, ..Self::default() };
         for (at, count) in counts.iter().enumerate() {
@@ -52,23 +53,23 @@ impl Histogram {
         self.micros = self.micros.saturating_add(other.micros);
     }
 
-    /// How many durations are in each bucket.
+    /// Returns the number of durations in each bucket.
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// The sum of all durations, in microseconds.
+    /// Returns the sum of all durations, in microseconds.
     pub(crate) fn micros(&self) -> u64 {
         self.micros
     }
 
-    /// How many durations there are.
+    /// Returns the number of durations.
     pub(crate) fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The duration below which a part (0 to 1) of them lies, interpolated within its bucket. Durations in the last,
-    /// unbounded bucket count as its lower bound.
+    /// Returns the quantile at `part` (0 to 1), interpolated within its bucket. Durations in the
+    /// last, unbounded bucket count as its lower bound.
     pub(crate) fn quantile(&self, part: f64) -> Option<Duration> {
         let mut wanted = part * self.total() as f64;
         let mut last = None;
@@ -83,13 +84,13 @@ impl Histogram {
         last
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub(crate) fn mean(&self) -> Option<Duration> {
         let total = self.total();
         (total > 0).then(|| micros(self.micros as f64 / total as f64))
     }
 
-    /// The mean without the lowest and the highest, as many as `trim` says.
+    /// Returns the mean without the lowest and the highest durations, as many as `trim` says.
     pub(crate) fn trimmed_mean(&self, trim: Trim) -> Option<Duration> {
         let total = self.total() as f64;
         let (from, upto) = (total * trim.low / 100.0, total * (1.0 - trim.high / 100.0));
@@ -106,7 +107,8 @@ impl Histogram {
         (kept > 0.0).then(|| micros(sum / kept))
     }
 
-    /// All buckets, merged to `per_doubling` rows for each doubling. The last row has no end.
+    /// Returns all buckets, merged to `per_doubling` rows for each doubling. The last row has no
+    /// upper bound.
     pub(crate) fn rows(&self, per_doubling: usize) -> Vec<Row> {
         let width = PER_DOUBLING / per_doubling;
         let mut rows = vec![Row { from: 0, upto: Some(0), count: self.counts[0] }];
@@ -119,28 +121,29 @@ impl Histogram {
     }
 }
 
-/// Neighbouring buckets merged.
+/// A row: neighbouring buckets merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     from: usize,
     upto: Option<usize>,
-    /// How many searches took so long.
+    /// Number of searches in it.
     pub(crate) count: u64,
 }
 
 impl Row {
-    /// The lower bound.
+    /// Returns the lower bound.
     pub(crate) fn from(&self) -> Duration {
         if self.upto == Some(0) { Duration::ZERO } else { micros(upper(self.from)) }
     }
 
-    /// The upper bound; none for the last row.
+    /// Returns the upper bound; `None` for the last row.
     pub(crate) fn upto(&self) -> Option<Duration> {
         self.upto.map(|at| micros(upper(at)))
     }
 }
 
-/// The same rows of some histograms side by side, from the first to the last that has a search in any of them.
+/// Returns the same rows of some histograms side by side, from the first to the last with a search
+/// in any of them.
 pub(crate) fn used_rows(histograms: &[&Histogram], per_doubling: usize) -> Vec<Vec<Row>> {
     let columns: Vec<Vec<Row>> = histograms.iter().map(|one| one.rows(per_doubling)).collect();
     let rows = columns.first().map_or(0, Vec::len);
@@ -188,12 +191,12 @@ impl std::fmt::Display for Trim {
     }
 }
 
-/// The upper bound of a bucket, in microseconds.
+/// Returns the upper bound of a bucket, in microseconds.
 fn upper(at: usize) -> f64 {
     FIRST_US * (at as f64 / PER_DOUBLING as f64).exp2()
 }
 
-/// The duration at a part (0 to 1) of a bucket, in microseconds.
+/// Returns the duration at a part (0 to 1) of a bucket, in microseconds.
 fn within(at: usize, part: f64) -> f64 {
     let lower = if at == 0 { 0.0 } else { upper(at - 1) };
     let upper = if at == BUCKETS - 1 { lower } else { upper(at) };
@@ -217,7 +220,8 @@ fn micros(micros: f64) -> Duration {
 mod tests {
     use super::*;
 
-    /// Compares what a histogram says of some durations, in milliseconds, with what they say themselves.
+    /// Compares the values that a histogram gives for some durations, in milliseconds, with the
+    /// exact values.
     #[track_caller]
     fn check(durations: &[f64]) {
         let mut histogram = Histogram::default();
@@ -231,7 +235,7 @@ mod tests {
         };
         assert_eq!(histogram.total(), durations.len() as u64);
         for part in [0.5, 0.9, 0.99, 0.999] {
-            // The rank that the histogram counts to: between neighbours there may be anything.
+            // The rank to which the histogram counts; neighbouring values may differ by any amount.
             let mut sorted = durations.to_vec();
             sorted.sort_by(f64::total_cmp);
             let rank = (part * sorted.len() as f64).ceil() as usize;
@@ -243,7 +247,7 @@ mod tests {
             let exact = trimmed_mean(durations, part);
             near(&format!("trimmed {part}"), ms(histogram.trimmed_mean(trim)), exact);
         }
-        // What was kept is what was counted.
+        // Storing and restoring the counts gives the same histogram.
         let kept: Vec<i64> = histogram.counts().iter().map(|count| *count as i64).collect();
         assert_eq!(Histogram::of(&kept, histogram.micros() as i64), histogram);
         for per_doubling in [1, 2, 4, 8] {
@@ -253,7 +257,7 @@ mod tests {
         }
     }
 
-    /// The mean without a part of the numbers at each end.
+    /// Returns the mean without a part of the numbers at each end.
     fn trimmed_mean(values: &[f64], part: f64) -> f64 {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -268,7 +272,7 @@ mod tests {
         check(&[1.0]);
         check(&[0.04, 400_000.0]);
         check(&(1..=1000).map(f64::from).collect::<Vec<_>>());
-        // Many fast ones, some slow ones, and few that take for ever.
+        // Many fast durations, some slow ones, and few that take for ever.
         check(&(0..10_000).map(|_| (rng.f64() * 12.0 - 3.0).exp2()).collect::<Vec<_>>());
         check(&(0..5000).map(|n| if n % 50 == 0 { 9000.0 } else { 0.9 }).collect::<Vec<_>>());
         check(&[vec![50.0; 500], vec![150.0; 500]].concat());
@@ -284,7 +288,7 @@ mod tests {
         assert_eq!((histogram.counts()[0], histogram.counts()[BUCKETS - 1]), (1, 1));
         assert_eq!(histogram.quantile(1.0), Some(Duration::from_secs_f64(524.288)));
         assert_eq!(histogram.mean(), Some(Duration::from_hours(12)));
-        // Of a later version with more buckets.
+        // From a later version with more buckets.
         assert_eq!(Histogram::of(&[1; BUCKETS + 3], 5).total(), BUCKETS as u64 + 3);
     }
 

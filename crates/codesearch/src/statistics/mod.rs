@@ -1,5 +1,5 @@
-//! How long searches take: recorded by servers, stored in the database by the hour, and shown by
-//! `codesearch stats`, `/stats` and `/metrics`.
+//! Statistics of search durations: servers record them, the database stores them by the hour, and
+//! `codesearch stats`, `/stats` and `/metrics` show them.
 
 mod bars;
 mod histogram;

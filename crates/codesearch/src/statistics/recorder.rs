@@ -1,4 +1,4 @@
-//! Counts the searches of a server: in memory since it started, and hour by hour into the database.
+//! Counts a server's searches: in memory since its start, and hour by hour in the database.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,14 @@ use super::span::{HOUR, now};
 use super::summary::Summary;
 use super::words::{Kind, Outcome, Refusal};
 
-/// Hours that are kept in memory while the database is unreachable. Beyond that, the oldest hours are merged.
+/// Most hours that are kept in memory while the database is unreachable. Beyond that, the oldest
+/// hours are merged.
 const MAX_HOURS: usize = 48;
 
-/// Slow searches that wait in memory for the database; any more are only counted.
+/// Most slow searches that wait in memory for the database; further ones are only counted.
 const MAX_SLOW: usize = 64;
 
-/// Bytes stored of a slow search's query, and of its plan.
+/// Most bytes that are stored of a slow search's query, and of its plan.
 const MAX_QUERY: usize = 2048;
 const MAX_PLAN: usize = 8192;
 
@@ -25,13 +26,13 @@ const MAX_PLAN: usize = 8192;
 const DAYS_BY_HOUR: i32 = 32;
 const DAYS: i32 = 400;
 
-/// Counts the searches of a server.
+/// Counts a server's searches.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     recorded: Mutex<Recorded>,
     /// Held while the counts are written to the database.
     writing: tokio::sync::Mutex<()>,
-    /// The counts go to the database.
+    /// Whether the counts are stored in the database.
     stored: bool,
 }
 
@@ -41,7 +42,7 @@ struct Recorded {
     /// Counts that are not in the database yet, by the second at which their hour began.
     pending: BTreeMap<i64, Tally>,
     slow: Vec<SlowSearch>,
-    /// Slow searches that were dropped for want of room.
+    /// Number of slow searches that were dropped for lack of room.
     left_out: u64,
 }
 
@@ -68,12 +69,12 @@ impl Tally {
 }
 
 impl Recorder {
-    /// A recorder that stores its counts in the database, or keeps them in memory only.
+    /// Makes a recorder that stores its counts in the database, or only keeps them in memory.
     pub(crate) fn new(stored: bool) -> Self {
         Self { stored, ..Self::default() }
     }
 
-    /// Whether the counts go to the database.
+    /// Returns whether the counts are stored in the database.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored
     }
@@ -102,7 +103,7 @@ impl Recorder {
         self.count(|tally| *tally.refused.entry(reason).or_default() += 1);
     }
 
-    /// Records a slow search with its query and plan, which `describe` gives.
+    /// Records a slow search; `describe` returns its query and plan.
     pub(crate) fn slow(
         &self,
         kind: Kind,
@@ -129,7 +130,7 @@ impl Recorder {
         self.lock().slow.push(slow);
     }
 
-    /// The counts since the server started.
+    /// Returns the counts since the server's start.
     pub(crate) fn since_start(&self) -> Summary {
         let recorded = self.lock();
         let searches = recorded.since_start.searches.iter();
@@ -145,7 +146,7 @@ impl Recorder {
     /// Adds the new counts to the database. After a failure they wait for the next flush.
     ///
     /// # Errors
-    /// The database is unreachable or refuses them.
+    /// The database is unreachable or refuses the counts.
     pub(crate) async fn flush(&self, store: &Store) -> Result<(), store::Error> {
         let _writing = self.writing.lock().await;
         let (pending, slow, left_out) = {
@@ -157,7 +158,7 @@ impl Recorder {
                 std::mem::take(&mut recorded.left_out),
             )
         };
-        // Dropped on failure, or when the caller stops waiting, this gives its counts back.
+        // If dropped, on failure or because the caller stops waiting, this gives its counts back.
         let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
             tracing::warn!(
@@ -173,7 +174,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Merges old hours in the database to days, and deletes what is too old.
+    /// Merges old hours in the database into days, and deletes what is too old.
     ///
     /// # Errors
     /// The database is unreachable.
@@ -182,7 +183,7 @@ impl Recorder {
     }
 }
 
-/// Counts on their way into the database. Unless cleared, they go back to the recorder when this is dropped.
+/// Counts on their way into the database. Unless cleared, they go back to the recorder on drop.
 struct InFlight<'a> {
     recorder: &'a Recorder,
     pending: BTreeMap<i64, Tally>,
@@ -226,7 +227,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Recorded {
-    /// Merges the oldest hours until there are at most [`MAX_HOURS`].
+    /// Merges the oldest hours until at most [`MAX_HOURS`] are left.
     fn bound(&mut self) {
         while self.pending.len() > MAX_HOURS {
             let Some((_, oldest)) = self.pending.pop_first() else { return };
@@ -237,7 +238,7 @@ impl Recorded {
     }
 }
 
-/// A text cut to `most` bytes, with a mark if it was longer.
+/// Cuts a text to `most` bytes, and marks it if it was longer.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));

@@ -1,4 +1,4 @@
-//! Spans of time, in whole hours, because statistics are stored by the hour.
+//! Spans of time in whole hours, since statistics are stored by the hour.
 
 use anyhow::{Context, Result, bail, ensure};
 use jiff::civil::{Date, DateTime};
@@ -8,7 +8,7 @@ use jiff::{Timestamp, Zoned};
 /// Seconds of an hour.
 pub(crate) const HOUR: i64 = 3600;
 
-/// The ways to write a span.
+/// The ways to write a span, for error messages.
 pub(crate) const FORMS: &str =
     "24h (the last 24 hours), 48h-24h, or two times as 2026-01-30..2026-01-31T12:00";
 
@@ -19,13 +19,13 @@ pub(crate) struct Span {
     pub(crate) to: i64,
 }
 
-/// Seconds since 1970.
+/// Returns the current time, in seconds since 1970.
 pub(crate) fn now() -> i64 {
     Timestamp::now().as_second()
 }
 
 impl Span {
-    /// The hours that overlap a period.
+    /// Returns the hours that overlap a period.
     fn touching(from: Timestamp, to: Timestamp) -> Result<Self> {
         ensure!(from < to, "a span of time begins before it ends");
         let (from, to) = (from.as_second(), to.as_second());
@@ -35,7 +35,7 @@ impl Span {
     /// Parses `24h`, `48h-24h`, or two times with `..` between them.
     ///
     /// # Errors
-    /// A sentence for the user, if the text is no span.
+    /// A sentence for the user, if the text is not a span.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         if let Some((from, to)) = text.split_once("..") {
             return Self::between(Some(from), Some(to));
@@ -50,27 +50,27 @@ impl Span {
         Self::touching(from, Timestamp::now())
     }
 
-    /// The span from a time until another, or until now.
+    /// Returns the span from one time until another, or until now.
     ///
     /// # Errors
-    /// A sentence for the user, if one is no time, or the first is not before the second.
+    /// A sentence for the user, if one is not a time, or the first is not before the second.
     pub(crate) fn between(from: Option<&str>, to: Option<&str>) -> Result<Self> {
         let from = from.context("say from when")?;
         let to = to.filter(|to| !to.is_empty()).map_or_else(|| Ok(Timestamp::now()), time)?;
         Self::touching(time(from)?, to)
     }
 
-    /// The span of the same length right before this one.
+    /// Returns the span of the same length right before this one.
     pub(crate) fn before(self) -> Self {
         Self { from: self.from - (self.to - self.from), to: self.from }
     }
 
-    /// The span as JSON.
+    /// Returns the span as JSON.
     pub(crate) fn json(self) -> serde_json::Value {
         serde_json::json!({ "from": rfc3339(self.from * 1000), "to": rfc3339(self.to * 1000) })
     }
 
-    /// The span for people, in local time.
+    /// Returns the span for people, in local time.
     pub(crate) fn describe(self) -> String {
         let local = |seconds: i64| {
             let time = Timestamp::from_second(seconds).unwrap_or_default();
@@ -82,19 +82,20 @@ impl Span {
     }
 }
 
-/// A time as RFC 3339.
+/// Returns a time as RFC 3339.
 pub(crate) fn rfc3339(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
 }
 
-/// The time that lies so long in the past.
+/// Returns the time that lies a duration before now.
 fn ago(text: &str) -> Result<Timestamp> {
     let span: jiff::Span = text.trim().parse()?;
     ensure!(span.is_positive(), "not a time that has been");
     Ok(Zoned::now().checked_sub(span)?.timestamp())
 }
 
-/// `2026-01-31` and `2026-01-31T12:00` in local time, `2026-01-31T12:00Z`, or `24h` ago.
+/// Parses `2026-01-31` and `2026-01-31T12:00` in local time, `2026-01-31T12:00Z`, or `24h` for 24
+/// hours ago.
 fn time(text: &str) -> Result<Timestamp> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {
@@ -117,7 +118,7 @@ fn time(text: &str) -> Result<Timestamp> {
 mod tests {
     use super::*;
 
-    /// Checks how many hours a span has, and how long ago it ended.
+    /// Checks the number of hours of a span, and how long ago it ended.
     #[track_caller]
     fn check(text: &str, hours: i64, ended: i64) {
         let span = Span::parse(text).unwrap();

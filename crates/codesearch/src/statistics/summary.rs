@@ -1,4 +1,4 @@
-//! A summary of searches over some time: how many, of which kinds, how long they took; and the same as JSON.
+//! A summary of the searches in a span: their number, kinds, outcomes and durations; also as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use store::{SlowSearch, Store};
 use super::histogram::{Histogram, Trim, used_rows};
 use super::span::{Span, rfc3339};
 
-/// The quantiles that are shown.
+/// The quantiles shown.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Searches over some time.
+/// The searches in a span.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     /// A histogram for each kind and outcome.
@@ -50,10 +50,10 @@ impl Summary {
         ))
     }
 
-    /// The searches of one kind.
+    /// Returns the searches of one kind.
     #[must_use]
     pub(crate) fn only(&self, kind: &str) -> Self {
-        // A kind is printed with hyphens.
+        // Kinds are printed with hyphens, but stored with underscores.
         let kind = kind.replace('-', "_");
         let parts = self.parts.iter().filter(|((known, _), _)| *known == kind);
         Self::of(
@@ -62,22 +62,22 @@ impl Summary {
         )
     }
 
-    /// The histogram of all searches.
+    /// Returns the histogram of all searches.
     pub(crate) fn all(&self) -> &Histogram {
         &self.all
     }
 
-    /// How many requests were refused, by reason.
+    /// Returns the number of refused requests, by reason.
     pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
         &self.refused
     }
 
-    /// A histogram for each kind.
+    /// Returns a histogram for each kind.
     pub(crate) fn kinds(&self) -> BTreeMap<&str, Histogram> {
         self.by(|(kind, _)| kind)
     }
 
-    /// A histogram for each outcome.
+    /// Returns a histogram for each outcome.
     pub(crate) fn outcomes(&self) -> BTreeMap<&str, Histogram> {
         self.by(|(_, outcome)| outcome)
     }
@@ -93,7 +93,7 @@ impl Summary {
         by
     }
 
-    /// Quantiles and means, by name.
+    /// Returns quantiles and means, by name.
     pub(crate) fn times(histogram: &Histogram, trim: Trim) -> Vec<(String, Option<Duration>)> {
         let quantiles =
             QUANTILES.iter().map(|(name, part)| ((*name).to_owned(), histogram.quantile(*part)));
@@ -107,7 +107,7 @@ impl Summary {
         quantiles.chain(means).collect()
     }
 
-    /// The summary as JSON.
+    /// Returns the summary as JSON.
     pub(crate) fn json(&self, trim: Trim) -> Map<String, Value> {
         let kinds: Map<_, _> = self
             .kinds()
@@ -142,7 +142,7 @@ impl Summary {
     }
 }
 
-/// Quantiles and means as JSON, in milliseconds.
+/// Returns quantiles and means as JSON, in milliseconds.
 fn latency(histogram: &Histogram, trim: Trim) -> Value {
     let mut object: Map<_, _> = QUANTILES
         .iter()
@@ -153,7 +153,7 @@ fn latency(histogram: &Histogram, trim: Trim) -> Value {
     Value::Object(object)
 }
 
-/// A slow search as JSON.
+/// Returns a slow search as JSON.
 pub(crate) fn slow_json(slow: &SlowSearch) -> Value {
     json!({
         "at": rfc3339(slow.at),

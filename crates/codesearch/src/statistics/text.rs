@@ -1,4 +1,4 @@
-//! Statistics of a span of time, and of another one beside it, as text for a terminal.
+//! The statistics of a span, alone or beside another span, as text for a terminal.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use super::histogram::{Histogram, Trim};
 use super::summary::Summary;
 use crate::human::{duration, grouped};
 
-/// Characters of the longest bar.
+/// Length of the longest bar, in characters.
 const BAR_CHARS: usize = 30;
 
-/// The summary of a span as text, compared with another one if there is one.
+/// Returns the summary of a span as text, compared with another one if given.
 pub(crate) fn text(
     name: &str,
     one: &Summary,
@@ -21,7 +21,7 @@ pub(crate) fn text(
     let mut text = String::new();
     for (name, summary) in std::iter::once((name, one)).chain(other) {
         let searches = grouped(summary.all().total() as usize);
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{name}: {searches} searches{}", refusals(summary));
     }
     chart(&mut text, one, other.map(|(_, other)| other));
@@ -39,7 +39,7 @@ fn refusals(summary: &Summary) -> String {
     if parts.is_empty() { String::new() } else { format!(", turned away: {}", parts.join(", ")) }
 }
 
-/// A chart. Beside another span, bars are shares.
+/// Adds a chart. Beside another span, bars are shares.
 fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     let histograms: Vec<&Histogram> =
         std::iter::once(one.all()).chain(other.map(Summary::all)).collect();
@@ -62,7 +62,7 @@ fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     }
 }
 
-/// A bar in eighths of a character; at least one eighth for a part above zero.
+/// Returns a bar in eighths of a character; at least one eighth for a part above zero.
 fn blocks(part: f64) -> String {
     if part <= 0.0 {
         return String::new();
@@ -73,7 +73,7 @@ fn blocks(part: f64) -> String {
     blocks
 }
 
-/// Quantiles and means, and their ratio to those of the other span.
+/// Adds quantiles and means, and their ratio to those of the other span.
 fn times(text: &mut String, one: &Summary, other: Option<&Summary>, trim: Trim) {
     let mine = Summary::times(one.all(), trim);
     if one.all().total() == 0 && other.is_none_or(|other| other.all().total() == 0) {
@@ -95,7 +95,7 @@ fn times(text: &mut String, one: &Summary, other: Option<&Summary>, trim: Trim) 
     }
 }
 
-/// Kinds and outcomes.
+/// Adds kinds and outcomes.
 fn parts(text: &mut String, one: &Summary, other: Option<&Summary>, trim: Trim) {
     let (kinds, outcomes) = (one.kinds(), one.outcomes());
     if kinds.is_empty() {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_slows_down_below_a_threshold_is_seen() {
-        // The reference's case: from 50 ms to 150 ms, under a threshold of 200 ms.
+        // The reference's case: from 50 ms to 150 ms, below a threshold of 200 ms.
         let (now, before) = (summary(&[(150, 1000)]), summary(&[(50, 100)]));
         let text = text("today", &now, Some(("yesterday", &before)), Trim::default());
         let p50 = text.lines().find(|line| line.trim_start().starts_with("p50")).unwrap();

@@ -1,4 +1,5 @@
-//! Kinds and outcomes of searches, and reasons of refusals: words that are stored in the database and shown.
+//! Kinds and outcomes of searches, and reasons of refusals: words that are stored in the database
+//! and shown.
 
 /// Defines an enum with a word for each variant; a new word takes one line.
 macro_rules! words {
@@ -11,7 +12,7 @@ macro_rules! words {
             /// All variants.
             pub(crate) const ALL: &[$name] = &[$($name::$word,)*];
 
-            /// The word that is stored and shown.
+            /// Returns the word that is stored and shown.
             pub(crate) fn word(self) -> &'static str {
                 match self { $($name::$word => $text,)* }
             }
@@ -38,14 +39,14 @@ words! {
 }
 
 words! {
-    /// How a search ended.
+    /// The outcome of a search.
     Outcome {
         Complete = "complete",
         Limit = "limit",
         Timeout = "timeout",
         ShardError = "shard_error",
         Failed = "failed",
-        /// Its client left.
+        /// The client disconnected.
         Abandoned = "abandoned",
     }
 }
@@ -55,13 +56,13 @@ words! {
     Refusal {
         /// Too many searches were running.
         Busy = "busy",
-        /// Its client has too many searches running.
+        /// The client has too many searches running.
         AtOnce = "client_at_once",
         PerMinute = "client_per_minute",
         Bytes = "client_bytes",
         ServerPerMinute = "server_per_minute",
         ServerBytes = "server_bytes",
-        /// Its token is unknown.
+        /// The token is unknown.
         Token = "token",
     }
 }

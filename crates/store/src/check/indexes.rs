@@ -1,4 +1,4 @@
-//! The indexes themselves, as the server's own extension sees them, and the rules by which they are sorted.
+//! Checking the indexes with the server's own extension, and the collation they are sorted by.
 
 use sqlx::{Connection, Executor};
 
@@ -6,8 +6,9 @@ use super::{Check, Problem};
 use crate::error::Result;
 
 impl Check {
-    /// What is wrong with the indexes: by `amcheck` (<https://www.postgresql.org/docs/current/amcheck.html>), where the server
-    /// has it and this role may use it. It looks at B-trees, and from Postgres 18 on at GIN indexes.
+    /// Returns the problems of the indexes that `amcheck`
+    /// (<https://www.postgresql.org/docs/current/amcheck.html>) finds, if the server has it and
+    /// this role may use it. It checks B-trees, and from Postgres 18 on also GIN indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -26,7 +27,7 @@ impl Check {
                     .to_owned(),
             ));
         }
-        // Nothing of it stays: the extension goes with the transaction.
+        // The extension is added within a transaction that is rolled back.
         let mut tx = self.conn.begin().await?;
         if let Err(error) = tx.execute("create extension if not exists amcheck").await {
             tracing::debug!("amcheck is not to be had: {error}");

@@ -1,4 +1,4 @@
-//! Checking an index: what must hold between its tables, and whether what is derived of the texts has all that is in them.
+//! Checking an index: the rules between its tables, and that all derived data cover their texts.
 
 mod indexes;
 mod rules;
@@ -14,23 +14,23 @@ use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 
-/// How often it is asked whether an ingest runs, and how long it waits between: the server takes a moment to notice that
-/// one has ended.
+/// Number of attempts to take the lock, and the pause between them: the server takes a moment to
+/// notice that an ingest has ended.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Something that does not hold.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The shard it is in, if it is in one.
+    /// Its shard, if it lies in one.
     pub shard: Option<ShardId>,
-    /// What it is, in words.
+    /// Its description.
     pub what: String,
-    /// It is in what is made of the texts, so it can be made anew.
+    /// Whether it is in data derived from the texts, which can be remade.
     pub is_derived: bool,
 }
 
-/// Holds off every change of the index while it is checked.
+/// A check of the index. It blocks every change of the index meanwhile.
 #[derive(Debug)]
 pub struct Check {
     store: Store,
@@ -63,7 +63,8 @@ impl Store {
 }
 
 impl Check {
-    /// Whether nothing was ever indexed. An index whose repositories were all removed is empty, not new.
+    /// Returns whether nothing was ever indexed. An index whose repositories were all removed is
+    /// empty, not new.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -71,7 +72,7 @@ impl Check {
         Ok(sqlx::query_scalar("select epoch = 0 from state").fetch_one(&mut self.conn).await?)
     }
 
-    /// The shards that hold something; of these so many by chance, if not all are wanted.
+    /// Returns the shards that hold chunks, or a random sample of `sample` of them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -87,15 +88,17 @@ impl Check {
         Ok(shards)
     }
 
-    /// Makes what is derived of a shard's texts anew. Servers that hold it in memory have to be started again.
+    /// Remakes all data derived from a shard's texts. Servers that hold them in memory must be
+    /// restarted.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is as it was.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
+    /// as it was.
     pub async fn repair(&self, shard: ShardId) -> Result<()> {
         self.store.derive_anew(shard).await
     }
 
-    /// A file with some contents, as a person would name it.
+    /// Returns the name of a file with some contents, for messages.
     async fn file_of(&mut self, shard: ShardId, blob: BlobId) -> Result<String> {
         let sql = format!(
             "select r.name || '/' || f.path from files_{:03} f join repos r on r.id = f.repo

@@ -1,12 +1,12 @@
-//! What must hold between the tables of an index that nobody is changing.
+//! The rules between the tables of an index that no ingest is changing.
 
 use sqlx::AssertSqlSafe;
 
 use super::{Check, Problem};
 use crate::error::Result;
 
-/// A rule: what is wrong where it does not hold, how to count that, and whether an ingest that was killed may break it until
-/// the next one clears up.
+/// A rule: the problem if it does not hold, a statement that counts its violations, and whether a
+/// killed ingest may break it until the next one cleans up.
 struct Rule {
     what: &'static str,
     sql: &'static str,
@@ -85,7 +85,7 @@ const RULES: &[Rule] = &[
 ];
 
 impl Check {
-    /// Which rules do not hold.
+    /// Returns the rules that do not hold.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

@@ -1,4 +1,4 @@
-//! Checking a shard: each text against its blob, and what is derived against the texts.
+//! Checking a shard: each text against its blob, and derived data against the texts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
 use crate::{BlobId, ShardId};
 
-/// Problems that are told of one shard; more of them say no more.
+/// Most problems reported for one shard; more would tell nothing more.
 const MAX_TOLD: usize = 20;
 
-/// A blob as its row says it is.
+/// The row of a blob.
 #[derive(sqlx::FromRow)]
 struct BlobRow {
     oid: Vec<u8>,
@@ -25,7 +25,7 @@ struct BlobRow {
     chunks: i32,
 }
 
-/// A document as it is stored.
+/// A stored document.
 #[derive(sqlx::FromRow)]
 struct DocumentRow {
     first: i32,
@@ -34,20 +34,20 @@ struct DocumentRow {
     lexemes: String,
 }
 
-/// What is read of a shard beside its texts.
+/// The data of a shard that are read beside its texts.
 struct Stored {
     blobs: HashMap<i32, BlobRow>,
-    /// Ascending.
+    /// Ascending by first chunk.
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
-    /// Chunks that are in documents and filters.
+    /// Number of chunks that are in documents and filters.
     filtered: i32,
 }
 
-/// What is wrong in a shard.
+/// The problems of a shard.
 #[derive(Default)]
 struct Found {
-    /// With the blob, and whether it is in what is derived.
+    /// Each with its blob, a description, and whether it is in derived data.
     problems: Vec<(Option<BlobId>, String, bool)>,
 }
 
@@ -61,11 +61,11 @@ impl Found {
     }
 }
 
-/// A text that is being put together of its chunks.
+/// A text that is being assembled from its chunks.
 struct Text {
     blob: i32,
     chunks: i32,
-    /// Line ends in it.
+    /// Number of its line ends.
     ends: usize,
     text: String,
 }
@@ -73,17 +73,17 @@ struct Text {
 /// The lexemes of the chunks of a document.
 #[derive(Default)]
 struct Document {
-    /// Its place among the documents.
+    /// Its index among the documents.
     at: usize,
     chunks: usize,
     lexemes: Lexemes,
 }
 
 impl Check {
-    /// What is wrong in a shard. `is_of` says whether a text is that of a hash.
+    /// Returns the problems of a shard. `is_of` says whether a text has a hash.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses a statement, as where a page of it is damaged.
+    /// The server cannot be reached or refuses a statement, for example because a page is damaged.
     pub async fn shard(
         &mut self,
         shard: ShardId,
@@ -179,7 +179,8 @@ impl Check {
         Ok(Stored { blobs, documents, filters, filtered })
     }
 
-    /// What was found, with the names of files; some of it, where there is much.
+    /// Returns the problems, with the names of files; at most [`MAX_TOLD`], and then a count of the
+    /// others.
     async fn told(
         &mut self,
         shard: ShardId,
@@ -210,10 +211,11 @@ impl Check {
 }
 
 impl Stored {
-    /// Compares a whole text with its blob.
+    /// Compares a complete text with its blob.
     fn end_text(&mut self, text: &Text, is_of: &dyn Fn(&[u8], &str) -> bool, found: &mut Found) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
-            // A killed ingest leaves such ones, until the next one clears up; nobody finds them.
+            // A killed ingest leaves chunks without a blob until the next one cleans up; no search
+            // finds them.
             return;
         };
         let (bytes, chunks) = (text.text.len(), text.chunks);
@@ -232,7 +234,7 @@ impl Stored {
         }
     }
 
-    /// Adds a chunk to the document that it is in.
+    /// Adds a chunk to the document that covers it.
     fn add_to_document(&self, n: i32, contents: &str, document: &mut Document, found: &mut Found) {
         while self.documents.get(document.at).is_some_and(|stored| stored.upto <= n) {
             self.end_document(document, found);
@@ -246,7 +248,7 @@ impl Stored {
         }
     }
 
-    /// Compares a document with the chunks in it, and goes on to the next.
+    /// Compares a document with its chunks, and goes on to the next.
     fn end_document(&self, document: &mut Document, found: &mut Found) {
         let stored = &self.documents[document.at];
         let overlaps =
@@ -254,7 +256,7 @@ impl Stored {
         if overlaps || stored.first >= stored.upto || document.chunks == 0 {
             found.derived(format!("the document from chunk {} on is not in order", stored.first));
         } else if stored.lexemes != document.lexemes.text() {
-            // An earlier version kept words that are there twice, and capitals.
+            // An earlier version kept capitals and repeated words.
             let folded = stored.lexemes.to_ascii_lowercase();
             let kept: HashSet<&str> = folded.split(' ').collect();
             let padded = stored.lexemes.starts_with(' ') && stored.lexemes.ends_with(' ');

@@ -1,8 +1,9 @@
-//! The filters of a shard: reading them, adding to them, and making those of an older index anew.
+//! The filters of a shard: reading them, adding to them, and remaking those of an older format.
 //!
-//! How they are stored: the filters of blocks and of dense and large chunks are bit-sliced, in rows of [`SLICE_BITS`] bits;
-//! those of chunks have a row for each bit and [`PIECE_CHUNKS`] chunks. So a server's memory takes them as they are, and a
-//! search without memory reads just the bits it asks for.
+//! The filters of blocks and of dense and large chunks are stored bit-sliced, with [`SLICE_BITS`]
+//! bits in a row of the table. Those of chunks have a row for each bit and [`PIECE_CHUNKS`] chunks.
+//! So a server can load them into memory as they are, and a search without memory reads only the
+//! bits it asks for.
 
 mod rows;
 mod stored;
@@ -14,20 +15,20 @@ pub(crate) use stored::{
     NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
 };
 
-/// The form in which filters are stored: it changes with what they hold and how. `state.filters_format` has that of an
-/// index.
+/// The format of stored filters, to be changed with their contents or their layout.
+/// `state.filters_format` holds the format of an index.
 pub(crate) const FORMAT: i32 = 1;
 
-/// Bits of all filters of a kind in one row.
+/// Bits in a row of the table, each for all filters of a kind.
 const SLICE_BITS: usize = 128;
 
-/// Chunks in a row of their filters: with more, an ingest that adds a few would write more anew (4 MB), and with fewer a
-/// search would ask for more rows.
+/// Chunks in a row of their filters, a *piece*. With more, an ingest that adds a few chunks would
+/// rewrite more than the 4 MB of a piece; with fewer, a search would read more rows.
 pub(crate) const PIECE_CHUNKS: i32 = 8192;
 
 const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
 
-/// Rows of a piece.
+/// Rows of a piece, one for each bit.
 const PIECE_ROWS: i32 = FilterKind::Chunk.bits() as i32;
 
 /// The values of `filters.kind`.
@@ -42,7 +43,7 @@ const LARGE_SLICES: i16 = 5;
 const DENSE_NUMBERS: i32 = 0;
 const LARGE_NUMBERS: i32 = 1;
 
-/// That of the row of [`CHUNKS`] that says with which of them a blob begins.
+/// `filters.number` of the row of [`CHUNKS`] that marks the first chunk of each blob.
 const STARTS: i32 = -1;
 
 /// A row of `filters`: kind, number, bits.

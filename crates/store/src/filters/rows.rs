@@ -1,4 +1,5 @@
-//! Reading filters for a search: all that a server's memory keeps of a shard, or the rows that a query asks for.
+//! Reading filters for a search: all that a server's memory keeps of a shard, or only the rows that
+//! a query asks for.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,17 +15,17 @@ use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::{BlobId, ShardId};
 
-/// A statement of [`Lease::filter_rows`] names at most so many shards for each one that is asked for.
+/// Most shards that a statement of [`Lease::filter_rows`] names for each shard that is asked for.
 const MAX_NAMED: usize = 4;
 
-/// Hashes that a search without memory asks a filter for, for one literal, at most: a third of the bits of a filter are set,
-/// so that more would rule out hardly anything more.
+/// Most hashes of one literal that a search without memory looks up in a chunk's filter. A third of
+/// the filter's bits are set, so more hashes would rule out hardly more.
 const MAX_HASHES: usize = 12;
 
-/// Hashes that it asks for in all, about.
+/// Approximate bound of the hashes that it looks up in all.
 const ALL_HASHES: usize = 96;
 
-/// The filters of the chunks of a shard, the rows of some bits of them.
+/// Some rows of the filters of a shard's chunks.
 #[derive(Debug)]
 pub struct ChunkRows {
     filters: BitSlices,
@@ -32,7 +33,7 @@ pub struct ChunkRows {
 }
 
 impl ChunkRows {
-    /// Puts rows together: those of so many chunks; none if they are not all there.
+    /// Restores the filters of `chunks` chunks from rows; `None` if rows are missing.
     fn of(rows: Vec<(i32, Vec<u8>)>, chunks: i32, bits: Vec<usize>) -> Option<Self> {
         let mut filters = BitSlices::with_bits(FilterKind::Chunk, bits, chunks as usize);
         let mut starts = None;
@@ -44,17 +45,18 @@ impl ChunkRows {
                 filters.set((number % PIECE_ROWS) as usize, first, &row);
             }
         }
-        // They may be of a later state of the index, with more chunks.
+        // The rows may be of a later epoch, with more chunks.
         let starts = starts.filter(|starts| starts.bytes().len() >= filters.width())?;
         Some(Self { filters, starts })
     }
 
-    /// The chunks that may hold what a query asks for, by their numbers.
+    /// Returns the numbers of the chunks that may satisfy a query.
     pub fn surviving(&self, ngrams: &NgramQuery) -> Columns {
         self.filters.columns(ngrams)
     }
 
-    /// Some chunks, ascending, each with its blob. A chunk that is of no blob any longer counts as the blob's before it.
+    /// Returns some chunks, ascending, each with its blob. A chunk whose blob was deleted gets the
+    /// preceding blob.
     pub fn with_blobs(&self, chunks: &Columns) -> Vec<(i32, BlobId)> {
         let mut starts = self.starts.iter().peekable();
         let mut blob = 0;
@@ -68,7 +70,8 @@ impl ChunkRows {
     }
 }
 
-/// The n-grams that a search without memory asks for in a shard, of those of some lookups.
+/// Returns the n-grams that a search without memory asks a shard for, a sample of those of some
+/// lookups.
 pub fn sample(ngrams: &[&NgramQuery]) -> NgramQuery {
     let literals: usize = ngrams.iter().map(|ngrams| ngrams.literals()).sum();
     let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
@@ -76,8 +79,8 @@ pub fn sample(ngrams: &[&NgramQuery]) -> NgramQuery {
 }
 
 impl Lease {
-    /// The rows of the filters of the chunks of a shard that some n-grams ask for; none if its filters are not as far as
-    /// the shard is said to be.
+    /// Reads the rows of the filters of a shard's chunks that some n-grams ask for; `None` if the
+    /// filters do not cover all chunks of the given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -103,7 +106,8 @@ impl Lease {
 }
 
 impl Lease {
-    /// The filters of blocks, dense and large chunks of a shard, if they are as far as the shard is said to be.
+    /// Reads the filters of blocks, dense and large chunks of a shard; `None` if they do not cover
+    /// all chunks of the given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -131,12 +135,13 @@ impl Lease {
         Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
     }
 
-    /// Of the filters of some shards the rows that some n-grams ask for: they let more through that asks for other
-    /// n-grams, too. A shard whose filters are not as far as it is said to be is not in the answer.
+    /// Reads the rows of some shards' filters that some n-grams ask for. The results let more
+    /// through for other n-grams. Leaves out shards whose filters do not cover all chunks of the
+    /// given state.
     ///
-    /// Shards that lie close together are asked in one statement. So that there are few different statements, each of
-    /// which every connection has to prepare, a statement names all shards of one of the halves, quarters and so on of
-    /// the index, and those that are not asked for are not looked at.
+    /// One statement reads neighbouring shards. Every connection must prepare each different
+    /// statement, so there should be few: a statement names all shards of a half, quarter, eighth
+    /// and so on of the index, and a parameter excludes those that are not asked for.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -176,7 +181,8 @@ impl Lease {
     }
 }
 
-/// The filters of a shard with so many chunks, of which some rows are here; none if rows of its blocks are missing.
+/// Makes the filters of a shard with `filtered` chunks from some rows; `None` if rows of its blocks
+/// are missing.
 fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<ShardFilter> {
     let (mut dense, mut large) = (None, None);
     for (kind, bit, row) in &rows {
@@ -186,7 +192,7 @@ fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Shard
             _ => {}
         }
     }
-    // They may be of a later state of the index, with more chunks.
+    // The rows may be of a later epoch, with more chunks.
     let of_now =
         |numbers: Vec<i32>| -> Vec<i32> { numbers.into_iter().filter(|n| *n < filtered).collect() };
     let (dense, large, count) = (of_now(dense?), of_now(large?), block_count(filtered));
@@ -211,8 +217,8 @@ fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Shard
     whole.then(|| ShardFilter::of_rows(blocks, (of_dense, dense), (of_large, large)))
 }
 
-/// Ranges of shards that together have all that are asked for: each a half, a quarter and so on of the index that has
-/// enough of them.
+/// Returns ranges that cover the shards asked for. Each is a half, a quarter and so on of the index
+/// that has enough of them, or a single shard.
 pub(super) fn groups(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     fn split(range: Range<i16>, asked: &[i16], count: i16, groups: &mut Vec<Range<i16>>) {
         let here = &asked[asked.partition_point(|shard| *shard < range.start)
@@ -237,9 +243,9 @@ pub(super) fn groups(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     groups
 }
 
-/// The statement for the shards of a range: `$1` are those that are asked for, `$2` and `$3` the kinds and bits. The shards
-/// are the inner side of one loop over the bits, which is planned in three quarters of the time of a loop for each shard,
-/// and a command line plans it for one search.
+/// Returns the statement for a range of shards: `$1` are those asked for, `$2` and `$3` the kinds
+/// and bits. The shards are the inner side of one loop over the bits. Planning that takes three
+/// quarters of the time for a loop per shard, and a command line plans it for a single search.
 fn rows_sql(range: Range<i16>) -> String {
     let shard = |n: i16| {
         format!(

@@ -1,4 +1,4 @@
-//! The filters of a shard as they are stored: adding to them, and making those of an older form anew.
+//! The stored filters of a shard: adding to them, and remaking those of an older format.
 
 use std::cmp::Ordering;
 
@@ -14,39 +14,40 @@ use crate::ingest::copy::{self, Rows};
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 
-/// The filters of a shard as they are stored, to be added to.
+/// The stored filters of a shard, taken out to be added to.
 #[derive(Debug)]
 pub(crate) struct StoredFilters {
     pub(super) blocks: BitSlices,
     pub(super) dense: BitSlices,
     large: BitSlices,
-    /// The numbers of the dense and of the large chunks.
+    /// The numbers of the dense and of the large chunks, ascending.
     pub(super) dense_chunks: Vec<i32>,
     large_chunks: Vec<i32>,
     /// The chunks with which a blob begins.
     starts: Columns,
-    /// The filters of the chunks of the piece that was not full.
+    /// The filters of the chunks of the last piece, if it is not full.
     piece: Option<BitSlices>,
 }
 
-/// The filters of chunks that are to be added to those of a shard.
+/// The filters of chunks that are to be added to a shard.
 #[derive(Debug, Default)]
 pub(crate) struct NewFilters {
     /// The block of the first chunk.
     pub(crate) first_block: usize,
-    /// The filters of that block and of those after it.
+    /// The filters of that block and of the following ones.
     pub(crate) blocks: Vec<BloomFilter>,
-    /// The dense chunks, and the large ones, each with its filter.
+    /// The dense and the large chunks, each with its filter.
     pub(crate) dense: Vec<(i32, BloomFilter)>,
     pub(crate) large: Vec<(i32, BloomFilter)>,
-    /// The blobs.
+    /// The blobs that begin among the chunks.
     pub(crate) starts: Vec<BlobId>,
-    /// Those of the chunks of blocks that are not stored yet, from a block on.
+    /// A block's number, and the filters of the chunks of that block and the following ones, as far
+    /// as not stored yet.
     pub(crate) chunks: (usize, Vec<BitSlices>),
 }
 
 impl StoredFilters {
-    /// Filters of no chunks.
+    /// Makes the filters of no chunks.
     pub(crate) fn none() -> Self {
         let empty = |kind| BitSlices::new(kind, &[]);
         Self {
@@ -60,7 +61,8 @@ impl StoredFilters {
         }
     }
 
-    /// Puts rows together, which are in order: those of so many chunks. None if they are not all there.
+    /// Restores the filters of `chunks` chunks from rows in order. Returns `None` if rows are
+    /// missing.
     fn of(rows: Vec<Row>, chunks: i32) -> Option<Self> {
         let (mut blocks, mut dense, mut large) = (Vec::new(), Vec::new(), Vec::new());
         let mut stored = Self::none();
@@ -90,8 +92,8 @@ impl StoredFilters {
         Some(stored)
     }
 
-    /// Whether the filters for a chunk have all n-grams of its text, but for that of the chunk alone: that of its block, or
-    /// its own if it is dense or large.
+    /// Returns whether the filter that covers a chunk holds all n-grams of its text: its own if it
+    /// is dense or large, else that of its block. The chunk filter is checked elsewhere.
     pub(crate) fn hold(&self, n: i32, text: &str) -> bool {
         let of = |mut filter: BloomFilter| {
             filter.add(text);
@@ -107,12 +109,12 @@ impl StoredFilters {
         }
     }
 
-    /// Whether it is known that a blob begins with a chunk.
+    /// Returns whether a blob is marked as beginning with a chunk.
     pub(crate) fn knows_start(&self, n: i32) -> bool {
         self.starts.bytes().get(n as usize / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1)
     }
 
-    /// Adds the filters of more chunks, and gives the rows of the large ones among them.
+    /// Adds the filters of more chunks, and returns the rows of the large ones among them.
     pub(super) fn add(&mut self, shard: ShardId, new: NewFilters) -> Rows {
         self.blocks.add(new.first_block, &new.blocks);
         let mut rows = Rows::new();
@@ -135,7 +137,7 @@ impl StoredFilters {
         rows
     }
 
-    /// Adds the rows of all but the filters of chunks, of a shard with so many chunks.
+    /// Adds all rows but those of the filters of chunks, for a shard with `chunks` chunks.
     fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
         self.starts.grow(chunks as usize);
         let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
@@ -153,7 +155,8 @@ impl StoredFilters {
         rows.row(4).i16(shard.0).i16(CHUNKS).i32(STARTS).bytes(self.starts.bytes());
     }
 
-    /// The filters of a block and of those after it, all of one piece, with those of that piece that were stored.
+    /// Joins the filters of chunks of some blocks, all of one piece, with those of that piece that
+    /// were stored.
     fn piece(&mut self, first_block: usize, blocks: &[BitSlices]) -> BitSlices {
         let before = first_block % PIECE_BLOCKS * BLOCK_CHUNKS as usize / 8;
         let blank = vec![0; before * FilterKind::Chunk.bits()];
@@ -170,7 +173,7 @@ impl StoredFilters {
 }
 
 impl NewFilters {
-    /// The blocks whose chunks' filters fill a piece; at the `end`, those that are left.
+    /// Takes the blocks that complete a piece; at the `end`, those that are left.
     fn full_piece(&mut self, end: bool) -> Option<(usize, Vec<BitSlices>)> {
         let (first, blocks) = &mut self.chunks;
         let count = PIECE_BLOCKS - *first % PIECE_BLOCKS;
@@ -184,12 +187,12 @@ impl NewFilters {
     }
 }
 
-/// Rows of a piece: their bits, ascending.
+/// Rows of a piece: the bit and its row, ascending.
 #[derive(Debug, Default)]
 struct PieceRows(Vec<(i32, Vec<u8>)>);
 
 impl PieceRows {
-    /// The filters of so many chunks; none if a row is too short.
+    /// Returns the filters of `chunks` chunks; `None` if a row is too short.
     fn slices(&self, chunks: usize) -> Option<BitSlices> {
         let width = chunks.div_ceil(8);
         let mut rows = vec![0; width * FilterKind::Chunk.bits()];
@@ -201,8 +204,8 @@ impl PieceRows {
     }
 }
 
-/// The bit-sliced filters of so many chunks of a shard, which are taken out to be added to; none if they are not all
-/// there.
+/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the table, to be added to.
+/// If some are missing, deletes all and returns `None`.
 pub(crate) async fn take(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -225,7 +228,8 @@ pub(crate) async fn take(
     Ok(stored)
 }
 
-/// The filters of so many chunks of a shard, but for those of the chunks themselves; none if they are not all there.
+/// Reads the filters of `filtered` chunks of a shard, except the filters of chunks; `None` if some
+/// are missing.
 pub(crate) async fn read(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -241,7 +245,7 @@ pub(crate) async fn read(
     Ok(StoredFilters::of(rows, filtered))
 }
 
-/// The filters of the chunks of a piece of a shard; none if a row is too short.
+/// Reads the filters of the chunks of a piece; `None` if a row is too short.
 pub(crate) async fn read_piece(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -263,7 +267,7 @@ pub(crate) async fn read_piece(
     Ok(PieceRows(rows).slices(chunks as usize))
 }
 
-/// Stores the filters of the chunks of full pieces, or at the `end` of all that are left.
+/// Stores the filters of the chunks of full pieces; at the `end`, also those of the last one.
 pub(crate) async fn store_pieces(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -285,7 +289,8 @@ pub(crate) async fn store_pieces(
     Ok(())
 }
 
-/// Stores the filters of a shard with so many chunks: those that were taken out, with the filters of more chunks.
+/// Stores the filters of a shard with `chunks` chunks: those that were taken out, and those of more
+/// chunks.
 pub(crate) async fn store(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -303,7 +308,7 @@ fn copy_sql(shard: ShardId) -> String {
     format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters())
 }
 
-/// The form of an index's filters: see [`FORMAT`].
+/// Returns the format of an index's filters: see [`FORMAT`].
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.
@@ -312,11 +317,11 @@ pub(crate) async fn format(conn: &mut PgConnection) -> Result<i32> {
 }
 
 impl Store {
-    /// Makes the filters of all shards anew if they are of another form than this program's.
+    /// Remakes the filters of all shards if their format is older than this program's.
     ///
     /// # Errors
-    /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a statement; what is done
-    /// stays done.
+    /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a
+    /// statement; shards that are done stay done.
     pub(crate) async fn convert_filters(&self, conn: &mut PgConnection) -> Result<()> {
         match format(conn).await?.cmp(&FORMAT) {
             Ordering::Less => {}

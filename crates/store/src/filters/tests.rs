@@ -1,4 +1,4 @@
-//! Filters that are stored and read back.
+//! Storing filters and reading them back.
 
 use ngram::{BloomFilter, FilterKind, NgramQuery};
 
@@ -66,7 +66,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
                 assert_eq!(found, text.contains(word), "{word} in {text}");
             }
         }
-        // As the filters of the shard are not so far, it is not in the answer.
+        // The shard's filters do not cover that many chunks, so it is not in the answer.
         assert!(lease.filter_rows(&[&further], &both).await.unwrap().is_empty());
         assert!(lease.chunk_rows(&further, &both).await.unwrap().is_none());
         assert!(lease.filters(&further).await.unwrap().is_none());
@@ -110,7 +110,7 @@ fn filters_that_grow_are_those_made_at_once() {
     assert_eq!(grown.dense_chunks, [7, 1100, 1200]);
 }
 
-/// A shard that is filled piece by piece answers like its texts.
+/// Tests that a shard that is filled piece by piece answers like its texts.
 #[test]
 fn rows_name_the_chunks_that_may_match() {
     on_index(1, async |store| {
@@ -121,7 +121,7 @@ fn rows_name_the_chunks_that_may_match() {
             7 => format!("large_word {}", "of a long line ".repeat(1000)),
             n => format!("word_{n}_in shared_{}_text", n % 1000),
         };
-        // Two pieces, in parts that end within a block, at a piece's end, and after it.
+        // Fills two pieces, in parts that end within a block, at a piece's end, and after it.
         let (ends, mut next) = ([100, 700, PIECE_CHUNKS, PIECE_CHUNKS + 5, PIECE_CHUNKS + 900], 0);
         for end in ends {
             let contents: Vec<crate::Contents> = (next..end)
@@ -174,7 +174,7 @@ fn rows_name_the_chunks_that_may_match() {
                 let holds = |n: &i32| text(*n).contains(&literal.to_lowercase());
                 let wanted: Vec<i32> = found.iter().map(|(n, _)| *n).filter(holds).collect();
                 assert_eq!(wanted, expected, "{literal}");
-                // Hardly any other.
+                // Hardly any others.
                 assert!(found.len() <= expected.len() + 40, "{literal}: {}", found.len());
                 for (n, blob) in found {
                     let first = ends.iter().rev().find(|end| **end <= n).map_or(0, |end| *end);

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 
-/// How much is buffered before it is sent, in bytes.
+/// Bytes to buffer before sending.
 pub(crate) const SEND_BYTES: usize = 1 << 20;
 
 /// Sends finished rows to one `copy` statement.
@@ -31,7 +31,7 @@ impl Default for Rows {
 impl Rows {
     pub(crate) fn new() -> Self {
         let mut buffer = b"PGCOPY\n\xff\r\n\0".to_vec();
-        // No flags, no extension of the header.
+        // No flags, and no header extension.
         buffer.extend([0; 8]);
         Self { buffer }
     }
@@ -73,7 +73,7 @@ impl Rows {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Bytes of what is not sent yet.
+    /// Returns the bytes not sent yet.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
     }

@@ -1,4 +1,4 @@
-//! Deriving: the documents and the filters of a shard, made of the chunks that are stored.
+//! Deriving the documents and the filters of a shard from its stored chunks.
 
 use futures_util::TryStreamExt;
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind};
@@ -12,20 +12,21 @@ use crate::filters::{self, NewFilters, StoredFilters};
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 
-/// A document ends with the chunk with which it has so many bytes of text. Larger ones make a smaller index that is
-/// built faster (a quarter of the time of one over single chunks, and a third of the size), and name more chunks in
-/// vain.
+/// Bytes of text after which a document ends, with a whole chunk. Larger documents make a smaller
+/// index that is built faster (a quarter of the time of an index over the texts of single chunks,
+/// and a third of its size), but name more chunks in vain.
 const DOCUMENT_BYTES: usize = 48 << 10;
 
-/// Chunks over this many bytes, which are long lines, have filters of their own, as dense ones have: they
-/// would fill that of their block.
+/// Bytes of a chunk above which it has a filter of its own, as dense chunks have. Such chunks are
+/// long lines, and would fill the filter of their block.
 const LARGE_CHUNK_BYTES: usize = 8192;
 
-/// Shards whose documents and filters are derived at once, each on two connections.
+/// Most shards whose documents and filters are derived at once, each on two connections.
 pub const MAX_DERIVERS: usize = 8;
 
 impl Session {
-    /// The shards with chunks that are not in their documents and filters, whoever stored them.
+    /// Returns the shards with chunks that are not yet in their documents and filters, whichever
+    /// ingest stored them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -39,19 +40,20 @@ impl Session {
 }
 
 impl Store {
-    /// Adds to the documents and filters of a shard the chunks that are not in them.
+    /// Adds the missing chunks of a shard to its documents and filters.
     ///
-    /// This must come before files refer to those chunks. It reads what is stored and not what is
-    /// being stored, so that chunks which a killed ingest left are in it, too.
+    /// This must precede the publishing of files that refer to those chunks. It reads the stored
+    /// chunks, not those being stored now, so chunks that a killed ingest left are included.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is as it was.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
+    /// as it was.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let (upto, filtered) = self.chunks_of(shard).await?;
         if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered, false).await }
     }
 
-    /// Makes the filters of a shard anew where they are not all there.
+    /// Remakes the filters of a shard if some are missing.
     ///
     /// # Errors
     /// As those of [`derive`](Self::derive).
@@ -60,8 +62,8 @@ impl Store {
         self.derive_upto(shard, filtered, filtered, false).await
     }
 
-    /// Makes the documents and the filters of a shard anew, and its trigram index. Whoever searches meanwhile finds the old
-    /// ones.
+    /// Remakes the documents, the filters and the trigram index of a shard. Searches see the old
+    /// documents and filters until the new ones are committed.
     ///
     /// # Errors
     /// As those of [`derive`](Self::derive).
@@ -73,7 +75,7 @@ impl Store {
         Ok(())
     }
 
-    /// How many chunks a shard has, and how many of them are in its documents and filters.
+    /// Returns the number of chunks of a shard, and of those that are in its documents and filters.
     async fn chunks_of(&self, shard: ShardId) -> Result<(i32, i32)> {
         let sql = "select chunks, filtered from shards where shard = $1";
         Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
@@ -94,7 +96,7 @@ impl Store {
                 tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
             }
         }
-        // Filters that are not all there are made anew, from the first chunk on.
+        // Incomplete filters are remade, from the first chunk on.
         let filters = filters::take(&mut tx, shard, filtered).await?;
         let from = filters.as_ref().map_or(0, |_| filtered);
         let mut filters = filters.unwrap_or_else(StoredFilters::none);
@@ -125,7 +127,7 @@ impl Store {
             let mut documents = Rows::new();
             let mut first = None;
             while let Some((n, blob, text)) = next.take_if(|(n, ..)| *n / BLOCK_CHUNKS == block) {
-                // Those before it that are not there hold nothing.
+                // Numbers without a chunk get empty filters.
                 let place = (n % BLOCK_CHUNKS) as usize;
                 chunks.resize(place, BloomFilter::new(FilterKind::Chunk));
                 chunks.push(BloomFilter::of_chunk(&text));

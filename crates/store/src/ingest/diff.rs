@@ -1,4 +1,5 @@
-//! Comparing: what the walk has seen beside what is indexed, what is to be read, and what was read of it.
+//! Comparing the files seen by the walk with the index, listing those to read, and noting the
+//! results.
 
 use std::collections::HashMap;
 
@@ -18,13 +19,13 @@ pub struct RepoRow {
     pub name: String,
     /// The folder it is read from.
     pub source: String,
-    /// Where its files can be read on the web, before their paths.
+    /// The URL at which its files can be read; their paths follow.
     pub web: Option<String>,
     /// Its rank among the repositories; 0 for none.
     pub rank: u16,
 }
 
-/// A file that the walk has seen.
+/// A file seen by the walk.
 #[derive(Clone, Debug)]
 pub struct SeenRow {
     /// Its repository.
@@ -33,13 +34,13 @@ pub struct SeenRow {
     pub path: String,
     /// Its size on disk, in bytes.
     pub bytes: i64,
-    /// A hash of what `stat` says of it; 0 when that cannot be relied on.
+    /// A hash of its `stat` data; 0 if that cannot be relied on.
     pub fingerprint: i64,
-    /// Why it is left out, when that is known without reading it.
+    /// The reason to leave it out, if known without reading it.
     pub reason: Option<&'static str>,
 }
 
-/// A file that is to be read.
+/// A file to be read.
 #[derive(Clone, Debug)]
 pub struct Todo {
     /// Its place in the order of reading, from 1.
@@ -52,7 +53,7 @@ pub struct Todo {
     pub bytes: i64,
 }
 
-/// A file that was read, and where its contents lie.
+/// A file that was read, and the place of its contents.
 #[derive(Clone, Debug)]
 pub struct FileRow {
     /// Its repository.
@@ -61,17 +62,17 @@ pub struct FileRow {
     pub path: String,
     /// The shard of its contents.
     pub shard: ShardId,
-    /// Its contents.
+    /// Its blob.
     pub blob: BlobId,
     /// Bytes of its text.
     pub bytes: i32,
-    /// A hash of what `stat` said of it when it was read; 0 when that cannot be relied on.
+    /// A hash of its `stat` data when it was read; 0 if that cannot be relied on.
     pub fingerprint: i64,
-    /// Its language, when that was recognised.
+    /// Its language, if recognised.
     pub language: Option<String>,
 }
 
-/// A file that was left out after it was read, or tried to be.
+/// A file that was left out after an attempt to read it.
 #[derive(Clone, Debug)]
 pub struct SkippedRow {
     /// Its repository.
@@ -80,13 +81,13 @@ pub struct SkippedRow {
     pub path: String,
     /// Its size on disk, in bytes.
     pub bytes: i64,
-    /// A hash of what `stat` said of it; 0 when that cannot be relied on.
+    /// A hash of its `stat` data; 0 if that cannot be relied on.
     pub fingerprint: i64,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// How many files there are of a kind, and how many bytes in them.
+/// Number of files and of bytes in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Files.
@@ -103,7 +104,7 @@ impl std::ops::AddAssign for Totals {
 }
 
 impl Session {
-    /// Every repository that is indexed.
+    /// Returns every indexed repository.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -120,12 +121,12 @@ impl Session {
         Ok(rows.into_iter().map(repo).collect())
     }
 
-    /// A key for a repository that is not indexed yet. Nobody sees anything of it before it is published.
+    /// Makes a key for a repository that is not indexed yet. It is invisible until published.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn new_repo(&mut self, name: &str, source: &str) -> Result<RepoId> {
-        // An ingest that was killed may have left the name behind.
+        // A killed ingest may have left the name behind.
         let (id,): (i32,) = sqlx::query_as(
             "insert into repos (name, source) values ($1, $2)
              on conflict (name) do update set source = excluded.source returning id",
@@ -137,7 +138,7 @@ impl Session {
         Ok(RepoId(id))
     }
 
-    /// Adds files that the walk has seen.
+    /// Adds files seen by the walk.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -152,15 +153,15 @@ impl Session {
         copy::send(&mut self.conn, statement, rows).await
     }
 
-    /// Compares what was seen with what is indexed, and returns how much there is to read.
+    /// Compares the seen files with the index, and returns how much there is to read.
     ///
-    /// A file is not read again when its fingerprint is the same; `again` reads every file. A file that
-    /// was left out for what it contains is treated likewise.
+    /// A file is not read again if its fingerprint is the same; `again` reads every file. The same
+    /// goes for files left out for their contents.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn compare(&mut self, again: bool) -> Result<Totals> {
-        // Plain joins only: over this many rows, a condition with two lookups in it takes minutes.
+        // Plain joins only: over this many rows, a condition with two lookups takes minutes.
         self.conn.execute("analyze seen").await?;
         self.note_current_files().await?;
         if !again {
@@ -199,7 +200,7 @@ impl Session {
         Ok(Totals { files, bytes })
     }
 
-    /// Copies the files of the current epoch of all repositories that were seen.
+    /// Copies the current epoch's files of all repositories that were seen.
     async fn note_current_files(&mut self) -> Result<()> {
         let repos: Vec<i32> =
             sqlx::query_scalar("select distinct repo from seen").fetch_all(&mut self.conn).await?;
@@ -215,7 +216,7 @@ impl Session {
         Ok(())
     }
 
-    /// The shards with files of some repositories.
+    /// Returns the shards with files of some repositories.
     pub(crate) async fn shards_of(&mut self, repos: &[i32]) -> Result<Vec<ShardId>> {
         let shards: Vec<i16> = sqlx::query_scalar(
             "select distinct unnest(shards) from repos where id = any($1) order by 1",
@@ -226,8 +227,8 @@ impl Session {
         Ok(shards.into_iter().map(ShardId).collect())
     }
 
-    /// The next files to read after number `after`: at most `files` of them, and no more once they
-    /// add up to `bytes`.
+    /// Returns the next files to read after number `after`: at most `files`, and no further ones
+    /// once their sizes add up to `bytes`.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -249,7 +250,7 @@ impl Session {
             .collect())
     }
 
-    /// Where contents with these hashes are stored already, and bytes of their texts.
+    /// Returns where contents with these hashes are already stored, and the bytes of their texts.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -314,7 +315,7 @@ mod tests {
             let todo = session.todo(0, 10, 100).await.unwrap();
             let paths: Vec<&str> = todo.iter().map(|todo| todo.path.as_str()).collect();
             assert_eq!(paths, ["b", "c", "racy"]);
-            // Batches end with so many files or bytes, and hold one at least.
+            // Batches end at so many files or bytes, and hold at least one file.
             let next = session.todo(0, 2, 100).await.unwrap();
             assert_eq!(next.len(), 2);
             let next = session.todo(next[0].number, 10, 1).await.unwrap();

@@ -1,4 +1,4 @@
-//! Filling: which shard takes the next contents, and storing them there.
+//! Filling: choosing the shard for the next contents, and storing them there.
 
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -9,31 +9,31 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::{BlobId, DocRow, Oid, ShardId, docs};
 
-/// A text to be stored: a blob with its chunks.
+/// A blob to be stored, with its chunks.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// Git's hash of the file as it lay on disk.
+    /// Git's hash of the file on disk.
     pub oid: Oid,
-    /// The number of its first chunk; the others follow without a gap.
+    /// The number of its first chunk; the others follow without gaps.
     pub id: BlobId,
     /// The text, as UTF-8 without NUL.
     pub text: String,
-    /// How many lines it has.
+    /// Number of its lines.
     pub lines: i32,
-    /// Where it is cut.
+    /// Its chunks.
     pub chunks: Vec<ChunkRow>,
     /// Its doc, if it has one.
     pub doc: Option<DocRow>,
 }
 
-/// One piece of a text.
+/// One chunk of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRow {
     /// The number of its first line, from 1.
     pub line: i32,
-    /// Where it begins in the text, in bytes.
+    /// Its offset in the text, in bytes.
     pub start: usize,
-    /// Where it ends.
+    /// Its end in the text, in bytes.
     pub end: usize,
 }
 
@@ -44,13 +44,13 @@ pub struct Loader {
 }
 
 impl Store {
-    /// A connection to store contents with.
+    /// Opens a connection to store contents with.
     ///
     /// # Errors
     /// The server cannot be reached or has no connection left.
     pub async fn loader(&self) -> Result<Loader> {
         let mut conn = self.helper().await?;
-        // Where the server was built with lz4: it takes less time than pglz, writing and reading.
+        // Uses lz4 if the server was built with it: it is faster than pglz, in writing and reading.
         let _ = conn
             .execute(
                 "select set_config('default_toast_compression', 'lz4', false) from pg_settings
@@ -65,7 +65,8 @@ impl Loader {
     /// Stores contents in a shard, all or nothing.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is stored.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is
+    /// stored.
     pub async fn store(&mut self, shard: ShardId, contents: &[Contents]) -> Result<()> {
         let Some(last) = contents.last() else { return Ok(()) };
         let next = last.id.0 + last.chunks.len() as i32;
@@ -121,12 +122,12 @@ async fn copy_blobs(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -
 }
 
 impl Session {
-    /// The shard to fill next, other than those in `busy`, its next free chunk number, and bytes of text in it.
+    /// Returns the shard to fill next, other than those in `busy`, its next free chunk number, and
+    /// its bytes of text.
     ///
-    /// Fresh shards are filled one after another, up to `full` bytes, because they are loaded
-    /// without an index and because a repository that lies in few shards is searched faster. A
-    /// `small` amount goes to the emptiest shard that is live instead, and so does everything when
-    /// no fresh shard is left.
+    /// Fresh shards are filled one after another, up to `full` bytes: they are loaded without an
+    /// index, and a repository in few shards is searched faster. A `small` amount goes to the
+    /// emptiest live shard instead, and so does everything if no fresh shard is left.
     ///
     /// # Errors
     /// The server cannot be reached or refuses to drop the indexes of a fresh shard.
@@ -159,7 +160,8 @@ impl Session {
         }
     }
 
-    /// The shards that hold something and have no index yet, largest first, with their bytes of text.
+    /// Returns the shards that hold chunks but have no index yet, largest first, with their bytes
+    /// of text.
     pub fn unindexed(&self) -> Vec<(ShardId, i64)> {
         let fresh = self.shards.iter().filter(|state| !state.live && state.chunks > 0);
         let mut all: Vec<_> = fresh.map(|state| (state.shard, state.bytes)).collect();
@@ -167,8 +169,8 @@ impl Session {
         all
     }
 
-    /// Stores the docs of contents that were stored before without one: before docs were indexed, or for a file in
-    /// which nothing is a doc. A search that sees the contents sees their docs at once.
+    /// Stores the docs of contents that were stored without one: before docs were indexed, or for a
+    /// file with no doc in it. A search that sees the contents sees their docs at once.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

@@ -1,4 +1,5 @@
-//! Clearing up: deleting what no epoch in use refers to, and putting indexes and statistics in order.
+//! Garbage collection: deleting what no epoch in use refers to, and maintaining indexes and
+//! statistics.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,14 +12,14 @@ use crate::locks::PIN_LOCKS;
 use crate::{Epoch, ShardId, docs};
 
 impl Session {
-    /// Clears up after an ingest: puts the additions to indexed shards in their place, makes the indexes
-    /// of paths that a killed ingest left out, deletes what no epoch in use refers to, and refreshes the
-    /// planner's statistics of what changed.
+    /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
+    /// a killed ingest left out, deletes what no epoch in use refers to, and refreshes the
+    /// planner's statistics of the changed tables.
     ///
     /// `filled` are the shards that got new contents.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses a statement. What is visible stays as it is.
+    /// The server cannot be reached or refuses a statement. Visible data stay as they are.
     pub async fn collect_garbage(&mut self, filled: &[ShardId]) -> Result<()> {
         for shard in filled {
             index::flush(&mut self.conn, *shard).await?;
@@ -88,7 +89,7 @@ impl Session {
     }
 }
 
-/// Deletes those of some blobs of a shard that no file has, with all that is stored of them.
+/// Deletes all data of those blobs of a shard that no file refers to.
 async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
     let (n, files) = (shard.0, shard.files());
     let sql = format!("select distinct blob from {files} where shard = {n} and blob = any($1)");
@@ -116,7 +117,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
         .bind(gone.iter().map(|(_, chunks, _)| *chunks).collect::<Vec<_>>())
         .execute(&mut *conn)
         .await?;
-    // A document stays as long as there is any of the chunks that its lexemes may be of.
+    // A document stays as long as one of its chunks exists.
     let sql = format!(
         "delete from {} d where shard = {n} and not exists (
              select from {} c where c.shard = {n} and c.n >= d.first and c.n < d.upto)",
@@ -133,8 +134,8 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
     Ok(())
 }
 
-/// Makes shards fresh again in which nothing is left. The epoch goes on, so that no later search
-/// has them in its catalog.
+/// Makes emptied shards fresh again, and publishes an epoch, so that no later search has them in
+/// its catalog.
 async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
     let empty: Vec<i16> = sqlx::query_scalar(
         "select shard from shards s where live_from is not null and bytes = 0

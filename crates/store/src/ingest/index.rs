@@ -1,4 +1,4 @@
-//! The indexes of a shard: building, dropping, and moving what was inserted to its place.
+//! The indexes of a shard: building, dropping, and emptying their pending lists.
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -7,11 +7,12 @@ use crate::store::Store;
 use crate::{ShardId, docs};
 
 impl Store {
-    /// Builds the trigram index of a shard, and that of its docs, unless it has them.
+    /// Builds the trigram index of a shard, and that of its docs, unless they exist.
     ///
-    /// Also tells the planner how many rows the shard has; otherwise it would look them up by shard as
-    /// well as by trigram. The build is one transaction: however it ends, the shard has a whole index or none.
-    /// `memory_kb` bounds what the server uses for it before it spills.
+    /// Also updates the planner's statistics of the shard; without them it would combine the lookup
+    /// by trigram with one by shard. The build is one transaction: however it ends, the shard has a
+    /// complete index or none. `memory_kb` bounds the memory that the server uses before it spills
+    /// to disk.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.
@@ -32,7 +33,7 @@ impl Store {
         Ok(())
     }
 
-    /// The part of the server's `maintenance_work_mem` that each of `builders` may use, in kB.
+    /// Returns the share of the server's `maintenance_work_mem` for each of `builders`, in kB.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -45,7 +46,7 @@ impl Store {
     }
 }
 
-/// Drops the indexes of a shard that is about to be filled: filling goes much faster without.
+/// Drops the indexes of a shard that is about to be filled: filling is much faster without.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
         "drop index if exists {}_trgm; drop index if exists {}_lexemes",
@@ -56,11 +57,11 @@ pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> 
     Ok(())
 }
 
-/// Builds the trigram index of the paths in a shard, unless it has one; then it moves what was inserted
-/// one by one to its place.
+/// Builds the trigram index of the paths of a shard, unless it exists; then merges its pending list
+/// into the index.
 ///
-/// That comes after the files: inserted one by one, 250,000 paths made an index four times as large.
-/// Until it is there, lookups go through all paths of the shard.
+/// The index is built after the files are inserted: inserted one by one, 250,000 paths made an
+/// index four times as large. Until it exists, lookups scan all paths of the shard.
 pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
         "create index if not exists {0}_path on {0} using gin (path gin_trgm_ops);
@@ -71,8 +72,8 @@ pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Moves what was inserted into an indexed shard from the indexes' pending lists, which every search
-/// has to read through, to their places.
+/// Merges the pending lists of a shard's indexes into the indexes; every search would have to read
+/// the lists.
 pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     for index in [format!("{}_trgm", shard.documents()), format!("{}_lexemes", shard.docs())] {
         sqlx::query(

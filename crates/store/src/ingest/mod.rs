@@ -1,12 +1,13 @@
-//! Ingest: how what was read becomes the next state of the index.
+//! Ingest: storing what was read as the next epoch of the index.
 //!
-//! A [`Session`] holds the lock on writing. It compares what is on disk with the index ([`diff`]), has contents stored
-//! and indexed ([`fill`], [`derive`], [`index`]), makes the new state the current one ([`publish`]) and clears up
-//! ([`gc`]).
+//! A [`Session`] holds the lock on writing. It compares the files on disk with the index
+//! ([`diff`]), has contents stored and indexed ([`fill`], [`derive`], [`index`]), makes the new
+//! epoch current ([`publish`]) and deletes what is unused ([`gc`]).
 //!
-//! What a session learns lies in temporary tables, so that the memory of the program does not grow with the tree, and
-//! nothing is left over when it is killed. Contents are stored as they are read, by [`Loader`]s on connections of their
-//! own; without files that refer to them they are part of no epoch, and the next ingest finds them by their hash.
+//! The session's data lie in temporary tables, so the program's memory does not grow with the tree,
+//! and nothing is left over when it is killed. [`Loader`]s store contents as they are read, on
+//! connections of their own. Contents that no file refers to are in no epoch; the next ingest finds
+//! them by their hash.
 
 pub(crate) mod copy;
 mod derive;

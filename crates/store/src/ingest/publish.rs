@@ -1,9 +1,9 @@
-//! Publishing: the new state of some repositories becomes the current one, in two steps.
+//! Publishing: the new state of some repositories becomes current, in two steps.
 //!
-//! The first writes all rows of the next epoch and commits them; nobody reads them yet, since every search filters by
-//! its epoch. The second, a transaction of a few rows, counts the epoch up. So a search sees all of an epoch or
-//! nothing of it, also where the shards lie on several servers. An ingest that is killed in between has changed
-//! nothing that is visible, and the next one takes its rows back.
+//! The first step writes all rows of the next epoch and commits them. Nobody reads them yet, since
+//! every search filters by its epoch. The second step, a transaction of a few rows, increments the
+//! epoch. So a search sees an epoch completely or not at all, even with shards on several servers.
+//! An ingest killed in between has changed nothing visible, and the next one undoes its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::{Epoch, RepoId, ShardId};
 
-/// The channel on which whoever listens is told of a new epoch.
+/// The channel on which listeners are notified of a new epoch.
 pub(crate) const EPOCHS: &str = "codesearch_epoch";
 
-/// How many files an epoch has changed.
+/// Number of files that an epoch has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Files that are new or have new contents.
@@ -27,18 +27,18 @@ pub struct Published {
     pub retired: i64,
 }
 
-/// An epoch whose rows are written, and that is not current yet.
+/// An epoch whose rows are written, but which is not current yet.
 #[derive(Debug)]
 struct Prepared {
     epoch: Epoch,
     published: Published,
-    /// Files that are left out now and were not, and the other way round.
+    /// Number of rows of `skipped` that begin or end with this epoch.
     skips: u64,
     /// The shards with files that begin or end with this epoch.
     changed: BTreeSet<ShardId>,
 }
 
-/// What a repository has in the next epoch.
+/// The totals of a repository in the next epoch.
 #[derive(Debug, Default)]
 struct Counts {
     files: i64,
@@ -47,12 +47,12 @@ struct Counts {
 }
 
 impl Session {
-    /// Makes the new state of these repositories the current one, removes those in `gone` (which are others), and makes
-    /// the shards live that were `indexed` for it.
+    /// Makes the new state of these repositories current, removes the repositories in `gone`
+    /// (others than those), and makes the shards live that were `indexed` for it.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses a statement; then the index is as it was, but for rows that the next
-    /// session takes back.
+    /// The server cannot be reached or refuses a statement; then the index is as it was, except for
+    /// rows that the next session undoes.
     pub async fn publish(
         &mut self,
         repos: &[RepoRow],
@@ -71,7 +71,7 @@ impl Session {
         Ok(prepared.published)
     }
 
-    /// The first step: writes the rows of the next epoch.
+    /// Writes the rows of the next epoch: the first step.
     async fn prepare(&mut self, repos: &[RepoRow], gone: &[RepoId]) -> Result<Prepared> {
         let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
         let gone: Vec<i32> = gone.iter().map(|id| id.0).collect();
@@ -106,7 +106,7 @@ impl Session {
         Ok(Prepared { epoch: Epoch(next), published, skips, changed })
     }
 
-    /// The second step: makes the prepared epoch the current one, and tells so.
+    /// Makes the prepared epoch current and notifies listeners: the second step.
     async fn make_current(
         &mut self,
         repos: &[RepoRow],
@@ -147,7 +147,7 @@ impl Session {
                 .execute(&mut *tx)
                 .await?;
         }
-        // The first epoch exists from the first ingest on, even if that found nothing to index.
+        // The first ingest makes an epoch even if it found nothing to index.
         let differs = published.stored + published.retired > 0 || skips + ranked > 0;
         if epoch.0 == 1 || differs || !gone.is_empty() {
             advance(&mut tx, *epoch).await?;
@@ -159,12 +159,13 @@ impl Session {
     }
 }
 
-/// Switches that are kept. A server that has not looked for so many forgets all that it knows.
+/// Number of switches that are kept. A server that missed more than these drops its memory.
 const KEPT_SWITCHES: i32 = 100;
 
-/// Makes an epoch the current one, and tells whoever listens once the transaction has committed.
+/// Makes an epoch current, and notifies listeners once the transaction has committed.
 pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()> {
-    // Before anybody is told of it, so that no crash takes it back: what was written before is then kept, too.
+    // Flushes before anyone is notified, so that no crash can undo the epoch; all earlier commits
+    // are flushed, too.
     conn.execute("set local synchronous_commit = on").await?;
     sqlx::query("update state set epoch = $1, prepared = null")
         .bind(epoch.0)
@@ -190,7 +191,7 @@ pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()>
     Ok(())
 }
 
-/// Files that were read again and are what they were keep their rows, with the new fingerprint.
+/// Keeps the rows of files that were read again and are unchanged, with the new fingerprint.
 async fn renew(conn: &mut PgConnection) -> Result<()> {
     conn.execute(
         "with same as (
@@ -227,8 +228,8 @@ async fn renew(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Ends the files of some repositories that are not known to be unchanged: they have new contents, are left out, or are
-/// gone. Says how many.
+/// Ends the files of some repositories that are not known to be unchanged: they have new contents,
+/// are left out, or are gone. Returns their number.
 async fn end(
     conn: &mut PgConnection,
     next: i32,
@@ -265,7 +266,7 @@ async fn end(
     Ok(count)
 }
 
-/// Inserts the files that are new or have new contents. Says how many.
+/// Inserts the files that are new or have new contents. Returns their number.
 async fn insert(
     conn: &mut PgConnection,
     next: i32,
@@ -287,8 +288,8 @@ async fn insert(
     Ok(count)
 }
 
-/// The same for the files that are left out. Those left out for their contents were not looked at again if they have not
-/// changed.
+/// Ends and inserts rows of files that are left out. Files left out for their contents were not
+/// read again if their fingerprint was the same. Returns the number of changed rows.
 async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -> Result<u64> {
     sqlx::query(
         "insert into left_out select repo, path, bytes, fingerprint, reason from seen
@@ -330,7 +331,8 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     Ok(ended.rows_affected() + begun.rows_affected())
 }
 
-/// The languages of the files of some shards in an epoch, and about how many chunks their files have.
+/// Returns the languages of the files of some shards in an epoch, and the approximate number of
+/// chunks of each.
 async fn count_languages(
     conn: &mut PgConnection,
     epoch: Epoch,
@@ -352,7 +354,7 @@ async fn count_languages(
     Ok(all)
 }
 
-/// What some repositories have in an epoch in these shards, asked shard by shard and added up.
+/// Returns the totals of some repositories in an epoch, summed over these shards.
 async fn count(
     conn: &mut PgConnection,
     epoch: Epoch,
@@ -381,7 +383,7 @@ async fn count(
     Ok(all)
 }
 
-/// Updates the rows of the repositories. Says how many have another rank.
+/// Updates the rows of the repositories. Returns the number of those whose rank changed.
 async fn update_repos(
     conn: &mut PgConnection,
     repos: &[RepoRow],
@@ -391,7 +393,7 @@ async fn update_repos(
     let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
     let none = Counts::default();
     let counts = || ids.iter().map(|id| counts.get(id).unwrap_or(&none));
-    // Two repositories may have changed names with each other.
+    // Two repositories may swap their names.
     sqlx::query(
         "update repos r set name = format('(being renamed: %s)', id)
          from unnest($1::int[], $2::text[]) given (given_id, given_name)
@@ -410,7 +412,7 @@ async fn update_repos(
     .execute(&mut *conn)
     .await?
     .rows_affected();
-    // Arrays of arrays would be one array: the shards travel as texts.
+    // `unnest` would flatten arrays of arrays, so the shards are sent as texts.
     let shards = counts().map(|counts| {
         let numbers: Vec<String> = counts.shards.iter().map(i16::to_string).collect();
         format!("{{{}}}", numbers.join(","))
@@ -438,7 +440,7 @@ async fn update_repos(
     Ok(ranked)
 }
 
-/// The shards that the rows of a temporary table are of.
+/// Returns the shards that occur in a temporary table.
 async fn shards_in(conn: &mut PgConnection, table: &str) -> Result<Vec<ShardId>> {
     let sql = format!("select distinct shard from {table} order by shard");
     let shards: Vec<i16> = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;

@@ -1,5 +1,5 @@
-//! The one ingest that may run: its locks, its connection and temporary tables, and what it takes over from one that was
-//! killed.
+//! The session of the one ingest that may run: its locks, its connection and temporary tables, and
+//! the recovery after a killed one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::store::Store;
 
-/// `valid_to` of a row that no epoch ends.
+/// `valid_to` of a row that no epoch has ended.
 pub(crate) const FOREVER: i32 = i32::MAX;
 
-/// A shard as an ingest sees it.
+/// The state of a shard during an ingest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardState {
     pub(crate) shard: ShardId,
@@ -22,24 +22,24 @@ pub(crate) struct ShardState {
     pub(crate) chunks: i32,
     /// Bytes of text.
     pub(crate) bytes: i64,
-    /// It has files and a whole index.
+    /// Whether it has files and a complete index.
     pub(crate) live: bool,
 }
 
-/// The one ingest that may run.
+/// The session of the one ingest that may run.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) conn: PgConnection,
-    /// The shards, and how full they are.
+    /// The shards, and their fill.
     pub(crate) shards: Vec<ShardState>,
-    /// An earlier ingest was killed, so contents without files may lie about.
+    /// Whether an earlier ingest was killed, so that there may be contents without files.
     pub(crate) sweep: bool,
     /// The shards whose files this session has changed.
     pub(crate) changed: BTreeSet<ShardId>,
 }
 
 impl Store {
-    /// Becomes the one that writes; none if somebody else is.
+    /// Takes the lock on writing; `None` if another program has it.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -92,11 +92,13 @@ impl Store {
         Ok(Some(Session { conn, shards, sweep, changed: BTreeSet::new() }))
     }
 
-    /// A connection that writes for the one ingest that runs, or the one upgrade. It is fenced: whoever becomes the one that writes first ends
-    /// all that share this lock, and then those of before see that theirs is no longer held.
+    /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next
+    /// program to take the lock on writing terminates all connections that share the helpers' lock,
+    /// and a program that lost its lock gets no new one here.
     ///
     /// # Errors
-    /// The connection that made this program the one that writes has broken; or as for any connection.
+    /// The connection that holds the lock on writing for this program has broken; or as for any
+    /// connection.
     pub(crate) async fn helper(&self) -> Result<PgConnection> {
         let mut conn = self.connection().await?;
         sqlx::query("select pg_advisory_lock_shared($1)")
@@ -124,7 +126,7 @@ impl Store {
 }
 
 impl Session {
-    /// Bytes of text stored so far, and the number of shards.
+    /// Returns the bytes of text stored so far, and the number of shards.
     pub fn stored_bytes(&self) -> (i64, usize) {
         (self.shards.iter().map(|shard| shard.bytes).sum(), self.shards.len())
     }
@@ -138,7 +140,7 @@ impl Session {
     }
 }
 
-/// Ends what a killed ingest has left running, and returns when it is over.
+/// Terminates the statements that a killed ingest has left running, and waits for their end.
 async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     sqlx::query(
         "select pg_terminate_backend(pid) from pg_locks
@@ -154,7 +156,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Takes back the rows of an epoch that a killed ingest has prepared and not published.
+/// Undoes the rows of an epoch that a killed ingest has prepared but not published.
 async fn take_back(conn: &mut PgConnection) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
@@ -188,7 +190,7 @@ mod tests {
             assert!(store.helper().await.is_err(), "it is not the one that writes");
             let first = store.try_session().await.unwrap().unwrap();
             store.helper().await.unwrap();
-            // Its connection breaks, without its knowing.
+            // The connection breaks unnoticed.
             let pid = store.writer.load(std::sync::atomic::Ordering::Relaxed);
             value::<bool>(store, &format!("select pg_terminate_backend({pid}, 10000)")).await;
             assert!(store.helper().await.is_err(), "nobody writes");

@@ -1,11 +1,11 @@
-//! A budget that fills by the second and holds what may be used in a minute.
+//! A budget that refills continuously and holds a minute's worth.
 
 use std::time::Instant;
 
-/// Parts of a search or a byte below this count as none: budgets fill in fractions.
+/// Fractions of a search or byte below this count as none, to absorb rounding errors.
 const ROUNDING: f64 = 1e-6;
 
-/// What may be used in a minute, and what is left of it: less than nothing if it was overdrawn.
+/// An amount allowed per minute, and the part of it that is left: negative if it was overdrawn.
 #[derive(Debug)]
 pub(super) struct Budget {
     per_minute: f64,
@@ -18,10 +18,10 @@ impl Budget {
         Self { per_minute, left: per_minute, at: now }
     }
 
-    /// Takes `cost` if `needed` is left.
+    /// Takes `cost` if at least `needed` is left.
     ///
     /// # Errors
-    /// The seconds after which it will be.
+    /// The number of seconds after which that will be left.
     pub(super) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
         let earned = now.saturating_duration_since(self.at).as_secs_f64() / 60.0 * self.per_minute;
         self.left = (self.left + earned).min(self.per_minute);

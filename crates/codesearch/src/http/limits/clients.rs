@@ -1,4 +1,4 @@
-//! The clients of a server, told apart by address or by token, and whether a request of one is admitted.
+//! The clients of a server, identified by address or by token, and the admission of their requests.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -18,28 +18,30 @@ use crate::http::connections::Peer;
 use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
 
-/// Clients that are remembered. Of more, those that asked longest ago are forgotten, and with them what
-/// they have used of this minute.
+/// Most clients that are remembered. Beyond that, the least recent are forgotten, and with them
+/// their use of the current minute.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// A proxy adds its client at the end of this header.
+/// The header at whose end a proxy adds its client's address.
 const FORWARDED: &str = "x-forwarded-for";
 
 /// The limits of a server.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// Those of an address.
+    /// The limits of an address.
     each: Quota,
-    /// Of the turns to search, as many as one client may have or wait for, if others shall find some.
+    /// Most searches that one client may have running or waiting for a turn, so that turns are left
+    /// for others; `None` without that bound.
     share: Option<usize>,
-    /// Any address, when addresses have no limits.
+    /// Stands for every address if addresses have no limits.
     anyone: Arc<Client>,
-    /// All clients together. How many search at once is decided by [`Server::turn`], which lets them wait.
+    /// All clients together. [`Server::turn`](crate::http::server::Server::turn) bounds their
+    /// concurrent searches, and lets them wait.
     all: Arc<Client>,
     addresses: Cache<IpAddr, Arc<Client>>,
-    /// By the hash of the token: how long finding one takes says nothing of the tokens.
+    /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
     tokens: RwLock<HashMap<[u8; 32], Caller>>,
-    /// A proxy says whom it asks for.
+    /// Whether a proxy is trusted to name its client.
     trust_forwarded: bool,
 }
 
@@ -49,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-/// Who asks, by a token.
+/// A caller that sent a token.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     token: Arc<Token>,
@@ -57,13 +59,13 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// It may know what others search for.
+    /// Returns whether it may see what others search for.
     pub(crate) fn is_operator(&self) -> bool {
         self.token.is_admin
     }
 }
 
-/// What a client has used.
+/// The semaphores and budgets of a client.
 #[derive(Debug)]
 pub(super) struct Client {
     share: Option<Arc<Semaphore>>,
@@ -86,19 +88,19 @@ impl Client {
     }
 }
 
-/// Why a request is turned away, and after how many seconds it may come back.
+/// The reason why a request is refused, and the seconds after which to retry.
 pub(super) struct Rejection {
     pub(super) reason: Refusal,
     pub(super) wait: u64,
 }
 
-/// What is held and counted for a request until its answer is sent.
+/// The permits held and the budgets charged for a request until its answer is sent.
 pub(super) struct Admission {
     clients: [Arc<Client>; 2],
     _searching: [Option<OwnedSemaphorePermit>; 2],
 }
 
-/// What a request costs beside the bytes of its answer.
+/// The cost of a request, besides the bytes of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
     Search,
@@ -127,7 +129,7 @@ impl Limits {
         limits
     }
 
-    /// Takes other tokens. Whose token and limits are as they were keeps what it has used.
+    /// Replaces the tokens. A client whose token and limits are unchanged keeps its state.
     pub(crate) fn set_tokens(&self, tokens: Vec<Token>) {
         let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let caller = |token: Token| {
@@ -142,23 +144,23 @@ impl Limits {
         *known = tokens.into_iter().map(caller).collect();
     }
 
-    /// Whose token this is.
+    /// Returns the owner of a token.
     pub(crate) fn caller(&self, token: &str) -> Option<Caller> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
     }
 
-    /// Whether there are tokens at all.
+    /// Returns whether there are any tokens.
     pub(crate) fn knows_tokens(&self) -> bool {
         !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a request came through a proxy that says for whom it asks.
+    /// Returns whether a request came through a trusted proxy that names its client.
     pub(crate) fn is_forwarded(&self, headers: &HeaderMap) -> bool {
         self.trust_forwarded && headers.contains_key(FORWARDED)
     }
 
-    /// Who asks: the owner of a token, or an address.
+    /// Returns the client of a request: the owner of a token, or an address.
     pub(super) fn client(
         &self,
         caller: Option<&Caller>,
@@ -171,7 +173,7 @@ impl Limits {
         if self.each == Quota::default() && self.share.is_none() {
             return Arc::clone(&self.anyone);
         }
-        // Without a connection there is no address: such requests are one client.
+        // Requests without a connection have no address; they count as one client.
         let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
         let client =
@@ -205,7 +207,7 @@ impl Limits {
             }
         };
         let now = Instant::now();
-        // Something must be left of the bytes; they are paid later.
+        // Some bytes must be left; those of the answer are charged when it is sent.
         for (client, (reason, _)) in clients.iter().zip(reasons) {
             take(client.bytes.as_ref(), 1.0, 0.0, now)
                 .map_err(|wait| Rejection { reason, wait })?;
@@ -214,7 +216,7 @@ impl Limits {
             for (at, (client, (_, reason))) in clients.iter().zip(reasons).enumerate() {
                 let taken = take(client.searches.as_ref(), 1.0, 1.0, now);
                 if let Err(wait) = taken {
-                    // What all have used up is not the client's loss.
+                    // If the server's budget refuses, the client gets its own charge back.
                     if let (1, Some(budget)) = (at, &clients[0].searches) {
                         budget.lock().unwrap_or_else(PoisonError::into_inner).left += 1.0;
                     }
@@ -241,17 +243,18 @@ fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) ->
     budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
 }
 
-/// Whom a proxy asks for: the last address, which it has added itself. The ones before it are only what
-/// its client said.
+/// Returns the client that a proxy names: the last address, which the proxy added itself. Earlier
+/// ones are only claims of its client.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     let last = headers.get_all(FORWARDED).iter().next_back()?.to_str().ok()?;
     let last = last.rsplit(',').next()?.trim();
-    // Some add the port.
+    // Some proxies add the port.
     let address = last.parse().ok();
     address.or_else(|| last.parse().ok().map(|both: std::net::SocketAddr| both.ip()))
 }
 
-/// What counts as one client: an address, and of version 6 its first half, which one household has.
+/// Returns the part of an address that counts as one client: all of version 4, and the first half
+/// of version 6, which is one household's.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(long) => {

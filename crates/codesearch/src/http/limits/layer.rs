@@ -1,4 +1,4 @@
-//! The layers of the router that hold requests to the limits and count the bytes of answers.
+//! The layers of the router that enforce the limits and count the bytes of answers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -20,7 +20,7 @@ use crate::http::params::{Pairs, wants_page};
 use crate::http::server::Server;
 use crate::statistics::Refusal;
 
-/// An answer whose bytes are counted while it is sent.
+/// The body of an answer whose bytes are counted while it is sent.
 struct MeteredBody {
     body: Body,
     ticket: Admission,
@@ -50,7 +50,7 @@ impl hyper::body::Body for MeteredBody {
     }
 }
 
-/// The limits for searches.
+/// Applies the limits of searches.
 pub(crate) async fn searches(
     State(server): State<Server>,
     request: Request,
@@ -59,7 +59,7 @@ pub(crate) async fn searches(
     limited(&server, Cost::Search, request, next).await
 }
 
-/// The limits for what is read and not searched for.
+/// Applies the limits of requests that read without searching.
 pub(crate) async fn reads(State(server): State<Server>, request: Request, next: Next) -> Response {
     limited(&server, Cost::Nothing, request, next).await
 }
@@ -86,7 +86,7 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
     }
 }
 
-/// The answer to a request that is turned away.
+/// Returns the answer to a request beyond its limits.
 fn reject(rejection: &Rejection, request: &Request) -> Response {
     let what = match rejection.reason {
         Refusal::AtOnce => "you have as many searches running as you may",
@@ -103,12 +103,12 @@ fn reject(rejection: &Rejection, request: &Request) -> Response {
     response
 }
 
-/// The answer to a request that is refused, in the shape in which its address tells errors.
+/// Returns the answer to a refused request, in the shape that its address uses for errors.
 pub(crate) fn refused(failure: Failure, request: &Request) -> Response {
     Address::of(request).refused(failure)
 }
 
-/// What of a request says in which shape errors are told.
+/// The parts of a request that decide the shape of errors.
 struct Address {
     pairs: Pairs,
     is_zoekts: bool,

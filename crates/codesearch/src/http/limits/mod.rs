@@ -1,12 +1,12 @@
-//! How much a client may ask: searches at once and a minute, and bytes of answers a minute, by address or
-//! by token, and all clients together. Who asks for more is told when to come back.
+//! Limits of clients: concurrent searches, searches a minute, and bytes of answers a minute, by
+//! address or by token, and for all clients together. Refused clients are told when to retry.
 //!
-//! A budget fills by the second and holds a minute's worth. A search costs one before it begins. What an
-//! answer takes in bytes is known when it is sent, so it may overdraw the budget, and the client waits
-//! until that is paid back: an answer is never broken off.
+//! A budget refills continuously and holds a minute's worth. A search costs one before it begins.
+//! The bytes of an answer are known only when it is sent, so it may overdraw the budget; the client
+//! then waits until that is paid back. An answer is never cut short.
 //!
-//! Nothing of this is done by a library for rate limits: those refuse what is known beforehand, and forget
-//! no client by themselves.
+//! Libraries for rate limits do not fit: they charge costs known beforehand, and forget no client
+//! by themselves.
 
 mod budget;
 mod clients;

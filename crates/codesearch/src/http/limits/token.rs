@@ -1,5 +1,5 @@
-//! The file of tokens: who may ask, and who may have more, or less, than everybody else. It holds hashes only, so that nobody
-//! can ask with what stands in it.
+//! The file of tokens: the people and programs that may use the server, and their limits if these
+//! differ from everybody's. The file holds only hashes, so its contents give no access.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,27 +9,27 @@ use sha2::{Digest, Sha256};
 
 use super::quota::Quota;
 
-/// Bytes of a token that is made here: as many as nobody guesses.
+/// Bytes of a generated token: too many to guess.
 const TOKEN_BYTES: usize = 16;
 
-/// What stands before the hash of a token, in hexadecimal digits.
+/// Prefix of the hash of a token, which follows in hexadecimal digits.
 const SCHEME: &str = "sha256:";
 
-/// A token of the file: its owner, its SHA-256, and what its owner may have.
+/// A token of the file: its owner, its SHA-256, and its owner's limits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(super) name: String,
     pub(super) hash: [u8; 32],
     pub(super) quota: Quota,
-    /// Its owner may know what others search for.
+    /// Whether its owner may see what others search for.
     pub(super) is_admin: bool,
 }
 
-/// A file of tokens, and which state of it was read.
+/// A file of tokens, and the state in which it was last read.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     path: PathBuf,
-    /// What is not said of a token.
+    /// The limits for whatever a line leaves out.
     each: Quota,
     read: Option<(SystemTime, u64)>,
 }
@@ -39,7 +39,8 @@ impl TokenFile {
         Self { path: path.to_owned(), each, read: None }
     }
 
-    /// Reads the file: on each line a name, the hash of its token, and what differs from everybody's limits.
+    /// Reads the file. Each line has a name, the hash of its token, and the limits that differ from
+    /// everybody's.
     ///
     /// # Errors
     /// The file cannot be read, or a line of it is wrong.
@@ -51,22 +52,22 @@ impl TokenFile {
         tokens(&text, self.each).with_context(|| format!("the tokens in {path} cannot be used"))
     }
 
-    /// Whether the file is another one than that which was read last.
+    /// Returns whether the file has changed since it was last read.
     pub(crate) fn has_changed(&self) -> bool {
         state(&self.path) != self.read
     }
 }
 
-/// When a file was changed, and its bytes; none if there is no such file.
+/// Returns a file's time of change and bytes; `None` if there is no such file.
 fn state(path: &Path) -> Option<(SystemTime, u64)> {
     let told = std::fs::metadata(path).ok()?;
     Some((told.modified().ok()?, told.len()))
 }
 
-/// A new token, and the line of the file for its owner.
+/// Returns a new token, and the line of the file for its owner.
 ///
 /// # Errors
-/// The name is none, or the system gives no random bytes.
+/// The name is not usable, or the system gives no random bytes.
 pub(crate) fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
     ensure!(
         !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
@@ -114,7 +115,7 @@ fn tokens(text: &str, each: Quota) -> Result<Vec<Token>> {
 fn token(line: &str, each: Quota) -> Result<Token> {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap_or_default().to_owned();
-    // Any word of a line without a hash may be a token, so none is told.
+    // Any word of a line without a hash may be a token, so the error quotes none.
     let hash = words.next().and_then(|word| unhex(word.strip_prefix(SCHEME)?));
     let hash = hash.with_context(|| {
         format!(

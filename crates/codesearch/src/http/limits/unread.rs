@@ -1,5 +1,5 @@
-//! Answers that are whole in memory and not sent yet: all of them together have a bound, so that clients which do not read
-//! cannot take all memory. Answers that are made while they are sent need none.
+//! A bound on the answers that are complete in memory but not sent yet, so that clients which do
+//! not read cannot exhaust memory. Answers that are made while they are sent do not count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What is counted.
+/// Bytes that one permit stands for.
 const UNIT: usize = 1 << 10;
 
-/// Smaller answers are not counted: connections have buffers as large.
+/// Bytes up to which an answer does not count: connections have buffers as large.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Bytes that a connection takes of an answer at once.
+/// Most bytes that a connection gets of an answer at once.
 const PART_BYTES: usize = 64 << 10;
 
-/// The room for answers.
+/// The memory for answers.
 #[derive(Debug)]
 pub(crate) struct Unread(Arc<Semaphore>);
 
 impl Unread {
-    /// For so many bytes.
+    /// Makes room for `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let units = usize::try_from(bytes).unwrap_or(usize::MAX) / UNIT;
         Self(Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// An answer with its place, which it has until it is sent; none if there is no room for it.
+    /// Reserves memory for an answer until it is sent; `None` if there is none left.
     pub(super) fn hold(&self, answer: Response) -> Option<Response> {
         let bytes = answer.body().size_hint().exact().map_or(0, |bytes| bytes as usize);
         if bytes <= SMALL_BYTES {
@@ -42,10 +42,11 @@ impl Unread {
     }
 }
 
-/// The body of an answer, handed out part by part: a connection that is given all of it would hold it without its place.
+/// The body of an answer, handed out in parts: given all of it at once, the connection would hold
+/// it after the reservation has ended.
 struct UnreadBody {
     body: Body,
-    /// What is left of the piece that the body gave last.
+    /// The rest of the last piece that the body returned.
     rest: Bytes,
     _place: OwnedSemaphorePermit,
 }

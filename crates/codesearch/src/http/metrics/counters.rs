@@ -9,12 +9,12 @@ use engine::search::{Stats, Stopped};
 use crate::http::error::Failure;
 use crate::statistics::{Kind, Outcome, Recorder, Refusal};
 
-/// What was counted since the server was started.
+/// Counters since the server's start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// How long searches took, and how they ended.
+    /// Durations and outcomes of searches.
     pub(crate) recorder: Recorder,
-    /// What takes longer goes into the log of slow searches.
+    /// Duration from which on a search is logged as slow.
     slow: Option<Duration>,
     running: AtomicU64,
     pub(super) shards_searched: AtomicU64,
@@ -24,15 +24,16 @@ pub(crate) struct Metrics {
     pub(super) bytes: AtomicU64,
     pub(super) results: AtomicU64,
     pub(super) slow_searches: AtomicU64,
-    /// Shards that were checked, and what was wrong in those of the last check and between tables.
+    /// Number of checked shards; and the number of problems in those of the last check and between
+    /// tables.
     pub(super) shards_checked: AtomicU64,
     pub(super) problems: AtomicU64,
 }
 
-/// What the log says of a slow search: its query, and its plan with what was done if that is known.
+/// Describes a slow search for the log: its query, and its plan, with the work done if known.
 type Told = dyn Fn(Option<&Stats>) -> (String, String) + Send + Sync;
 
-/// A search that is counted, however it ends.
+/// A running search, which is counted however it ends.
 pub(crate) struct TimedSearch {
     metrics: Arc<Metrics>,
     kind: Kind,
@@ -42,12 +43,12 @@ pub(crate) struct TimedSearch {
 }
 
 impl Metrics {
-    /// Keeps statistics in a recorder, and notes what takes longer than `slow`.
+    /// Makes metrics with a recorder; searches that take `slow` or longer are logged.
     pub(crate) fn new(recorder: Recorder, slow: Option<Duration>) -> Self {
         Self { recorder, slow, ..Self::default() }
     }
 
-    /// Counts a search that begins. `told` is asked only if it was slow.
+    /// Counts a search that begins. `told` is called only if it was slow.
     pub(crate) fn begin(
         self: &Arc<Self>,
         kind: Kind,
@@ -58,25 +59,25 @@ impl Metrics {
         TimedSearch { metrics, kind, told: Box::new(told), begun: Instant::now(), ended: false }
     }
 
-    /// Notes what a check of some shards has found.
+    /// Notes the result of a check of some shards.
     pub(crate) fn checked(&self, shards: usize, problems: usize) {
         self.shards_checked.fetch_add(shards as u64, Ordering::Relaxed);
         self.problems.store(problems as u64, Ordering::Relaxed);
     }
 
-    /// Counts a request that was turned away.
+    /// Counts a request that was refused.
     pub(crate) fn refuse(&self, reason: Refusal) {
         self.recorder.refuse(reason);
     }
 
-    /// How many searches run.
+    /// Returns the number of running searches.
     pub(crate) fn running(&self) -> u64 {
         self.running.load(Ordering::Relaxed)
     }
 }
 
 impl TimedSearch {
-    /// Counts how the search ended.
+    /// Counts the outcome of a search for lines.
     pub(crate) fn end(&mut self, ended: &Result<Stats, Failure>) {
         let outcome = match ended {
             Err(_) => Outcome::Failed,
@@ -93,12 +94,12 @@ impl TimedSearch {
         self.note(outcome, self.begun.elapsed(), ended.as_ref().ok());
     }
 
-    /// Counts a search that is not one for lines.
+    /// Counts the outcome of any other search.
     pub(crate) fn ended(mut self, outcome: Outcome) {
         self.note(outcome, self.begun.elapsed(), None);
     }
 
-    /// Does not count the search: another one takes its place.
+    /// Does not count the search, since another one replaces it.
     pub(crate) fn replaced(&mut self) {
         self.ended = true;
         self.metrics.running.fetch_sub(1, Ordering::Relaxed);

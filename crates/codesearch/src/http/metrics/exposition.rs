@@ -14,7 +14,7 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::statistics::{Histogram, Kind, Outcome, Refusal};
 
-/// Buckets for each doubling: Prometheus keeps a series for each bucket.
+/// Buckets for each doubling: few, since Prometheus keeps a series for each bucket.
 const PER_DOUBLING: usize = 2;
 
 /// `/metrics`.
@@ -33,7 +33,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let since_start = metrics.recorder.since_start();
     let mut text = String::new();
     let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "# HELP codesearch_{name} {help}\n# TYPE codesearch_{name} {kind}");
     };
     let outcomes = since_start.outcomes();
@@ -45,7 +45,8 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
             let _ = writeln!(text, "codesearch_{name}{{{label}=\"{word}\"}} {count}");
         }
     };
-    // A word that was never counted is told all the same: a series that begins at 1 has no increase.
+    // Words with a count of 0 are listed, too: Prometheus sees no increase in a series that begins
+    // at 1.
     let counts = |of: &dyn Fn(&str) -> u64, words: Vec<&'static str>| -> Vec<(&str, u64)> {
         words.into_iter().map(|word| (word, of(word))).collect()
     };
@@ -124,7 +125,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         ("connections_busy", busy as u64, "Connections to Postgres that searches use now."),
         ("connections_max", most as u64, "Connections to Postgres that searches may use."),
     ];
-    // Without an index, or without a database, what is known of the server is told all the same.
+    // Without an index or a database, the server's own values are still exposed.
     if let Ok(catalog) = server.searcher.catalog().await {
         let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
         gauges.push(("repositories", catalog.repos.len() as u64, "Repositories in the index."));

@@ -8,7 +8,7 @@ use query::{Expr, Plan, Predicate};
 use crate::print::explained;
 use crate::statistics::Kind;
 
-/// The kind of a search in lines, and what is told of it.
+/// Returns the kind of a search for lines, and a function that describes it.
 pub(crate) fn of_request(
     request: &Arc<Request>,
     loose: bool,
@@ -30,7 +30,7 @@ pub(crate) fn of_request(
     (kind, told)
 }
 
-/// Whether a condition is about texts.
+/// Returns whether a condition depends on texts.
 fn reads_texts(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) => false,

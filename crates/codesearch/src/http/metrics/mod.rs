@@ -1,4 +1,4 @@
-//! What a server counts of its searches, and `/metrics`.
+//! A server's counters of searches, and `/metrics`.
 
 mod counters;
 mod exposition;

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{compared, ingest, load, on_index, value};
 use crate::{FileFilter, Store};
 
-/// The paths that a search sees.
+/// Returns the paths that a search sees.
 async fn paths(store: &Store) -> Vec<String> {
     let catalog = store.catalog().await.unwrap();
     let filter = FileFilter { epoch: catalog.epoch, repos: None, languages: None };
@@ -30,7 +30,7 @@ fn nothing_is_seen_of_an_epoch_before_it_is_current() {
         assert_eq!((prepared.epoch, prepared.published.stored), (Epoch(2), 1));
         assert_eq!(prepared.published.retired, 1);
         assert_eq!(paths(store).await, ["gone", "same"]);
-        // It is killed here.
+        // The ingest is killed here.
         session.close().await.unwrap();
         assert_eq!(value::<Option<i32>>(store, "select prepared from state").await, Some(2));
         crate::testing::session(store).await.close().await.unwrap();
@@ -48,14 +48,14 @@ fn nothing_is_seen_of_an_epoch_before_it_is_current() {
 fn an_epoch_begins_only_when_something_changes() {
     on_index(2, async |store| {
         let epoch = async || value::<i32>(store, "select epoch from state").await;
-        // The first one, even if there is nothing in it.
+        // There is a first epoch even if it is empty.
         ingest(store, "r", &[]).await;
         assert_eq!(epoch().await, 1);
         let files = [("a", 1, "one")];
         ingest(store, "r", &files).await;
         assert_eq!(epoch().await, 2);
         ingest(store, "r", &files).await;
-        // Touched, and with the same contents: its row only has another fingerprint.
+        // The file was touched but has the same contents: only the fingerprint of its row changes.
         ingest(store, "r", &[("a", 7, "one")]).await;
         assert_eq!(epoch().await, 2);
         let fingerprint = "select fingerprint from files";
@@ -78,7 +78,7 @@ fn repositories_are_counted_and_removed() {
         session.collect_garbage(&[]).await.unwrap();
         session.close().await.unwrap();
         assert_eq!(paths(store).await, ["a"]);
-        // What only they had is deleted, what others have, too, is kept.
+        // Contents that only it had are deleted; those that another repository has are kept.
         assert_eq!(value::<i64>(store, "select count(*) from blobs").await, 1);
         assert_eq!(value::<i64>(store, "select count(*) from files").await, 1);
     });
@@ -95,7 +95,7 @@ fn repositories_may_change_names() {
         let (first, second) = repos.split_at_mut(1);
         std::mem::swap(&mut first[0].name, &mut second[0].name);
         for repo in &repos {
-            // As they are, but for their names.
+            // Unchanged but for their names.
             let path = if repo.name == "s" { "a" } else { "b" };
             let text = crate::testing::seen(repo.id, path, 1, "one");
             session.seen(&[text]).await.unwrap();
