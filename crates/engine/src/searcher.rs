@@ -144,6 +144,9 @@ impl Searcher {
     ///
     /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of
     /// its epoch, so a server calls [`look`](Self::look) now and then even if nobody searches.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or has no index.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let replaces = |fresh: &Catalog| {
             if let Some(cache) = &self.cache {

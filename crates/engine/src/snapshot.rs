@@ -98,7 +98,7 @@ impl Snapshots {
     pub(crate) async fn listen(&self, store: &Store, heard: impl Fn()) -> Result<(), store::Error> {
         let mut changes = store.changes().await?;
         // Marks the end of listening, both after an error and when the future is dropped.
-        let _deaf = Deaf(&self.changes);
+        let _deaf = StopsListening(&self.changes);
         self.changes.add(true);
         loop {
             changes.next().await?;
@@ -188,9 +188,9 @@ impl Changes {
 }
 
 /// Notes on drop that nobody listens for changes any more.
-struct Deaf<'a>(&'a Changes);
+struct StopsListening<'a>(&'a Changes);
 
-impl Drop for Deaf<'_> {
+impl Drop for StopsListening<'_> {
     fn drop(&mut self) {
         self.0.add(false);
     }
@@ -211,7 +211,7 @@ mod tests {
         changes.add(true);
         assert!(!changes.none());
         changes.seen.store(changes.count(), Ordering::SeqCst);
-        drop(Deaf(&changes));
+        drop(StopsListening(&changes));
         assert!(!changes.none());
     }
 }

@@ -8,29 +8,29 @@ use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
 /// Only characters that stand for themselves count: `\S` and `\p{Lu}` do not, `\x41` and the ends of
 /// `[A-Z]` do.
 pub(crate) fn is_caseless(pattern: &Ast) -> bool {
-    let Ok(named) = ast::visit(pattern, Named::default());
+    let Ok(named) = ast::visit(pattern, LetterCases::default());
     named.any && !named.capital
 }
 
 /// The kinds of characters that a pattern names.
 #[derive(Default)]
-struct Named {
+struct LetterCases {
     any: bool,
     capital: bool,
 }
 
-impl Named {
+impl LetterCases {
     fn see(&mut self, literal: &ast::Literal) {
         self.any = true;
         self.capital |= literal.c.is_uppercase();
     }
 }
 
-impl Visitor for Named {
-    type Output = Named;
+impl Visitor for LetterCases {
+    type Output = LetterCases;
     type Err = std::convert::Infallible;
 
-    fn finish(self) -> Result<Named, Self::Err> {
+    fn finish(self) -> Result<LetterCases, Self::Err> {
         Ok(self)
     }
 

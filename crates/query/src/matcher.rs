@@ -11,7 +11,7 @@ use regex_syntax::hir::Hir;
 
 use crate::error::QueryError;
 use crate::pattern::Pattern;
-use crate::stepped::{Interrupted, Space, Stepped};
+use crate::stepped::{Interrupted, Stepped, SteppedScratch};
 
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
@@ -43,7 +43,7 @@ pub struct Matcher {
 #[derive(Clone, Debug)]
 pub struct Scratch {
     cache: Cache,
-    space: Option<Space>,
+    space: Option<SteppedScratch>,
 }
 
 /// One line that matches.

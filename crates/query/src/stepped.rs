@@ -32,7 +32,7 @@ pub(crate) struct Stepped {
 
 /// The space in which they run.
 #[derive(Clone, Debug)]
-pub(crate) struct Space {
+pub(crate) struct SteppedScratch {
     lazy: Option<(DfaCache, DfaCache)>,
     threads: Threads,
 }
@@ -80,10 +80,10 @@ impl Stepped {
     }
 
     /// Space to run in.
-    pub(crate) fn space(&self) -> Space {
+    pub(crate) fn space(&self) -> SteppedScratch {
         let caches =
             |(forward, backward): &(DFA, DFA)| (forward.create_cache(), backward.create_cache());
-        Space {
+        SteppedScratch {
             lazy: self.lazy.as_ref().map(caches),
             threads: Threads::new(self.nfa.states().len()),
         }
@@ -95,7 +95,7 @@ impl Stepped {
     /// `go_on` said no.
     pub(crate) fn find(
         &self,
-        space: &mut Space,
+        space: &mut SteppedScratch,
         text: &[u8],
         mut part: Range<usize>,
         go_on: GoOn<'_>,
@@ -118,7 +118,7 @@ impl Stepped {
 
     fn find_lazily(
         &self,
-        space: &mut Space,
+        space: &mut SteppedScratch,
         text: &[u8],
         part: Range<usize>,
         go_on: GoOn<'_>,
@@ -186,7 +186,7 @@ impl Stepped {
 
     fn find_by_threads(
         &self,
-        space: &mut Space,
+        space: &mut SteppedScratch,
         text: &[u8],
         part: Range<usize>,
         go_on: GoOn<'_>,

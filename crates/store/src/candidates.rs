@@ -24,7 +24,7 @@ const ANY: &str = "%";
 
 /// Candidates of a lookup in a shard. There may be false ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum IndexAnswer {
     /// Documents as ranges of chunk numbers, ascending and disjoint.
     Documents(Vec<Range<i32>>),
     /// Blobs of files, ascending, without duplicates.
@@ -42,7 +42,7 @@ impl Lease {
         shard: ShardId,
         epoch: Epoch,
         lookups: &[&Lookup],
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<IndexAnswer>> {
         let statement = Statement::of(shard, lookups, self.no_recheck());
         let mut ask = Ask::new(statement.sql).bind(epoch.0);
         for pattern in statement.patterns {
@@ -59,7 +59,7 @@ impl Lease {
     }
 }
 
-fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
+fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer> {
     let mut next = || {
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
@@ -68,13 +68,13 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<Found> {
         let mut blobs: Vec<BlobId> = next()?.into_iter().map(BlobId).collect();
         blobs.sort_unstable();
         blobs.dedup();
-        return Ok(Found::Blobs(blobs));
+        return Ok(IndexAnswer::Blobs(blobs));
     }
     let (first, upto) = (next()?, next()?);
     let mut documents: Vec<_> =
         first.into_iter().zip(upto).map(|(first, upto)| first..upto).collect();
     documents.sort_unstable_by_key(|document| document.start);
-    Ok(Found::Documents(documents))
+    Ok(IndexAnswer::Documents(documents))
 }
 
 /// A statement under construction. Its first parameter is the epoch; the others are patterns for

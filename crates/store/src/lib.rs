@@ -28,7 +28,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 
-pub use candidates::Found;
+pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use check::{Check, Problem};
 pub use contents::{Chunk, File, FileFilter, SharedText};

@@ -30,12 +30,12 @@ pub(crate) struct ShardCache {
     pub(crate) texts: Arc<Texts>,
     /// A semaphore with one permit: segments that searches missed are loaded one at a time.
     loading: Arc<Semaphore>,
-    met: Mutex<Met>,
+    index: Mutex<CachedIndex>,
 }
 
 /// The index whose data is cached.
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
+struct CachedIndex {
     identity: i64,
     /// Switch of its newest epoch that was seen.
     switch: Switch,
@@ -89,30 +89,30 @@ impl ShardCache {
     /// Creates a cache for up to `bytes` bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
-        Self { shards: RwLock::default(), texts, loading, met: Mutex::default() }
+        Self { shards: RwLock::default(), texts, loading, index: Mutex::default() }
     }
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the
     /// database was made anew, or lost its last commits. The same numbers may then name other data.
     pub(crate) fn meet(&self, catalog: &Catalog) {
-        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-        if !catalog.follows(met.identity, met.switch) {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if !catalog.follows(index.identity, index.switch) {
             self.change(BTreeMap::clear);
             self.texts.clear();
-            met.forgotten += 1;
+            index.forgotten += 1;
         }
-        (met.identity, met.switch) = (catalog.identity, catalog.switch);
+        (index.identity, index.switch) = (catalog.identity, catalog.switch);
     }
 
     /// Returns how often the cache was cleared.
     fn forgotten(&self) -> u64 {
-        self.met.lock().unwrap_or_else(PoisonError::into_inner).forgotten
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).forgotten
     }
 
     /// Adds data to the cache, unless the cache was cleared since `forgotten` was read.
     fn keep(&self, forgotten: u64, keep: impl FnOnce()) {
-        let met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-        if met.forgotten == forgotten {
+        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if index.forgotten == forgotten {
             keep();
         }
     }

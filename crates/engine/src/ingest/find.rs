@@ -16,7 +16,7 @@ const MAX_GIT_FILE: u64 = 64 << 20;
 
 /// A repository on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundRepo {
     /// Absolute path of its folder.
     pub(crate) folder: PathBuf,
     /// Host and path of its origin, if it has one.
@@ -32,7 +32,7 @@ pub(crate) struct Found {
 /// The result of looking for repositories below a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    pub(crate) repos: Vec<Found>,
+    pub(crate) repos: Vec<FoundRepo>,
     /// Folders without repositories beside others that have some.
     pub(crate) loose: Vec<PathBuf>,
     /// Folders that cannot be read, so that their contents are unknown.
@@ -133,7 +133,7 @@ fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> Found {
+fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> FoundRepo {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
     let own =
         root.file_name().map_or_else(|| "root".to_owned(), |n| n.to_string_lossy().into_owned());
@@ -144,7 +144,7 @@ fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> Found {
         0
     });
     let web = origin.as_deref().and_then(|origin| web(origin, &commit(&folder)?));
-    Found { origin, web, rank, folder, below: if below.is_empty() { own } else { below } }
+    FoundRepo { origin, web, rank, folder, below: if below.is_empty() { own } else { below } }
 }
 
 /// Returns the URL before file paths, if the origin lies at a known kind of forge.

@@ -12,7 +12,7 @@ use store::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::read::{Skipped, Text, read};
+use super::read::{ReadFile, Skipped, read};
 use super::{Error, Event, Progress, cores};
 
 /// Bytes of files that are read at once. At any time, memory holds a few such batches and what the lanes hold
@@ -122,7 +122,7 @@ pub(crate) async fn load(
     Ok(group)
 }
 
-type Outcome = (Todo, Result<Text, Skipped>);
+type Outcome = (Todo, Result<ReadFile, Skipped>);
 
 /// Starts to read the files after number `after` on all cores.
 async fn begin(
@@ -241,7 +241,7 @@ async fn dispatch(
                     chunks: text.chunks,
                     doc: text.doc,
                 });
-                Place { shard: lane.shard, blob: id, doc }
+                BlobPlace { shard: lane.shard, blob: id, doc }
             });
             (place.shard, place.blob)
         });
@@ -272,11 +272,11 @@ async fn dispatch(
     Ok(())
 }
 
-type Places = HashMap<Oid, Place>;
+type Places = HashMap<Oid, BlobPlace>;
 
 /// The place of contents that are being stored.
 #[derive(Clone, Copy)]
-struct Place {
+struct BlobPlace {
     shard: ShardId,
     blob: BlobId,
     /// Whether they are stored with a doc.
@@ -384,7 +384,8 @@ impl Lane {
     }
 
     async fn send(&mut self, contents: Vec<Contents>) -> Result<(), Error> {
-        let place = |c: &Contents| Place { shard: self.shard, blob: c.id, doc: c.doc.is_some() };
+        let place =
+            |c: &Contents| BlobPlace { shard: self.shard, blob: c.id, doc: c.doc.is_some() };
         let places = contents.iter().map(|c| (c.oid, place(c))).collect();
         if self.send.send((self.shard, contents)).await.is_err() {
             // The receiver is gone, so the task has ended; it does so only with an error.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use store::RepoRow;
 
-use super::find::Found;
+use super::find::FoundRepo;
 
 /// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Settled {
 }
 
 /// Names the repositories in `found`. `known` are the indexed ones.
-pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
+pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
     let by_source: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.source.as_str(), row)).collect();
     let by_name: HashMap<&str, &RepoRow> =
@@ -32,10 +32,10 @@ pub(crate) fn settle(found: Vec<Found>, known: &[RepoRow]) -> Vec<Settled> {
     let mut folders = HashSet::new();
     let mut settled: Vec<Settled> = Vec::new();
     let mut names = HashSet::new();
-    let found: Vec<Found> =
+    let found: Vec<FoundRepo> =
         found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
     // Known folders keep their names before others are named.
-    let (old, new): (Vec<Found>, Vec<Found>) =
+    let (old, new): (Vec<FoundRepo>, Vec<FoundRepo>) =
         found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
     for repo in old {
         let row = by_source[&*repo.folder.to_string_lossy()];
@@ -94,7 +94,7 @@ mod tests {
             .collect();
         let found = found
             .iter()
-            .map(|(folder, origin, below)| Found {
+            .map(|(folder, origin, below)| FoundRepo {
                 folder: PathBuf::from(folder),
                 origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
                 below: (*below).to_owned(),

@@ -29,7 +29,7 @@ const LANGUAGE_BYTES: usize = 4096;
 
 /// A file that was read.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct ReadFile {
     pub(crate) oid: Oid,
     pub(crate) text: String,
     pub(crate) chunks: Vec<ChunkRow>,
@@ -73,7 +73,7 @@ fn times(found: &Metadata) -> [i64; 4] {
 }
 
 /// Reads the file at `path` in a repository's `folder`.
-pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Skipped> {
+pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<ReadFile, Skipped> {
     let (bytes, fingerprint) = read_stable(&folder.join(path), max_bytes)?;
     let size = bytes.len() as i64;
     let oid = blob_oid(&bytes);
@@ -83,7 +83,7 @@ pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<Text, Sk
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
-    Ok(Text { oid, text, chunks, lines, language, doc, fingerprint })
+    Ok(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
 /// Reads the bytes of a file as they were at one moment, as far as its times tell.

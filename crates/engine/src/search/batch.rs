@@ -201,7 +201,7 @@ impl<'a> Batches<'a> {
 mod tests {
     use query::Expr;
 
-    use super::super::verify::{MatchJob, Text, TextChunk};
+    use super::super::verify::{ChunkText, MatchJob, TextChunk};
     use super::*;
 
     fn batches(parts: usize) -> Batches<'static> {
@@ -244,7 +244,7 @@ mod tests {
                 blob: BlobId(blob),
                 line: 1,
                 start: 0,
-                text: Text::Owned(String::new()),
+                text: ChunkText::Owned(String::new()),
             },
             job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };

@@ -78,7 +78,7 @@ impl<'a> Evaluator<'a> {
 
     /// Matches the path of a file; `None` if the file cannot be a result, whatever its text.
     pub(crate) fn open(&self, file: File) -> Option<OpenFile> {
-        if self.search.state.knows(file.repo) {
+        if self.search.state.has_repo(file.repo) {
             return None;
         }
         let terms = &self.search.query().terms;

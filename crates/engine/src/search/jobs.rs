@@ -251,7 +251,7 @@ mod tests {
     use query::{Case, Expr, Query};
     use store::BlobId;
 
-    use super::super::verify::{MatchJob, Text, TextChunk};
+    use super::super::verify::{ChunkText, MatchJob, TextChunk};
     use super::*;
 
     fn queue(request: &Arc<Request>, timeout: Option<Duration>) -> (Arc<MatchQueue>, Arc<Clock>) {
@@ -267,7 +267,7 @@ mod tests {
                 blob: BlobId(*blob),
                 line: 1,
                 start: 0,
-                text: Text::Owned("x".repeat(*bytes)),
+                text: ChunkText::Owned("x".repeat(*bytes)),
             },
             job: MatchJob { terms: [0].into(), condition: Expr::Const(true).into() },
         };

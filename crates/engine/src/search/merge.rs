@@ -40,13 +40,13 @@ pub(crate) struct Merge<'a> {
     /// Results that were given, by this search and those before it.
     progress: Progress,
     /// Shards being searched, in order.
-    running: VecDeque<Running>,
+    running: VecDeque<RunningShard>,
     /// Totals of the shards that were searched to their end.
-    ended: Kept,
+    ended: ChunkEstimate,
 }
 
 /// A shard being searched.
-struct Running {
+struct RunningShard {
     events: mpsc::Receiver<ShardEvent>,
     chunks: Arc<ChunkCount>,
     /// How much the shard promises: [`ShardCandidate::promise`].
@@ -58,12 +58,12 @@ struct Running {
 
 /// The sum of [`ShardCandidate::promise`] over some shards, and of the chunks that were then named in them.
 #[derive(Clone, Copy, Default)]
-struct Kept {
+struct ChunkEstimate {
     promise: u64,
     chunks: usize,
 }
 
-impl std::iter::Sum for Kept {
+impl std::iter::Sum for ChunkEstimate {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, next| Self {
             promise: sum.promise + next.promise,
@@ -75,7 +75,7 @@ impl std::iter::Sum for Kept {
 /// Why a search ended before all its shards were searched.
 enum Ended {
     /// The limit was reached, or the receiver closed.
-    Enough,
+    LimitReached,
     /// The deadline passed.
     Late,
 }
@@ -97,7 +97,7 @@ impl<'a> Merge<'a> {
             results: 0,
             progress: Progress::of(&search.request),
             running: VecDeque::new(),
-            ended: Kept::default(),
+            ended: ChunkEstimate::default(),
         }
     }
 
@@ -138,12 +138,12 @@ impl<'a> Merge<'a> {
             if self.start(&mut waiting, plans, threads, &mut tasks, stats).await.is_err() {
                 break Ended::Late;
             }
-            let Some(first) = self.running.front_mut() else { break Ended::Enough };
+            let Some(first) = self.running.front_mut() else { break Ended::LimitReached };
             let event = tokio::select! {
                 biased;
                 event = search.state.clock.wait(first.events.recv()) => event,
                 // A client that has left is noticed at once, not only when the next file is found.
-                () = found.closed() => break Ended::Enough,
+                () = found.closed() => break Ended::LimitReached,
             };
             let Some(event) = event else { break Ended::Late };
             if let Err(ended) = self.hear(event, stats, &found).await? {
@@ -193,7 +193,7 @@ impl<'a> Merge<'a> {
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
             let chunks = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
             if let Some(known) = known {
-                chunks.tell(known);
+                chunks.set_exact(known);
             }
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
@@ -220,7 +220,7 @@ impl<'a> Merge<'a> {
                 || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
             let promise = candidate.promise.unwrap_or(0);
-            self.running.push_back(Running { events, chunks, promise, in_memory });
+            self.running.push_back(RunningShard { events, chunks, promise, in_memory });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -248,10 +248,10 @@ impl<'a> Merge<'a> {
     /// Estimates the chunks to read in a shard from its promise, by the ratio of chunks to promise in the
     /// shards whose chunks are known.
     fn likely_chunks(&self, candidate: &ShardCandidate) -> usize {
-        let kept = |running: &Running| {
-            Some(Kept { promise: running.promise, chunks: running.chunks.exact()? })
+        let kept = |running: &RunningShard| {
+            Some(ChunkEstimate { promise: running.promise, chunks: running.chunks.exact()? })
         };
-        let known: Kept = self.running.iter().filter_map(kept).chain([self.ended]).sum();
+        let known: ChunkEstimate = self.running.iter().filter_map(kept).chain([self.ended]).sum();
         match candidate.promise {
             Some(promise) if known.promise > 0 => {
                 (u128::from(promise) * known.chunks as u128 / u128::from(known.promise)) as usize
@@ -313,7 +313,7 @@ impl<'a> Merge<'a> {
                 }
                 let heard = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
                 if over || !heard {
-                    return Ok(Err(Ended::Enough));
+                    return Ok(Err(Ended::LimitReached));
                 }
             }
             // A shard that fails degrades the answer; an unreachable database ends the search.
@@ -338,7 +338,7 @@ impl<'a> Merge<'a> {
     /// Notes that the first running shard was searched to its end.
     fn end_first(&mut self) {
         if let Some(ended) = self.running.pop_front() {
-            let ended = Kept { promise: ended.promise, chunks: ended.chunks.chunks() };
+            let ended = ChunkEstimate { promise: ended.promise, chunks: ended.chunks.chunks() };
             self.ended = [self.ended, ended].into_iter().sum();
         }
         self.search.state.given.store(self.results, Ordering::Relaxed);
@@ -349,13 +349,13 @@ impl<'a> Merge<'a> {
         let (limit, left_out, state) = (self.limit(), self.left_out(), &self.search.state);
         let mut taken = Vec::with_capacity(files.len());
         for file in files {
-            if state.knows(file.repo_id) || self.was_given(&file) {
+            if state.has_repo(file.repo_id) || self.was_given(&file) {
                 continue;
             }
             if limit == Some(self.results) {
                 return (taken, true);
             }
-            state.notes(file.repo_id);
+            state.add_repo(file.repo_id);
             self.results += 1;
             if self.results > left_out {
                 self.progress.note(&file);

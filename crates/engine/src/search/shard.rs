@@ -18,7 +18,7 @@ use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
 use super::source::{Reads, Source};
 use super::state::{ChunkCount, Search};
-use super::verify::{Hit, MatchInput, Terms, Text, join};
+use super::verify::{ChunkText, Hit, MatchInput, Terms, join};
 use crate::types::FileMatch;
 
 /// The search of one shard.
@@ -38,7 +38,7 @@ pub(crate) struct ShardSearch<'s, S> {
 }
 
 /// Says that the search of the shard ends early: it has enough results, or the whole search is over.
-struct Enough;
+struct LimitReached;
 
 /// A batch that is being read ahead, or waits for its turn.
 struct PendingBatch {
@@ -94,17 +94,17 @@ impl<S: Source> ShardSearch<'_, S> {
         blobs: Range<i32>,
         sizer: &mut BatchSizer,
         results: &mut ResultSender,
-    ) -> Result<Result<(), Enough>, store::Error> {
+    ) -> Result<Result<(), LimitReached>, store::Error> {
         let first = blobs.start;
         let candidates = self.source.candidates(blobs).await?;
         let state = &self.search.state;
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         if self.source.survivors().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            self.chunks.tell(candidates.chunks().max(blobs));
+            self.chunks.set_exact(candidates.chunks().max(blobs));
             // Wakes the merge: the exact count may make it start more shards.
             if self.search.request.limit.is_some() && !results.send_read().await {
-                return Ok(Err(Enough));
+                return Ok(Err(LimitReached));
             }
         }
         let files = match candidates.blobs {
@@ -127,14 +127,14 @@ impl<S: Source> ShardSearch<'_, S> {
             let before = results.results();
             sizer.reads(chunks);
             if self.finish(batch, matching, &batches, on, results).await?.is_err() {
-                return Ok(Err(Enough));
+                return Ok(Err(LimitReached));
             }
             let found = results.results() - before;
             state.hit_rate.note(chunks, found);
             sizer.gave(chunks, found);
             let limited = self.search.request.limit.is_some();
             if limited && found == 0 && !results.send_read().await {
-                return Ok(Err(Enough));
+                return Ok(Err(LimitReached));
             }
         }
         Ok(Ok(()))
@@ -160,7 +160,7 @@ impl<S: Source> ShardSearch<'_, S> {
             let chunks = batch.reads();
             underway += chunks;
             let at_hand = (batches.read_first && chunks <= READ_FIRST)
-                .then(|| self.at_hand(Named::of(&batch.chunks, on, |_, _| true), on))
+                .then(|| self.at_hand(ChunkTerms::of(&batch.chunks, on, |_, _| true), on))
                 .flatten();
             let Some(inputs) = at_hand else {
                 pending.push_back(PendingBatch { batch, chunks, matching: None });
@@ -186,13 +186,13 @@ impl<S: Source> ShardSearch<'_, S> {
         batches: &Batches<'_>,
         on: Evaluator<'_>,
         results: &mut ResultSender,
-    ) -> Result<Result<(), Enough>, store::Error> {
+    ) -> Result<Result<(), LimitReached>, store::Error> {
         let mut hits = Hits::default();
         if batches.read_first {
             self.read_chunks_first(&mut batch, matching, on, &mut hits).await?;
         }
         if self.is_over() {
-            return Ok(Err(Enough));
+            return Ok(Err(LimitReached));
         }
         let open = self.open(&mut batch, on).await?;
         let mut groups = Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
@@ -203,7 +203,7 @@ impl<S: Source> ShardSearch<'_, S> {
             }
             let files = self.read(group, batches, on, &mut hits).await?;
             if !results.send(files).await || self.is_over() {
-                return Ok(Err(Enough));
+                return Ok(Err(LimitReached));
             }
         }
         Ok(Ok(()))
@@ -228,7 +228,7 @@ impl<S: Source> ShardSearch<'_, S> {
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
-            hits.add(self.read_named(Named::of(part, on, |_, _| true), on).await?);
+            hits.add(self.read_named(ChunkTerms::of(part, on, |_, _| true), on).await?);
             if self.is_over() {
                 return Ok(());
             }
@@ -319,7 +319,7 @@ impl<S: Source> ShardSearch<'_, S> {
             let wanted = on.wanted(open, hits);
             let here: Vec<_> =
                 chunks.iter().filter(|(.., of)| some.contains(of)).copied().collect();
-            let named = Named::of(&here, on, |blob, term| {
+            let named = ChunkTerms::of(&here, on, |blob, term| {
                 wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
             });
             hits.add(self.read_named(named, on).await?);
@@ -334,13 +334,17 @@ impl<S: Source> ShardSearch<'_, S> {
     }
 
     /// Returns the chunks with their match jobs, if all chunks can be read without waiting.
-    fn at_hand(&self, named: Named, on: Evaluator<'_>) -> Option<Vec<MatchInput>> {
+    fn at_hand(&self, named: ChunkTerms, on: Evaluator<'_>) -> Option<Vec<MatchInput>> {
         let chunks = self.source.reader().chunks_at_hand(&named.numbers())?;
         Some(named.inputs(chunks, on))
     }
 
     /// Reads chunks, and matches each with the terms that named it.
-    async fn read_named(&self, named: Named, on: Evaluator<'_>) -> Result<Vec<Hit>, store::Error> {
+    async fn read_named(
+        &self,
+        named: ChunkTerms,
+        on: Evaluator<'_>,
+    ) -> Result<Vec<Hit>, store::Error> {
         let chunks = self.source.reader().chunks(&named.numbers()).await?;
         Ok(self.verify(named.inputs(chunks, on)).await)
     }
@@ -387,9 +391,9 @@ impl<S: Source> ShardSearch<'_, S> {
         blobs.dedup();
         let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
-            Text::Owned(text) => Some((chunk.blob, text)),
+            ChunkText::Owned(text) => Some((chunk.blob, text)),
             // `join` returns owned texts only.
-            Text::Shared(_) | Text::Compressed(_) => None,
+            ChunkText::Shared(_) | ChunkText::Compressed(_) => None,
         });
         context::add(files, &texts.collect(), self.search.request.context);
         Ok(())
@@ -397,9 +401,9 @@ impl<S: Source> ShardSearch<'_, S> {
 }
 
 /// Chunks to read, by ascending number, each with the terms to match in it.
-struct Named(Vec<(i32, Vec<usize>)>);
+struct ChunkTerms(Vec<(i32, Vec<usize>)>);
 
-impl Named {
+impl ChunkTerms {
     /// Collects for each chunk the terms that named it and are `wanted`.
     fn of(
         chunks: &[(i32, BlobId, usize)],

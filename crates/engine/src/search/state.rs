@@ -60,13 +60,13 @@ impl State {
     }
 
     /// Returns whether a repository is in the answer already, so that its files need not be looked at.
-    pub(crate) fn knows(&self, repo: RepoId) -> bool {
+    pub(crate) fn has_repo(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return false };
         repos.lock().unwrap_or_else(PoisonError::into_inner).contains(&repo)
     }
 
     /// Notes that a repository is in the answer. Returns false if it was there already.
-    pub(crate) fn notes(&self, repo: RepoId) -> bool {
+    pub(crate) fn add_repo(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return true };
         repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
     }
@@ -85,7 +85,7 @@ impl ChunkCount {
     }
 
     /// Sets the exact number. Only the first call counts.
-    pub(crate) fn tell(&self, chunks: usize) {
+    pub(crate) fn set_exact(&self, chunks: usize) {
         let _ = self.exact.set(chunks);
     }
 

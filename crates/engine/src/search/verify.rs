@@ -19,7 +19,7 @@ pub(crate) struct TextChunk {
     pub(crate) line: u64,
     /// Offset of its start in the blob, in bytes.
     pub(crate) start: u64,
-    pub(crate) text: Text,
+    pub(crate) text: ChunkText,
 }
 
 /// A chunk or a whole blob, and what to match in it.
@@ -44,7 +44,7 @@ pub(crate) type Terms = Arc<[usize]>;
 
 /// A text in the form in which it was read.
 #[derive(Debug)]
-pub(crate) enum Text {
+pub(crate) enum ChunkText {
     /// A string of its own.
     Owned(String),
     /// A part of a buffer that other texts share.
@@ -55,7 +55,7 @@ pub(crate) enum Text {
 impl From<Chunk> for TextChunk {
     fn from(chunk: Chunk) -> Self {
         let Chunk { n, blob, line, start, contents } = chunk;
-        Self { n, blob, line: line as u64, start: start as u64, text: Text::Shared(contents) }
+        Self { n, blob, line: line as u64, start: start as u64, text: ChunkText::Shared(contents) }
     }
 }
 
@@ -63,26 +63,26 @@ impl From<CompressedChunk> for TextChunk {
     fn from(chunk: CompressedChunk) -> Self {
         let (n, blob) = (chunk.number(), chunk.blob());
         let (line, start) = (chunk.line() as u64, chunk.start() as u64);
-        Self { n, blob, line, start, text: Text::Compressed(chunk) }
+        Self { n, blob, line, start, text: ChunkText::Compressed(chunk) }
     }
 }
 
-impl Text {
+impl ChunkText {
     /// Returns the size of the text in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Text::Owned(text) => text.len(),
-            Text::Shared(text) => text.len(),
-            Text::Compressed(chunk) => chunk.bytes(),
+            ChunkText::Owned(text) => text.len(),
+            ChunkText::Shared(text) => text.len(),
+            ChunkText::Compressed(chunk) => chunk.bytes(),
         }
     }
 
     /// Returns the text, decompressed into `buffer` if need be.
     pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
-            Text::Owned(text) => text.as_bytes(),
-            Text::Shared(text) => text.as_bytes(),
-            Text::Compressed(chunk) => chunk.unpack(buffer),
+            ChunkText::Owned(text) => text.as_bytes(),
+            ChunkText::Shared(text) => text.as_bytes(),
+            ChunkText::Compressed(chunk) => chunk.unpack(buffer),
         }
     }
 }
@@ -97,11 +97,13 @@ pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
         for chunk in chunks {
             let text = str::from_utf8(chunk.text.read(buffer)).expect(TEXT);
             match joined.last_mut() {
-                Some(TextChunk { blob, text: Text::Owned(whole), .. }) if *blob == chunk.blob => {
+                Some(TextChunk { blob, text: ChunkText::Owned(whole), .. })
+                    if *blob == chunk.blob =>
+                {
                     whole.push_str(text);
                 }
                 _ => {
-                    let text = Text::Owned(text.to_owned());
+                    let text = ChunkText::Owned(text.to_owned());
                     joined.push(TextChunk { text, ..chunk });
                 }
             }
@@ -337,7 +339,7 @@ mod tests {
                     blob: BlobId(blob),
                     line: 1,
                     start: 0,
-                    text: Text::Owned(text.to_owned()),
+                    text: ChunkText::Owned(text.to_owned()),
                 },
                 job: MatchJob { terms: terms.into(), condition: Arc::clone(&condition) },
             };

@@ -46,12 +46,12 @@ struct Stored {
 
 /// The problems of a shard.
 #[derive(Default)]
-struct Found {
+struct Problems {
     /// Each with its blob, a description, and whether it is in derived data.
     problems: Vec<(Option<BlobId>, String, bool)>,
 }
 
-impl Found {
+impl Problems {
     fn text(&mut self, blob: i32, what: impl Into<String>) {
         self.problems.push((Some(BlobId(blob)), what.into(), false));
     }
@@ -62,7 +62,7 @@ impl Found {
 }
 
 /// A text that is being assembled from its chunks.
-struct Text {
+struct JoinedText {
     blob: i32,
     chunks: i32,
     /// Number of its line ends.
@@ -90,7 +90,7 @@ impl Check {
         is_of: &(dyn Fn(&[u8], &str) -> bool + Sync),
     ) -> Result<Vec<Problem>> {
         let mut stored = self.stored(shard).await?;
-        let mut found = Found::default();
+        let mut found = Problems::default();
         let filters = stored.filters.take();
         if filters.is_none() && stored.filtered > 0 {
             found.derived("the filters are not all there");
@@ -103,7 +103,7 @@ impl Check {
         );
         let mut rows = sqlx::query_as::<_, (i32, i32, i32, i32, String)>(AssertSqlSafe(sql))
             .fetch(&mut reader);
-        let (mut text, mut document) = (None::<Text>, Document::default());
+        let (mut text, mut document) = (None::<JoinedText>, Document::default());
         let mut piece: (i32, Option<BitSlices>) = (-1, None);
         while let Some((n, blob, line, start, contents)) = rows.try_next().await? {
             if text.as_ref().is_some_and(|text| text.blob != blob)
@@ -111,7 +111,8 @@ impl Check {
             {
                 stored.end_text(&text, is_of, &mut found);
             }
-            let text = text.get_or_insert(Text { blob, chunks: 0, ends: 0, text: String::new() });
+            let text =
+                text.get_or_insert(JoinedText { blob, chunks: 0, ends: 0, text: String::new() });
             if n != blob + text.chunks
                 || start as usize != text.text.len()
                 || (line as usize != text.ends + 1 && !contents.is_empty())
@@ -185,7 +186,7 @@ impl Check {
         &mut self,
         shard: ShardId,
         stored: Stored,
-        mut found: Found,
+        mut found: Problems,
     ) -> Result<Vec<Problem>> {
         for blob in stored.blobs.into_keys() {
             found.text(blob, "its text is not there");
@@ -212,7 +213,12 @@ impl Check {
 
 impl Stored {
     /// Compares a complete text with its blob.
-    fn end_text(&mut self, text: &Text, is_of: &dyn Fn(&[u8], &str) -> bool, found: &mut Found) {
+    fn end_text(
+        &mut self,
+        text: &JoinedText,
+        is_of: &dyn Fn(&[u8], &str) -> bool,
+        found: &mut Problems,
+    ) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
             // A killed ingest leaves chunks without a blob until the next one cleans up; no search
             // finds them.
@@ -235,7 +241,13 @@ impl Stored {
     }
 
     /// Adds a chunk to the document that covers it.
-    fn add_to_document(&self, n: i32, contents: &str, document: &mut Document, found: &mut Found) {
+    fn add_to_document(
+        &self,
+        n: i32,
+        contents: &str,
+        document: &mut Document,
+        found: &mut Problems,
+    ) {
         while self.documents.get(document.at).is_some_and(|stored| stored.upto <= n) {
             self.end_document(document, found);
         }
@@ -249,7 +261,7 @@ impl Stored {
     }
 
     /// Compares a document with its chunks, and goes on to the next.
-    fn end_document(&self, document: &mut Document, found: &mut Found) {
+    fn end_document(&self, document: &mut Document, found: &mut Problems) {
         let stored = &self.documents[document.at];
         let overlaps =
             self.documents.get(document.at + 1).is_some_and(|next| next.first < stored.upto);

@@ -27,7 +27,7 @@ impl Vectors {
         let (blob, start, text) = self.chunks[n as usize];
         let before = self.chunks[blob.0 as usize..n as usize].iter();
         let lines: usize = before.map(|(_, _, text)| text.matches('\n').count()).sum();
-        let text = Text::Owned(text.to_owned());
+        let text = ChunkText::Owned(text.to_owned());
         TextChunk { n, blob, line: lines as u64 + 1, start, text }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{LiteralQuery, Lookup, Plan, Scope, ngrams_of_literals};
-use store::{BlobId, ChunkRows, Found};
+use store::{BlobId, ChunkRows, IndexAnswer};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
 use super::super::cost::{POSTGRES, SourceCosts, asks_trigram_index};
@@ -68,7 +68,7 @@ struct Indexes<'s> {
     /// Rows of the chunk filters that the lookups need; `None` if the shard has none, or none were asked for.
     rows: Option<ChunkRows>,
     /// Answers of the trigram indexes.
-    found: Vec<(&'s Lookup, Found)>,
+    found: Vec<(&'s Lookup, IndexAnswer)>,
 }
 
 impl<'s> Indexes<'s> {
@@ -109,7 +109,7 @@ impl<'s> Indexes<'s> {
     }
 
     /// Returns the answer of the trigram indexes to a lookup, if they were asked.
-    fn found(&self, lookup: &Lookup) -> Option<&Found> {
+    fn found(&self, lookup: &Lookup) -> Option<&IndexAnswer> {
         self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found)
     }
 
@@ -118,8 +118,8 @@ impl<'s> Indexes<'s> {
         match plan {
             Plan::Scan => false,
             Plan::Lookup(lookup) => match self.found(lookup) {
-                Some(Found::Documents(documents)) => documents.is_empty(),
-                Some(Found::Blobs(blobs)) => blobs.is_empty(),
+                Some(IndexAnswer::Documents(documents)) => documents.is_empty(),
+                Some(IndexAnswer::Blobs(blobs)) => blobs.is_empty(),
                 None => false,
             },
             Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
@@ -162,17 +162,19 @@ impl LookUp for Indexes<'_> {
                 let go_on = || self.source.search.state.clock.goes_on();
                 Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left, &go_on)))
             }
-            (Scope::Path, Some(Found::Blobs(blobs)), None) => Some(Answer::Blobs(blobs.clone())),
+            (Scope::Path, Some(IndexAnswer::Blobs(blobs)), None) => {
+                Some(Answer::Blobs(blobs.clone()))
+            }
             (Scope::Path, ..) => None,
             (Scope::Blob, ..) => {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
             }
-            (Scope::Chunk, Some(Found::Documents(documents)), _) if documents.is_empty() => {
+            (Scope::Chunk, Some(IndexAnswer::Documents(documents)), _) if documents.is_empty() => {
                 Some(Answer::Chunks(Vec::new()))
             }
             (Scope::Chunk, found, _) => {
                 let mut chunks = self.surviving(&lookup.ngrams(self.source.search.query()))?;
-                if let Some(Found::Documents(documents)) = found {
+                if let Some(IndexAnswer::Documents(documents)) = found {
                     chunks.keep(documents.iter().map(|of| of.start as usize..of.end as usize));
                 }
                 let mut chunks = self.rows.as_ref()?.with_blobs(&chunks);
