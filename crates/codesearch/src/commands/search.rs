@@ -98,13 +98,9 @@ fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
     let patterns: Vec<Pattern> =
         regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
-    if let [first, second, ..] = &*args.query {
-        anyhow::bail!(
-            "a query is one argument: put it in quotes, as in codesearch search '{first} {second}'"
-        );
-    }
-    let typed = args.query.first();
-    let typed = typed.map(|text| request::parse(text, options, &Client::COMMAND_LINE));
+    // The shell has taken its quotes off, so it is not known where a phrase was meant.
+    let typed = (!args.query.is_empty()).then(|| args.query.join(" "));
+    let typed = typed.map(|text| request::parse(&text, options, &Client::COMMAND_LINE));
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {
         (Some(typed), None) => return typed.map_err(refused),
