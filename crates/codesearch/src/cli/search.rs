@@ -104,6 +104,9 @@ pub(crate) struct SearchArgs {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// Say on stderr what would find something where nothing was found [auto: on a terminal]
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) hints: Color,
     /// Print each path once, above its matches [the default on a terminal]
     #[arg(long, overrides_with = "no_heading")]
     pub(crate) heading: bool,
