@@ -39,6 +39,15 @@ impl Database {
         }
     }
 
+    /// Whether the database can be opened without anything being started first.
+    pub(crate) fn is_running(args: &DatabaseArgs) -> bool {
+        external(args).is_some()
+            || postgres_options(args)
+                .ok()
+                .and_then(|options| postgres::status(&options).ok())
+                .is_some_and(|status| status.pid.is_some())
+    }
+
     /// Runs a command on the database until it ends or is interrupted, and closes the database.
     pub(crate) fn run(self, work: impl AsyncFnOnce(&Store) -> Result<u8>) -> Result<u8> {
         let done = self.runtime.block_on(async {
@@ -125,5 +134,5 @@ fn default_home() -> Result<PathBuf> {
     let data = std::env::var_os("XDG_DATA_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
     let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
     data.map(|data| data.join("codesearch"))
-        .context("there is no HOME; say with --home where the private Postgres should live")
+        .context("HOME is not set; give the folder of the private Postgres with --home")
 }

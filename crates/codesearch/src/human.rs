@@ -15,6 +15,16 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
+/// A number of things, in words: `1 file`, `2,000 repositories`.
+pub(crate) fn count(n: usize, thing: &str) -> String {
+    let things = match (n, thing.strip_suffix('y')) {
+        (1, _) => thing.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{thing}s"),
+    };
+    format!("{} {things}", grouped(n))
+}
+
 /// Formats bytes in units of 1000: `1.8 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
@@ -57,6 +67,13 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn one_thing_is_no_more() {
+        assert_eq!(count(1, "file"), "1 file");
+        assert_eq!(count(0, "file"), "0 files");
+        assert_eq!(count(2000, "repository"), "2,000 repositories");
     }
 
     #[test]

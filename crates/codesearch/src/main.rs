@@ -16,6 +16,7 @@ mod cli;
 mod commands;
 mod cursor;
 mod database;
+mod hints;
 mod http;
 mod human;
 mod print;

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::human::count;
 use engine::ingest::Event;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use tracing::Metadata;
@@ -79,9 +80,11 @@ impl IngestProgress {
         let mut state = self.state.lock().expect("no panics hold it");
         match event {
             Event::Notice(text) => state.bar.suspend(|| eprintln!("codesearch: {text}")),
-            Event::Waiting => eprintln!("codesearch: another ingest runs; waiting for it to end"),
+            Event::Waiting => {
+                eprintln!("codesearch: another ingest is running; waiting for it to end")
+            }
             Event::Walked(totals) => {
-                let text = format!("looking: {} files", HumanCount(totals.files as u64));
+                let text = format!("scanning: {}", count(totals.files as usize, "file"));
                 if self.terminal && state.bar.is_hidden() {
                     state.bar = ProgressBar::new_spinner();
                     state.bar.enable_steady_tick(Duration::from_millis(100));
@@ -101,9 +104,9 @@ impl IngestProgress {
                 state.bytes += totals.bytes;
                 state.bar.set_position(state.bytes as u64);
                 let files = format!(
-                    "{} of {} files",
+                    "{} of {}",
                     HumanCount(state.files as u64),
-                    HumanCount(state.all_files as u64)
+                    count(state.all_files as usize, "file")
                 );
                 let text = if self.terminal {
                     files

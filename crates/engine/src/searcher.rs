@@ -1,6 +1,6 @@
 //! The entry point of searching: one [`Searcher`] for each database.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -127,6 +127,23 @@ impl Searcher {
             return Err(Error::Gone);
         }
         Ok(Some((search, catalog)))
+    }
+
+    /// How many files are not in the index and might match a request, for each reason why they are not.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn left_out(&self, request: &Arc<Request>) -> Result<BTreeMap<String, usize>, Error> {
+        let state = Arc::new(State::new(request, Clock::new(Instant::now(), request.timeout)));
+        let _end = EndOnDrop(Arc::clone(&state));
+        let catalog = self.catalog().await?;
+        let go_on = || state.clock.goes_on();
+        let of = (catalog.epoch, &*catalog.shards);
+        let query = request.program();
+        let selection = Selection::of(of, &catalog.repos, query, None, false, &go_on);
+        let (request, repos) = (Arc::clone(request), Arc::clone(&catalog.repos));
+        let search = Arc::new(Search { request, repos, selection, state: Arc::clone(&state) });
+        Ok(left_out::count(search, catalog).await?)
     }
 
     /// Returns the catalog that a search reads: the newest, or that of the position from which it resumes.

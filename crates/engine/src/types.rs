@@ -238,7 +238,7 @@ pub enum Error {
     #[error("the index has changed since this cursor was given; search again")]
     Gone,
     /// [`Request::resume`] belongs to another query.
-    #[error("this cursor belongs to another query; give the query with which it came, unchanged")]
+    #[error("this cursor belongs to another query; send the query that it came with, unchanged")]
     OtherQuery,
 }
 

@@ -258,7 +258,7 @@ fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
     })?;
     // The extractor unpacks into a temporary folder that only this user may enter.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-        .map_err(io("cannot open up", folder))
+        .map_err(io("cannot change the permissions of", folder))
 }
 
 /// Runs a future to its end on a runtime of its own; opening a server is not async.

@@ -21,7 +21,7 @@ pub enum Error {
     /// The archive is not the one whose checksum is pinned.
     #[error(
         "the Postgres archive is corrupt: its SHA-256 is {found}, expected {expected}; try again, or \
-         hand over a good file with --postgres-archive"
+         pass a good file with --postgres-archive"
     )]
     Checksum {
         /// The SHA-256 of the archive.
@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// Root would start a server as a user who cannot reach the home.
     #[error(
-        "Postgres does not run as root, and the user '{user}' it would run as may not enter {path}; \
+        "Postgres does not run as root, and the user '{user}' it would run as cannot enter {path}; \
          choose another place with --home", path = path.display()
     )]
     Unreachable {
@@ -42,8 +42,8 @@ pub enum Error {
     },
     /// The data directory lacks a file that every data directory has.
     #[error(
-        "cannot read {path}, which every data directory of Postgres has: {cause}; nothing was changed. Mend that \
-         (a right, a disk, a file that was moved), or move the folder around it away to begin with an empty index",
+        "cannot read {path}, which every Postgres data directory has: {cause}; nothing was changed. Restore \
+         the file or its permissions, or move the data directory away to start with an empty index",
         path = file.display()
     )]
     Damaged {
@@ -64,7 +64,7 @@ pub enum Error {
     #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
     DiskFull(PathBuf),
     /// The server is in use by other programs.
-    #[error("the server is used by another program; end that first, or use --force")]
+    #[error("the server is used by another program; stop that first, or use --force")]
     InUse,
 }
 

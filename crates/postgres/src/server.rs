@@ -41,7 +41,7 @@ pub(crate) fn ensure_data(
     let exists = match fs::symlink_metadata(&data) {
         Ok(_) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(io("cannot look at", &data)(error)),
+        Err(error) => return Err(io("cannot read the status of", &data)(error)),
     };
     match builds::recorded(home)? {
         Some(recorded) if exists => {
@@ -59,7 +59,7 @@ pub(crate) fn ensure_data(
         _ => {}
     }
     let build = builds::choose(home, source)?;
-    tracing::info!("making a private Postgres {} in {}", build.version, home.base().display());
+    tracing::info!("creating a private Postgres {} in {}", build.version, home.base().display());
     builds::record(home, &build)?;
     init(home, owner, &build, name)?;
     Ok(build)
@@ -285,5 +285,5 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
 fn last_words(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let telling = lines.clone().find(|line| line.contains("error:") || line.contains("FATAL:"));
-    telling.or_else(|| lines.next()).unwrap_or("it said nothing").to_owned()
+    telling.or_else(|| lines.next()).unwrap_or("it printed nothing").to_owned()
 }

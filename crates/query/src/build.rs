@@ -5,12 +5,14 @@
 
 use crate::error::QueryError;
 use crate::field::FieldName;
+use crate::glob;
 use crate::group::{Group, Part, is_setting};
-use crate::language::check_language;
+use crate::language::{check_language, near_language};
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
 use crate::settings::Settings;
 use crate::tree::{Field, Query, Term, Tree};
+use crate::write::{escape, written};
 
 /// How patterns match, as far as a query does not say so itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,15 +68,15 @@ impl<'a> Build<'a> {
                 match part {
                     Part::Word(at, word) if is_setting(&word) => {
                         self.set(at, &word, &mut scope, whole)?;
-                        setting = Some(at);
+                        setting = Some((at, word.range.end));
                     }
                     other => parts.push(other),
                 }
             }
             // Nothing but settings is every file; as an alternative, that is a slip.
-            if let (true, true, Some(at)) = (several, parts.is_empty(), setting) {
-                let message = "there is no term beside this on its side of the 'or'";
-                return Err(self.error(at, message));
+            if let (true, true, Some((at, end))) = (several, parts.is_empty(), setting) {
+                let message = "there is no term on this side of the 'or'; put settings at the end of the query";
+                return Err(self.error(at, message).moving(at..end));
             }
             *alternative = parts;
         }
@@ -89,10 +91,11 @@ impl<'a> Build<'a> {
 
     fn part(&mut self, part: Part, scope: Defaults, whole: bool) -> Result<Tree, QueryError> {
         match part {
-            Part::Group(group) => self.group(group, scope, whole),
+            Part::Group(_, group) => self.group(group, scope, whole),
             Part::Not(at, part) => match *part {
                 Part::Word(_, word) if is_setting(&word) => {
-                    Err(self.error(at, "this says how to search, so it cannot be negated"))
+                    let message = "a setting cannot be negated; leave out the minus or the setting";
+                    Err(self.error(at, message).replacing(at..word.range.end, ""))
                 }
                 part => Ok(!self.part(part, scope, false)?),
             },
@@ -101,26 +104,64 @@ impl<'a> Build<'a> {
     }
 
     fn word(&self, at: usize, word: &Word, scope: Defaults) -> Result<Tree, QueryError> {
-        let field = match word.field {
-            Some(FieldName::Content) => Field::Content,
-            Some(FieldName::Path) => Field::Path,
-            Some(FieldName::Repo) => Field::Repo,
+        let (text, case) = (word.text.as_str(), scope.case);
+        let (field, pattern) = match word.field {
             Some(FieldName::Language) => {
-                check_language(&word.text).map_err(|why| self.error(word.origins[0], why))?;
-                return Ok(Tree::Language(word.text.clone()));
+                check_language(text).map_err(|why| self.language(word, &why))?;
+                return Ok(Tree::Language(text.to_owned()));
             }
-            _ => Field::Anywhere,
-        };
-        let pattern = if word.field == Some(FieldName::Literal) {
-            Pattern::literal(&word.text, scope.case)
-        } else {
-            Pattern::parse(&word.text, scope.case, scope.multiline)
+            Some(FieldName::Literal) => (Field::Anywhere, Pattern::literal(text, case)),
+            Some(FieldName::Content) => {
+                (Field::Content, Pattern::parse(text, case, scope.multiline))
+            }
+            Some(FieldName::Path) => (Field::Path, Pattern::of_path(text, case)),
+            Some(FieldName::Extension) => {
+                let extension = escape(text.trim_start_matches(['*', '.']));
+                (Field::Path, Pattern::parse(&format!("\\.{extension}$"), case, false))
+            }
+            Some(FieldName::FileName) => {
+                (Field::Path, Pattern::parse(&glob::regex(text), case, false))
+            }
+            Some(FieldName::Owner) => {
+                let owner = format!("(^|/){}/", escape(text.trim_matches('/')));
+                (Field::Repo, Pattern::parse(&owner, case, false))
+            }
+            Some(FieldName::Repo) => {
+                self.check_revision(word)?;
+                (Field::Repo, Pattern::parse(text, case, false))
+            }
+            _ => (Field::Anywhere, Pattern::parse(text, case, scope.multiline)),
         };
         let pattern = pattern.map_err(|error| {
             let origin = word.origins.get(error.position).copied().unwrap_or(at);
             self.error(origin, error.message)
         })?;
         Ok(Tree::Term(Term { field, pattern, at }))
+    }
+
+    /// The error of a language that nobody knows.
+    fn language(&self, word: &Word, why: &str) -> QueryError {
+        let instead = match near_language(&word.text) {
+            Some(near) => written("lang", near),
+            // Perhaps it is how the names of files end.
+            None if word.text.chars().all(char::is_alphanumeric) && !word.text.is_empty() => {
+                format!("ext:{}", word.text)
+            }
+            None => String::new(),
+        };
+        self.error(word.origins[0], why).replacing(word.range.clone(), instead)
+    }
+
+    /// Refuses a repository with a revision, as Sourcegraph has them: `repo:^github\.com/a/b$@main`.
+    fn check_revision(&self, word: &Word) -> Result<(), QueryError> {
+        let Some(end) = word.text.find("$@") else { return Ok(()) };
+        let message = "a revision is not supported: the index has the files that were in the folder at the last \
+                       ingest; leave out @ and what follows";
+        let origin = word.origins[end + 1];
+        Err(self.error(origin, message).replacing(
+            word.range.clone(),
+            format!("repo:{}", &self.source[word.origins[0]..origin]),
+        ))
     }
 
     fn set(
@@ -133,39 +174,39 @@ impl<'a> Build<'a> {
         let value = word.text.as_str();
         let field = word.field.expect("a setting has a field");
         if !whole && !matches!(field, FieldName::Case | FieldName::Multiline) {
-            let message = "this holds for the whole query; put it outside of all parentheses";
-            return Err(self.error(at, message));
+            let message = "a setting holds for the whole query; put it outside of all parentheses";
+            return Err(self.error(at, message).moving(word.range.clone()));
         }
-        let unknown = |wanted: &str| {
-            QueryError::new(
-                self.source,
-                word.origins[0],
-                format!("\"{value}\" cannot stand here; use {wanted}"),
-            )
+        let source = self.source;
+        let wrong = |why: String| {
+            QueryError::new(source, word.origins[0], why).replacing(word.range.clone(), "")
         };
+        let unknown = |wanted: &str| wrong(format!("unknown value \"{value}\"; use {wanted}"));
         match field {
             FieldName::Case => {
-                scope.case = match value {
-                    "yes" => Case::Sensitive,
-                    "no" => Case::Insensitive,
-                    "auto" => Case::Smart,
-                    _ => return Err(unknown("case:yes, case:no or case:auto")),
+                scope.case = match yes_or_no(value) {
+                    Some(true) => Case::Sensitive,
+                    Some(false) => Case::Insensitive,
+                    None if value.eq_ignore_ascii_case("auto") => Case::Smart,
+                    None => return Err(unknown("case:yes, case:no or case:auto")),
                 }
             }
             FieldName::Multiline => {
-                scope.multiline = match value {
-                    "yes" => true,
-                    "no" => false,
-                    _ => return Err(unknown("multiline:yes or multiline:no")),
-                }
+                scope.multiline =
+                    yes_or_no(value).ok_or_else(|| unknown("multiline:yes or multiline:no"))?;
             }
-            FieldName::Setting(setting) => {
-                self.settings
-                    .set(setting, value)
-                    .map_err(|why| self.error(word.origins[0], why))?;
-            }
+            FieldName::Setting(setting) => self.settings.set(setting, value).map_err(wrong)?,
             _ => unreachable!("not a setting"),
         }
         Ok(())
+    }
+}
+
+/// What a switch is set to, in the words of this language and of others.
+fn yes_or_no(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "yes" | "y" | "true" | "on" | "1" => Some(true),
+        "no" | "n" | "false" | "off" | "0" => Some(false),
+        _ => None,
     }
 }

@@ -1,6 +1,9 @@
-//! The fields of the language: `file:`, `lang:` and so on, and what other engines call them.
+//! The fields of the language: `file:`, `lang:` and so on.
 
+use crate::foreign;
+use crate::near::nearest;
 use crate::settings::Setting;
+use crate::write::literal;
 
 /// The meaning of a word before a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +12,10 @@ pub(crate) enum FieldName {
     Literal,
     Content,
     Path,
+    Extension,
+    FileName,
     Repo,
+    Owner,
     Language,
     Case,
     Multiline,
@@ -24,8 +30,14 @@ const NAMES: &[(&str, FieldName)] = &[
     ("file", FieldName::Path),
     ("f", FieldName::Path),
     ("path", FieldName::Path),
+    ("ext", FieldName::Extension),
+    ("extension", FieldName::Extension),
+    ("filename", FieldName::FileName),
     ("repo", FieldName::Repo),
     ("r", FieldName::Repo),
+    ("org", FieldName::Owner),
+    ("user", FieldName::Owner),
+    ("owner", FieldName::Owner),
     ("lang", FieldName::Language),
     ("l", FieldName::Language),
     ("language", FieldName::Language),
@@ -36,41 +48,29 @@ const NAMES: &[(&str, FieldName)] = &[
     ("select", FieldName::Setting(Setting::Select)),
     ("count", FieldName::Setting(Setting::Count)),
     ("timeout", FieldName::Setting(Setting::Timeout)),
+    ("patterntype", FieldName::Setting(Setting::PatternType)),
+    ("context", FieldName::Setting(Setting::Context)),
 ];
 
 /// The words that a program may suggest to somebody who types a query, each with its meaning.
-pub const SUGGESTIONS: [(&str, &str); 14] = [
+pub const SUGGESTIONS: [(&str, &str); 17] = [
     ("repo:", "in the name of the repository"),
     ("lang:", "files in a language: go, c++, rs"),
-    ("file:", "in the path: file:\\.go$, file:^src/"),
+    ("file:", "in the path: file:\\.go$, file:^src/, file:*.go"),
     ("-file:", "not in the path"),
+    ("ext:", "the extension of the file: ext:go"),
+    ("filename:", "the name of the file: filename:go.mod"),
+    ("org:", "the owner in the name of the repository"),
     ("content:", "in the lines only"),
-    ("lit:", "these very characters, no expression"),
+    ("lit:", "exactly these characters, not a regular expression"),
     ("case:yes", "exactly this case"),
     ("case:no", "any case"),
     ("type:file", "paths only"),
     ("type:repo", "repositories only"),
     ("multiline:yes", "terms may match across lines"),
-    ("count:all", "everything there is"),
-    ("timeout:30s", "how long it may take"),
+    ("count:all", "all results"),
+    ("timeout:30s", "how long the search may take"),
     ("or", "one of two terms"),
-];
-
-/// Fields of other engines that nothing here corresponds to, and what to do instead.
-const FOREIGN: &[(&[&str], &str)] = &[
-    (&["branch", "b", "rev"], "what is searched is what lay in the folder when it was ingested"),
-    (&["sym", "symbol"], "search for a definition by its keyword, such as func\\s+NAME"),
-    (
-        &["archived", "fork", "public", "visibility", "meta"],
-        "only names of repositories are known: use repo:",
-    ),
-    (&["ext", "extension", "filename", "dir"], "use file:, as in file:\\.go$ or file:^src/"),
-    (&["patterntype"], "a term is a regular expression; for text use lit:"),
-    (
-        &["author", "committer", "message", "before", "after", "since", "until", "diff", "commit"],
-        "what is searched is files, not their history",
-    ),
-    (&["org", "user", "owner"], "use repo:, as in repo:^github\\.com/NAME/"),
 ];
 
 /// The field called `name`, whatever its case.
@@ -78,28 +78,27 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 
-/// The message for a name that is no field.
-pub(crate) fn unknown(name: &str) -> String {
-    let foreign = FOREIGN.iter().find(|(names, _)| names.contains(&name.to_lowercase().as_str()));
-    if let Some((_, advice)) = foreign {
-        return format!("there is no field {name}: here; {advice}");
+/// What is wrong with a word `name:value` whose name is no field, and what to write instead of the word; nothing to
+/// leave it out.
+pub(crate) fn unknown(name: &str, value: &str) -> (String, String) {
+    if let Some(known) = foreign::find(name, value) {
+        return known;
     }
-    let lower = name.to_lowercase();
-    let nearest = NAMES
-        .iter()
-        .filter(|(known, _)| known.len() > 1)
-        .map(|(known, _)| (strsim::damerau_levenshtein(known, &lower), *known))
-        .min_by_key(|(distance, _)| *distance);
-    let (distance, nearest) = nearest.unwrap_or((0, "file"));
-    // Beyond that it is no slip of a finger.
-    let of_all = if distance * 2 > lower.len() {
-        " of content, file, repo, lang, case and others"
-    } else {
-        ""
-    };
-    format!(
-        "there is no field {name}:, the nearest{of_all} is {nearest}:; to search for the text itself, put it in quotes"
-    )
+    let names = NAMES.iter().map(|(known, _)| *known).filter(|known| known.len() > 1);
+    let text = format!("{name}:{value}");
+    match nearest(name, names) {
+        Some(nearest) => {
+            let message = format!(
+                "unknown field {name}:; did you mean {nearest}:? To search for the text itself, put it in quotes"
+            );
+            (message, format!("{nearest}:{value}"))
+        }
+        None => {
+            let message =
+                format!("unknown field {name}:; to search for the text itself, put it in quotes");
+            (message, literal(&text))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_field_is_named() {
+    fn only_a_near_field_is_named() {
         for (typo, nearest) in [
             ("fiel", "file"),
             ("lnag", "lang"),
@@ -115,8 +114,15 @@ mod tests {
             ("tiemout", "timeout"),
             ("cass", "case"),
         ] {
-            assert!(unknown(typo).contains(&format!("nearest is {nearest}:")), "{}", unknown(typo));
+            let (message, instead) = unknown(typo, "x");
+            assert!(message.contains(&format!("did you mean {nearest}:?")), "{message}");
+            assert_eq!(instead, format!("{nearest}:x"));
         }
-        assert!(unknown("branch").contains("ingested"));
+        for text in ["key", "foo", "localhost", "width", "a"] {
+            let (message, instead) = unknown(text, "x");
+            assert!(message.starts_with(&format!("unknown field {text}:; to search")), "{message}");
+            assert_eq!(instead, format!("lit:{text}:x"));
+        }
+        assert!(unknown("branch", "main").0.contains("ingest"));
     }
 }

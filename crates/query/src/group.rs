@@ -6,6 +6,8 @@
 //! term   = ( "-" | "not" ) term | "(" query ")" | word
 //! ```
 
+use std::ops::Range;
+
 use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::lex::{Lexer, Token, Word};
@@ -27,7 +29,19 @@ pub(crate) struct Group {
 pub(crate) enum Part {
     Word(usize, Word),
     Not(usize, Box<Part>),
-    Group(Group),
+    /// A group, and the bytes that it takes with its parentheses.
+    Group(Range<usize>, Group),
+}
+
+impl Part {
+    /// The bytes of the query that it takes.
+    pub(crate) fn range(&self) -> Range<usize> {
+        match self {
+            Part::Word(_, word) => word.range.clone(),
+            Part::Not(at, part) => *at..part.range().end,
+            Part::Group(range, _) => range.clone(),
+        }
+    }
 }
 
 /// Reads the tokens of a query.
@@ -49,12 +63,11 @@ impl<'a> Parser<'a> {
         let Some((at, _)) = self.peek()? else { return Ok(group) };
         // In foo(a, b) the parenthesis that is meant is open in an earlier term.
         if let Some(opened) = self.tokens.opened_in_term() {
-            let message = "the term with this parenthesis ends at the next blank; put a term with blanks in \
-                           quotes, or lit: and quotes if it is no regular expression";
+            let message = "the term with this parenthesis ends at the next space; put a term with spaces in \
+                           quotes, or in lit:\"...\" if it is text and not a regular expression";
             return Err(self.error(opened, message));
         }
-        let message = "there is no parenthesis that this one closes; to search for the character, write \\) or \
-                       put the text in quotes behind lit:";
+        let message = "unopened parenthesis; to search for the character, write \\) or put the text in lit:\"...\"";
         Err(self.error(at, message))
     }
 
@@ -96,7 +109,7 @@ impl<'a> Parser<'a> {
             }
         }
         match wanting {
-            Some(at) => Err(self.operand(at, "behind")),
+            Some(at) => Err(self.operand(at, "after")),
             None => Ok(group),
         }
     }
@@ -105,29 +118,38 @@ impl<'a> Parser<'a> {
     fn operand(&self, at: usize, side: &str) -> QueryError {
         let rest = &self.source[at..];
         let length = rest.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(rest.len());
-        let message = if rest.starts_with('|') {
-            format!("there is no term {side} this |; to search for the character, write \\|")
-        } else {
-            let word = &rest[..length];
-            format!(
-                "there is no term {side} this '{word}'; to search for the word, write \"{word}\""
-            )
-        };
-        self.error(at, message)
+        if rest.starts_with('|') {
+            let message =
+                format!("| needs a term {side} it; to search for the character, write \\|");
+            // Two of them are the same in other languages.
+            let double = self.source[..at].ends_with('|');
+            let range = if double { at - 1..at + 1 } else { at..at + 1 };
+            return self.error(at, message).replacing(range, if double { "or" } else { "\\|" });
+        }
+        let word = &rest[..length];
+        let message =
+            format!("'{word}' needs a term {side} it; to search for the word, write \"{word}\"");
+        self.error(at, message).replacing(at..at + length, format!("\"{word}\""))
     }
 
     fn term(&mut self, depth: usize) -> Result<Part, QueryError> {
         let Some((at, token)) = self.tokens_next()? else { unreachable!("the caller has seen it") };
         if depth > MAX_NESTING {
-            return Err(self.error(at, format!("the query nests deeper than {MAX_NESTING} levels")));
+            return Err(self.error(
+                at,
+                format!("the query nests deeper than {MAX_NESTING} levels; use fewer parentheses"),
+            ));
         }
         match token {
             Token::Word(word) => {
                 self.terms += usize::from(!is_setting(&word));
                 if self.terms > MAX_TERMS {
-                    return Err(
-                        self.error(at, format!("the query has more than {MAX_TERMS} terms"))
-                    );
+                    return Err(self.error(
+                        at,
+                        format!(
+                            "the query has more than {MAX_TERMS} terms; search for fewer at once"
+                        ),
+                    ));
                 }
                 Ok(Part::Word(at, word))
             }
@@ -136,22 +158,28 @@ impl<'a> Parser<'a> {
                     Ok(Part::Not(at, Box::new(self.term(depth + 1)?)))
                 }
                 _ => {
-                    let message = if self.source[at..].starts_with('-') {
-                        "there is no term behind this minus; to search for the character, write \\-"
+                    let (length, sign, message) = if self.source[at..].starts_with('-') {
+                        (
+                            1,
+                            "\\-",
+                            "- needs a term after it; to search for the character, write \\-",
+                        )
                     } else {
-                        "there is no term behind this 'not'; to search for the word, write \"not\""
+                        (
+                            3,
+                            "\"not\"",
+                            "'not' needs a term after it; to search for the word, write \"not\"",
+                        )
                     };
-                    Err(self.error(at, message))
+                    Err(self.error(at, message).replacing(at..at + length, sign))
                 }
             },
             Token::Open => {
                 let group = self.group(depth + 1)?;
                 match self.tokens_next()? {
-                    Some((_, Token::Close)) => Ok(Part::Group(group)),
-                    _ => Err(self.error(
-                        at,
-                        "this parenthesis is not closed; to search for the character, write \\(",
-                    )),
+                    Some((end, Token::Close)) => Ok(Part::Group(at..end + 1, group)),
+                    _ => Err(self
+                        .error(at, "unclosed parenthesis; to search for the character, write \\(")),
                 }
             }
             Token::Close | Token::Or | Token::And => unreachable!("the caller takes these"),

@@ -4,7 +4,9 @@ use gengo_language::Language;
 use regex_syntax::hir::Look;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
+use crate::near::nearest;
 use crate::pattern::Pattern;
+use crate::write::written;
 
 /// Short names that are neither a language's name nor the extension of its files.
 const SHORT: &[(&str, &str)] = &[
@@ -158,7 +160,7 @@ const NAMES: &[&str] = &[
 /// Whether there is such a language, under any of the names it goes by.
 ///
 /// # Errors
-/// A sentence that names the nearest, without a full stop.
+/// A sentence that names a near one, if there is one, without a full stop.
 pub fn check_language(asked: &str) -> Result<(), String> {
     let lower = asked.trim().to_lowercase();
     let known = NAMES.contains(&lower.as_str())
@@ -167,16 +169,19 @@ pub fn check_language(asked: &str) -> Result<(), String> {
     if known {
         return Ok(());
     }
-    let nearest = NAMES
-        .iter()
-        .chain(SHORT.iter().map(|(short, _)| short))
-        .min_by_key(|name| strsim::damerau_levenshtein(name, &lower))
-        .unwrap_or(&"go");
-    Err(format!(
-        "there is no language called \"{asked}\"; the nearest is lang:{}, and the extension of its files will do, \
-         too, as in lang:rs",
-        if nearest.contains(' ') { format!("\"{nearest}\"") } else { (*nearest).to_owned() }
-    ))
+    Err(match near_language(asked) {
+        Some(near) => {
+            format!("unknown language \"{asked}\"; did you mean {}?", written("lang", near))
+        }
+        None => format!(
+            "unknown language \"{asked}\"; use a name or an extension of its files, as in lang:rust or lang:rs"
+        ),
+    })
+}
+
+/// The language that somebody meant who typed another name, if one is near.
+pub(crate) fn near_language(asked: &str) -> Option<&'static str> {
+    nearest(asked.trim(), NAMES.iter().copied().chain(SHORT.iter().map(|(short, _)| *short)))
 }
 
 /// The names, in small letters, of the languages that someone who says `asked` may mean.
@@ -234,7 +239,8 @@ mod tests {
         for known in ["go", "C++", "plain text", "rs", "golang", "TypeScript", "py"] {
             assert_eq!(check_language(known), Ok(()), "{known}");
         }
-        assert!(check_language("pyhton").unwrap_err().contains("nearest is lang:python"));
+        assert!(check_language("pyhton").unwrap_err().ends_with("did you mean lang:python?"));
+        assert!(!check_language("klingon").unwrap_err().contains("did you mean"));
         assert!(check_language("").is_err() && languages("pyhton").is_err());
         assert!(languages("py").unwrap().contains(&"python".to_owned()));
         // The list has every language that common files are in.

@@ -7,8 +7,12 @@
 //! class may hold anything, `/.../` is a regular expression with blanks in it, and `->`, `--` and `-=`
 //! are text.
 
+use std::ops::Range;
+
 use crate::error::QueryError;
 use crate::field::{self, FieldName};
+use crate::foreign;
+use crate::write::literal;
 
 /// A piece of a query.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub(crate) struct Word {
     pub(crate) text: String,
     /// For each byte of `text`, and for its end, the byte of the query that it comes from.
     pub(crate) origins: Vec<usize>,
+    /// The bytes of the query that it takes, with its field and quotes.
+    pub(crate) range: Range<usize>,
 }
 
 /// Cuts a query into tokens, each with the byte at which it begins.
@@ -65,7 +71,8 @@ impl<'a> Lexer<'a> {
             self.at += 1;
             return Ok(Some((at, sign)));
         }
-        let token = self.word()?;
+        let mut token = self.word()?;
+        token.range = at..self.at;
         let keyword = match &self.source[at..self.at] {
             "or" | "OR" => Some(Token::Or),
             "and" | "AND" => Some(Token::And),
@@ -84,7 +91,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> Result<Word, QueryError> {
-        let mut word = Word { field: None, text: String::new(), origins: Vec::new() };
+        let mut word = Word { field: None, text: String::new(), origins: Vec::new(), range: 0..0 };
         let rest = self.rest();
         if let Some(length) = delimited(rest) {
             self.slashes(&mut word, length);
@@ -93,20 +100,17 @@ impl<'a> Lexer<'a> {
         let mut opened = Vec::new();
         if let Some((name, value)) = field_name(rest) {
             word.field = field::find(name);
-            if word.field.is_none() {
-                return Err(self.error(self.at, field::unknown(name)));
-            }
-            if value.is_empty() || value.starts_with(|c: char| c.is_whitespace() || c == ')') {
-                let message = format!(
-                    "{name}: needs a value right behind the colon; to search for the text itself, put it in quotes"
-                );
-                return Err(self.error(self.at, message));
-            }
+            self.check_field(word.field, name, value)?;
             self.at += name.len() + 1;
-            // Not in a path, where slashes stand for themselves more often.
-            if matches!(word.field, Some(FieldName::Content | FieldName::Regex))
-                && let Some(length) = delimited(self.rest())
-            {
+            // In a path slashes stand for themselves, unless nothing but an expression can be meant.
+            let slashes = match word.field {
+                Some(FieldName::Content | FieldName::Regex) => delimited(self.rest()),
+                Some(FieldName::Path | FieldName::Repo) => {
+                    delimited(self.rest()).filter(|length| is_expression(&value[..*length]))
+                }
+                _ => None,
+            };
+            if let Some(length) = slashes {
                 self.slashes(&mut word, length);
                 return Ok(word);
             }
@@ -137,6 +141,44 @@ impl<'a> Lexer<'a> {
         Ok(word)
     }
 
+    /// Refuses a word that is no field with a value.
+    fn check_field(
+        &self,
+        field: Option<FieldName>,
+        name: &str,
+        value: &str,
+    ) -> Result<(), QueryError> {
+        let blank = |c: char| c.is_whitespace() || c == ')';
+        let Some(field) = field else {
+            let length = word_length(value);
+            let (message, instead) = field::unknown(name, &value[..length]);
+            let range = self.at..self.source.len() - value.len() + length;
+            return Err(self.error(self.at, message).replacing(range, instead));
+        };
+        if value.is_empty() || value.starts_with(blank) {
+            let message = format!(
+                "{name}: needs a value right after the colon; to search for the text itself, put it in quotes"
+            );
+            let range = self.at..self.at + name.len() + 1;
+            return Err(self
+                .error(self.at, message)
+                .replacing(range, literal(&format!("{name}:"))));
+        }
+        if matches!(field, FieldName::Repo | FieldName::Path) {
+            let begin = self.source.len() - value.len();
+            let others = self.source[..self.at].trim().trim_end_matches('-').len();
+            let call = |alone| foreign::call(name, value, alone);
+            if let Some((.., length)) = call(false) {
+                let alone = others == 0 && value[length..].trim().is_empty();
+                let (message, instead, _) = call(alone).unwrap_or_default();
+                return Err(self
+                    .error(self.at, message)
+                    .replacing(self.at..begin + length, instead));
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the next bytes as they are.
     fn take(&mut self, word: &mut Word, bytes: usize) {
         word.text.push_str(&self.rest()[..bytes]);
@@ -157,8 +199,7 @@ impl<'a> Lexer<'a> {
             }
             match rest.chars().next() {
                 None => {
-                    let message =
-                        "this quote is not closed; to search for the character, write \\\"";
+                    let message = "unclosed quote; to search for the character, write \\\"";
                     return Err(self.error(opened, message));
                 }
                 Some('"') => break,
@@ -174,7 +215,7 @@ impl<'a> Lexer<'a> {
         match self.rest()[1..].chars().next() {
             None => Err(self.error(
                 self.at,
-                "there is nothing behind this backslash; to search for the character, write \\\\",
+                "a backslash needs a character after it; to search for the backslash itself, write \\\\",
             )),
             Some(c) if c.is_whitespace() => {
                 self.at += 1;
@@ -248,7 +289,7 @@ fn opens_group(text: &str) -> bool {
 }
 
 /// The length of a text in quotes, both quotes included, at the beginning of `text`.
-fn quoted_length(text: &str) -> usize {
+pub(crate) fn quoted_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
     while at < bytes.len() {
@@ -284,7 +325,7 @@ fn class_length(text: &str) -> Option<usize> {
 }
 
 /// The length of `/.../` at the beginning of `text`: the next slash must end the word.
-fn delimited(text: &str) -> Option<usize> {
+pub(crate) fn delimited(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     if bytes.first() != Some(&b'/') {
         return None;
@@ -304,11 +345,49 @@ fn delimited(text: &str) -> Option<usize> {
     None
 }
 
+/// Whether `/.../` is an expression between slashes rather than a path: what it has no path can have.
+fn is_expression(text: &str) -> bool {
+    text.starts_with("/^")
+        || text.starts_with("/(^")
+        || text.ends_with("$/")
+        || text.contains("\\/")
+}
+
+/// The length of the value of a field: up to a blank or a closing parenthesis that none in it opens, or to the end of
+/// its quotes or of the parentheses in which it stands.
+pub(crate) fn word_length(text: &str) -> usize {
+    if text.starts_with('"') {
+        return quoted_length(text);
+    }
+    let (mut depth, mut at) = (0_usize, 0);
+    let grouped = text.starts_with('(');
+    while let Some(c) = text[at..].chars().next() {
+        match c {
+            '\\' => at += text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '(' => depth += 1,
+            ')' if depth == 0 => return at,
+            ')' => {
+                depth -= 1;
+                if grouped && depth == 0 {
+                    return at + 1;
+                }
+            }
+            c if c.is_whitespace() && !grouped => return at,
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    // A group that is not closed ends at its first blank.
+    if grouped { text.find(char::is_whitespace).unwrap_or(at) } else { at }
+}
+
 /// A word before a colon, and what is behind the colon. `std::vector` and `http://` have none, and
 /// neither has `TODO: ` unless it is the name of a field.
-fn field_name(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn field_name(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(':')?;
-    let letters = name.starts_with("meta.") || name.bytes().all(|b| b.is_ascii_alphabetic());
+    let letters = name.starts_with("meta.")
+        || name == "max_matches"
+        || name.bytes().all(|b| b.is_ascii_alphabetic());
     if name.is_empty() || !letters || value.starts_with(':') {
         return None;
     }

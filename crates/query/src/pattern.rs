@@ -19,6 +19,7 @@ use regex_syntax::hir::{
 
 use crate::error::QueryError;
 use crate::fold;
+use crate::glob::glob;
 
 /// Longest pattern accepted, in bytes. A pattern of this length still parses and plans in
 /// milliseconds; anything longer is not something a person typed.
@@ -46,6 +47,7 @@ pub struct Pattern {
     hir: Hir,
     caseless: bool,
     spans_lines: bool,
+    reads_like_text: bool,
 }
 
 impl Pattern {
@@ -57,7 +59,8 @@ impl Pattern {
     pub fn parse(source: &str, case: Case, multiline: bool) -> Result<Self, QueryError> {
         let fail = |position: usize, message: String| QueryError::new(source, position, message);
         if source.len() > MAX_PATTERN_BYTES {
-            let message = format!("the pattern is longer than {MAX_PATTERN_BYTES} bytes");
+            let message =
+                format!("the pattern is longer than {MAX_PATTERN_BYTES} bytes; use a shorter one");
             return Err(fail(MAX_PATTERN_BYTES, message));
         }
         let tree = ast::parse::ParserBuilder::new()
@@ -80,7 +83,21 @@ impl Pattern {
         // A pattern that cannot match a line feed matches within lines, wherever it is run.
         let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
         let hir = if spans_lines { hir } else { confine(hir) };
-        Ok(Self { source: source.to_owned(), hir, caseless, spans_lines })
+        let (source, reads_like_text) = (source.to_owned(), reads_like_text(&tree));
+        Ok(Self { source, hir, caseless, spans_lines, reads_like_text })
+    }
+
+    /// Parses a pattern for paths: a regular expression, or a glob if it can only be meant as one (`*.go`).
+    ///
+    /// # Errors
+    /// As those of [`Pattern::parse`].
+    pub fn of_path(source: &str, case: Case) -> Result<Self, QueryError> {
+        match glob(source) {
+            // What is wrong in the expression for it is not where it stands in the glob.
+            Some(regex) => Self::parse(&regex, case, false)
+                .map_err(|error| QueryError::new(source, 0, error.message)),
+            None => Self::parse(source, case, false),
+        }
     }
 
     /// The pattern that matches `text` itself.
@@ -105,6 +122,16 @@ impl Pattern {
     /// Whether a match may go from one line into the next.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
+    }
+
+    /// Whether it matches any case though it was written with letters of one.
+    pub fn is_caseless(&self) -> bool {
+        self.caseless
+    }
+
+    /// Whether it is an expression that nobody writes, and thus was probably meant as text: `c++`, `main()`.
+    pub fn reads_like_text(&self) -> bool {
+        self.reads_like_text
     }
 
     /// The syntax tree, confined to single lines unless the pattern spans them.
@@ -132,12 +159,12 @@ impl fmt::Display for Pattern {
 fn advice(error: &ast::ErrorKind) -> String {
     let advice = match error {
         ast::ErrorKind::GroupUnclosed => {
-            "write \\( for the character; a blank ends a term, so put a term with blanks in quotes"
+            "write \\( for the character; a space ends a term, so put a term with spaces in quotes"
         }
         ast::ErrorKind::GroupUnopened => "write \\) for the character",
         ast::ErrorKind::ClassUnclosed => "write \\[ for the character",
         ast::ErrorKind::RepetitionMissing => {
-            "there is nothing to repeat; write \\*, \\+, \\? or \\{ for the character, and .* for what * is in a file name"
+            "write \\*, \\+, \\? or \\{ for the character, and .* for what * is in a glob"
         }
         ast::ErrorKind::RepetitionCountUnclosed
         | ast::ErrorKind::RepetitionCountInvalid
@@ -181,6 +208,24 @@ fn names_line_feed(set: &ClassSet) -> bool {
     match set {
         ClassSet::Item(item) => names(item),
         ClassSet::BinaryOp(operation) => names_line_feed(&operation.lhs),
+    }
+}
+
+/// Whether something is repeated that is repeated already (`c++`), or a group is empty (`main()`).
+fn reads_like_text(tree: &Ast) -> bool {
+    match tree {
+        Ast::Repetition(repetition) => {
+            let signs = !matches!(repetition.op.kind, ast::RepetitionKind::Range(_));
+            signs && matches!(*repetition.ast, Ast::Repetition(_))
+                || reads_like_text(&repetition.ast)
+        }
+        Ast::Group(group) => {
+            let captures = matches!(group.kind, ast::GroupKind::CaptureIndex(_));
+            captures && matches!(*group.ast, Ast::Empty(_)) || reads_like_text(&group.ast)
+        }
+        Ast::Alternation(parts) => parts.asts.iter().any(reads_like_text),
+        Ast::Concat(parts) => parts.asts.iter().any(reads_like_text),
+        _ => false,
     }
 }
 
@@ -245,13 +290,32 @@ mod tests {
     fn an_error_points_at_its_character() {
         check_error(
             "foo(bar",
-            "unclosed group: write \\( for the character; a blank ends a term, so put a term with blanks in \
+            "unclosed group: write \\( for the character; a space ends a term, so put a term with spaces in \
              quotes (at character 4)\n    foo(bar\n       ^",
         );
         check_error(
             "é[z-a]",
             "invalid character class range, the start must be <= the end (at character 3)\n    é[z-a]\n      ^",
         );
+    }
+
+    #[test]
+    fn what_nobody_writes_as_an_expression_reads_like_text() {
+        for (pattern, expected) in [
+            ("c++", true),
+            ("x++;", true),
+            ("main()", true),
+            ("(a|b())", true),
+            ("a+?", false),
+            ("(a+)+", false),
+            ("a{2}{3}", false),
+            ("(?:)", false),
+            ("[()]", false),
+            (r"\(\)", false),
+        ] {
+            let parsed = Pattern::parse(pattern, Case::Smart, false).unwrap();
+            assert_eq!(parsed.reads_like_text(), expected, "{pattern}");
+        }
     }
 
     #[test]

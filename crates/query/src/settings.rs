@@ -24,6 +24,10 @@ pub(crate) enum Setting {
     Select,
     Count,
     Timeout,
+    /// How other engines are told what a term is.
+    PatternType,
+    /// What other engines search; here there is one index.
+    Context,
 }
 
 /// The part of a matching file that is shown.
@@ -65,13 +69,13 @@ impl Count {
 impl Settings {
     /// Reads the value of a setting; a later one replaces an earlier one.
     pub(crate) fn set(&mut self, setting: Setting, value: &str) -> Result<(), String> {
-        let unknown = |wanted: &str| Err(format!("\"{value}\" cannot stand here; use {wanted}"));
+        let unknown = |wanted: &str| Err(format!("unknown value \"{value}\"; use {wanted}"));
         match setting {
             Setting::Select => {
-                self.select = match value {
-                    "filematch" | "content" => Select::Lines,
+                self.select = match value.to_ascii_lowercase().as_str() {
+                    "filematch" | "content" | "code" => Select::Lines,
                     "filename" | "file" | "path" => Select::Files,
-                    "repo" => Select::Repos,
+                    "repo" | "repository" | "repositories" => Select::Repos,
                     _ => return unknown("type:filematch, type:file or type:repo"),
                 }
             }
@@ -83,6 +87,19 @@ impl Settings {
                 }
             }
             Setting::Timeout => self.timeout = Some(duration(value)?),
+            // A term is one anyway.
+            Setting::PatternType => match value.to_ascii_lowercase().as_str() {
+                "regexp" | "regex" | "re2" => {}
+                _ => {
+                    return Err(
+                        "a term is a regular expression here; for text write lit:TEXT".to_owned()
+                    );
+                }
+            },
+            Setting::Context => match value {
+                "global" => {}
+                _ => return Err("only context:global is supported; use repo:".to_owned()),
+            },
         }
         Ok(())
     }
@@ -125,6 +142,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() && duration <= MAX_TIMEOUT => Ok(duration),
         Ok(duration) if duration > MAX_TIMEOUT => Err("the longest timeout is 60m".to_owned()),
-        _ => Err(format!("\"{text}\" is not a time; use 5s, 500ms or 2m")),
+        _ => Err(format!("\"{text}\" is not a duration; use 5s, 500ms or 2m")),
     }
 }

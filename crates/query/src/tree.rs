@@ -81,6 +81,25 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Its terms, wherever they stand in it.
+    pub fn terms(&self) -> Vec<&Term> {
+        fn collect<'t>(tree: &'t Tree, terms: &mut Vec<&'t Term>) {
+            match tree {
+                Tree::All(parts) | Tree::Any(parts) => {
+                    parts.iter().for_each(|part| collect(part, terms));
+                }
+                Tree::Not(inner) => collect(inner, terms),
+                Tree::Term(term) => terms.push(term),
+                Tree::Language(_) => {}
+            }
+        }
+        let mut terms = Vec::new();
+        collect(&self.tree, &mut terms);
+        terms
+    }
+}
+
 impl Tree {
     /// All of some trees.
     pub fn all(parts: Vec<Tree>) -> Self {

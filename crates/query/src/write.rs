@@ -26,10 +26,59 @@ pub fn written(field: &str, value: &str) -> String {
     format!("{field}:\"{value}\"")
 }
 
+/// A term for these very characters: `lit:a[i]`, in quotes if it needs them.
+pub fn literal(text: &str) -> String {
+    let mut depth = 0_usize;
+    let closes = |c: char| match c {
+        '(' => {
+            depth += 1;
+            false
+        }
+        ')' if depth == 0 => true,
+        ')' => {
+            depth -= 1;
+            false
+        }
+        c => c == '"' || c.is_whitespace(),
+    };
+    if text.is_empty() || text.starts_with(':') || text.chars().any(closes) {
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+        return format!("lit:\"{text}\"");
+    }
+    format!("lit:{text}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Case, Field, Matcher, Query, Tree};
+
+    #[test]
+    fn texts_are_found_by_what_is_written() {
+        for text in [
+            "fmt.Println(",
+            "a b",
+            "f(x) + 1",
+            "foo)",
+            "(a))",
+            "\"q",
+            "back\\",
+            "\\\\\" x",
+            "::a",
+            "[",
+            "-x",
+            "/x/",
+            "lit:x",
+            "\\\"",
+            "\t",
+        ] {
+            let query = Query::parse(&literal(text), Case::Sensitive).unwrap();
+            let Tree::Term(term) = &query.tree else { panic!("{text}: {:?}", query.tree) };
+            assert_eq!(term.pattern.source(), escape(text));
+        }
+        assert_eq!(literal("a[i]"), "lit:a[i]");
+        assert_eq!(literal("f(x) \"y\""), "lit:\"f(x) \\\"y\\\"\"");
+    }
 
     #[test]
     fn names_are_found_by_what_is_written() {

@@ -5,8 +5,8 @@
 use ngram::{BloomFilter, FilterKind};
 use proptest::prelude::*;
 use query::{
-    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, ngram_query, rarest,
-    trigrams,
+    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts,
+    ngram_query, rarest, trigrams,
 };
 
 /// Parses, compiles, plans and prints whatever is given.
@@ -14,6 +14,13 @@ fn run(text: &str) {
     for case in [Case::Smart, Case::Sensitive, Case::Insensitive] {
         match Query::parse(text, case) {
             Ok(query) => {
+                let parts = QueryParts::of(text).unwrap();
+                let others = [parts.with(|_| true), parts.in_any_case(), parts.any_term()];
+                for other in others.into_iter().chain(parts.as_text()) {
+                    // Nothing but settings has no terms.
+                    let empty = other.trim().is_empty() || other.starts_with("()");
+                    assert!(empty || Query::parse(&other, case).is_ok(), "{text:?} {other:?}");
+                }
                 if let Ok(program) = CompiledQuery::new(&query) {
                     let plan = Plan::of(&program.expr, &program);
                     assert!(!format!("{} {plan}", program.tree).is_empty());
@@ -23,6 +30,9 @@ fn run(text: &str) {
             Err(error) => {
                 assert!(text.is_char_boundary(error.position), "{error:?}");
                 assert!(!error.message.is_empty() && !error.to_string().is_empty());
+                if let Some(suggested) = &error.suggestion {
+                    assert!(Query::parse(&suggested.query, case).is_ok(), "{text:?} {suggested:?}");
+                }
             }
         }
     }

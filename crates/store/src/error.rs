@@ -12,13 +12,13 @@ pub enum Error {
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
     /// All connections were in use for too long.
-    #[error("no connection to the database became free in time")]
+    #[error("all connections to the database are busy; try again in a moment")]
     Busy,
     /// The server cannot be used as it is.
     #[error("{0}")]
     Unsuitable(String),
     /// Nothing was ever ingested into this database.
-    #[error("nothing is indexed yet; run: codesearch ingest FOLDER")]
+    #[error("nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)")]
     Empty,
     /// The disk of the server is full.
     #[error(
@@ -27,7 +27,7 @@ pub enum Error {
     DiskFull,
     /// The stored data are not the data that were written.
     #[error(
-        "the index is damaged: {0}; have the disk and the server's log looked at, then index the repository anew \
+        "the index is damaged: {0}; check the disk and the server's log, then index the repository again \
          (codesearch remove, codesearch ingest)"
     )]
     Damaged(String),
@@ -67,7 +67,7 @@ impl From<sqlx::migrate::MigrateError> for Error {
                      or another database"
                 ))
             }
-            other => Error::Unsuitable(format!("the schema cannot be brought up to date: {other}")),
+            other => Error::Unsuitable(format!("cannot migrate the schema: {other}")),
         }
     }
 }
@@ -80,7 +80,7 @@ fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
         "53100" => Error::DiskFull,
         "57014" => Error::Cancelled(message),
         "25006" => Error::Unsuitable(format!("the database is read-only: {message}")),
-        "42501" => Error::Unsuitable(format!("the role lacks a right: {message}")),
+        "42501" => Error::Unsuitable(format!("the role lacks a privilege: {message}")),
         // Connection lost, authentication failed, no such database, server starting or stopping,
         // too many connections.
         _ if code.starts_with("08") || code.starts_with("28") => Error::Unreachable(message),

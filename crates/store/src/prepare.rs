@@ -259,7 +259,7 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
         let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
         if !exists {
             tracing::info!(
-                "the operator that never rechecks cannot be made, so candidates are rechecked by the server: {error}"
+                "cannot create the operator that never rechecks, so the server rechecks candidates: {error}"
             );
         }
         return Ok(exists);

@@ -89,7 +89,7 @@ fn of_url(url: &str) -> Result<PgConnectOptions> {
         ))
     };
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        return Err(bad("it begins otherwise".to_owned()));
+        return Err(bad("it must begin with postgresql://".to_owned()));
     }
     PgConnectOptions::from_str(url).map_err(|error| match error {
         sqlx::Error::Configuration(why) => bad(why.to_string()),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_url_that_is_none_is_refused_in_words() {
         let refused = |url: &str| of_url(url).unwrap_err().to_string();
-        assert!(refused("mysql://x").ends_with("it begins otherwise"));
+        assert!(refused("mysql://x").ends_with("it must begin with postgresql://"));
         assert!(
             refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a URL of Postgres")
         );

@@ -83,7 +83,7 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     /// Prepare the database before the first ingest, to choose the number of shards
     Init(InitArgs),
-    /// Show how long searches took that servers of this index have answered
+    /// Show the search latency of this index's servers
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
     /// Verify that the index is what was ingested

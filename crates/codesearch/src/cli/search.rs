@@ -13,6 +13,7 @@ Write phrases in quotes, alternatives with 'or', exclusions with a minus. All of
 
 Examples:
   codesearch search deadlock                           a word
+  codesearch search func main lang:go                  several arguments are one query
   codesearch search '\"static int\" lang:c -file:test'   a phrase, in C, not in tests
   codesearch search 'TODO or FIXME' --repo kubernetes  either of two words
   codesearch search -e 'func \\w+\\(ctx'               one regular expression, blanks and all
@@ -21,6 +22,7 @@ Examples:
   codesearch search --json deadlock | jq .             for programs
   codesearch search --vimgrep deadlock                 for editors
 
+Quotes of the shell make no phrase: search 'func main' and search func main are the same query.
 Options come first, then -- before a query that begins with a minus: codesearch search -l -- '-foo lang:go'
 What the query itself says (count:, timeout:, case:) goes before an option that says otherwise.
 
@@ -29,7 +31,7 @@ searched in time.";
 
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// What to search for: see `codesearch help syntax`
+    /// What to search for: see `codesearch help syntax`. Several arguments are one query, joined by spaces
     #[arg(value_name = "QUERY", required_unless_present_any = ["regexp", "fixed"])]
     pub(crate) query: Vec<String>,
     /// Search the files' lines for this regular expression, as it stands (several: any of them)
@@ -102,6 +104,9 @@ pub(crate) struct SearchArgs {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// Say on stderr what would find something where nothing was found [auto: on a terminal]
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) hints: Color,
     /// Print each path once, above its matches [the default on a terminal]
     #[arg(long, overrides_with = "no_heading")]
     pub(crate) heading: bool,

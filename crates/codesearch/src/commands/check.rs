@@ -4,9 +4,9 @@ use anyhow::Result;
 use engine::check::{Options, check};
 use indicatif::ProgressBar;
 
-use super::ingest::count;
 use crate::cli::{CheckArgs, DatabaseArgs};
 use crate::database::Database;
+use crate::human::count;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
     let options = Options { sample: args.sample, repair: args.repair };
@@ -28,17 +28,17 @@ pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
                 None => say!("{}", problem.what),
             }
         }
-        let (shards, mended) = (count(report.shards as i64, "shard"), report.repaired);
+        let (shards, mended) = (count(report.shards, "shard"), report.repaired);
         if mended > 0 {
-            say!("{} mended; start the servers of this index again", count(mended as i64, "shard"));
+            say!("{} repaired; restart the servers of this index", count(mended, "shard"));
         }
         if report.problems.is_empty() {
-            say!("{shards} read: all is well");
+            say!("{shards} checked: no problems found");
             return Ok(crate::FOUND);
         }
-        say!("{shards} read: {}", count(report.problems.len() as i64, "problem"));
+        say!("{shards} read: {}", count(report.problems.len(), "problem"));
         if !args.repair && report.problems.iter().any(|problem| problem.is_derived) {
-            say!("words and filters can be made anew: codesearch check --repair");
+            say!("rebuild words and filters with: codesearch check --repair");
         }
         Ok(crate::NOTHING)
     })

@@ -31,7 +31,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
                 limit: if asked.limit == 0 { tree.len() } else { asked.limit },
             })
         });
-        let (near, all) = work.await.context("finding broke off")??;
+        let (near, all) =
+            work.await.context("the search for files failed; please report this as a bug")??;
         let mut out = BufWriter::new(stdout().lock());
         for file in &near {
             let path = paths.joined(&file.repo, &file.path);

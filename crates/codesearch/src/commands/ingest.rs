@@ -10,6 +10,7 @@ use store::Store;
 
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
 use crate::database::Database;
+use crate::human::count;
 use crate::progress::IngestProgress;
 
 /// Connections beside the writer's and the loaders' own: for looking how far the indexes are.
@@ -64,8 +65,8 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     say!(
         "{} seen in {}: {} read, {} new or changed, {} gone or changed",
-        count(report.seen.files, "file"),
-        count(report.repos.len() as i64, "repository"),
+        count(report.seen.files as usize, "file"),
+        count(report.repos.len(), "repository"),
         HumanCount(report.read.files as u64),
         HumanCount(report.new_files as u64),
         HumanCount(report.retired_files as u64),
@@ -75,8 +76,8 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     }
     say!(
         "indexed: {} in {}, {} of text",
-        count(files, "file"),
-        count(repos.len() as i64, "repository"),
+        count(files as usize, "file"),
+        count(repos.len(), "repository"),
         HumanBytes(bytes as u64)
     );
     let skipped = store.skipped_by_reason().await?;
@@ -88,22 +89,22 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         })
         .collect();
     if !reasons.is_empty() {
-        let all = skipped.values().sum();
+        let all: i64 = skipped.values().sum();
         say!(
             "left out: {} ({}); codesearch repos --skipped NAME lists them",
-            count(all, "file"),
+            count(all as usize, "file"),
             reasons.join(", ")
         );
     }
     let (tables, indexes, docs) = store.size_on_disk().await?;
     say!(
-        "on disk: {} of tables, {} of trigram indexes, {} of docs",
+        "on disk: {} of tables, {} of trigram indexes, {} of document index",
         HumanBytes(tables as u64),
         HumanBytes(indexes as u64),
         HumanBytes(docs as u64)
     );
     say!(
-        "seconds: {:.1} looking, {:.1} reading and storing, {:.1} indexing, {:.1} switching over",
+        "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing",
         seconds(report.walk),
         seconds(report.load),
         seconds(report.index),
@@ -114,14 +115,4 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
 
 fn seconds(duration: Duration) -> f64 {
     duration.as_secs_f64()
-}
-
-/// A number of things, in words.
-pub(crate) fn count(n: i64, thing: &str) -> String {
-    let things = match (n, thing.strip_suffix('y')) {
-        (1, _) => thing.to_owned(),
-        (_, Some(stem)) => format!("{stem}ies"),
-        (_, None) => format!("{thing}s"),
-    };
-    format!("{} {things}", HumanCount(n as u64))
 }

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod db;
 pub(crate) mod docs;
 pub(crate) mod files;
+mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
 pub(crate) mod repos;

@@ -5,9 +5,9 @@ use engine::ingest::{self, SkipReason};
 use indicatif::HumanBytes;
 use serde_json::json;
 
-use super::ingest::count;
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
+use crate::human::count;
 use crate::progress::IngestProgress;
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
@@ -31,7 +31,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json && !repos.is_empty() {
-            say!("{:<width$} {:>9} {:>12} {:>9}  READ AT", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
+            say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
         }
         for repo in &repos {
             if args.json {
@@ -63,7 +63,7 @@ pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {
     Database::open(database, 1)?.run(async |store| {
         let progress = IngestProgress::new();
         ingest::remove(store, &args.names, &|event| progress.event(event)).await?;
-        say!("removed {}", count(args.names.len() as i64, "repository"));
+        say!("removed {}", count(args.names.len(), "repository"));
         Ok(crate::FOUND)
     })
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{Request, Searcher, Stats, Stopped};
-use query::{Case, Count, Field, Pattern, Query, Select, Tree};
+use query::{Case, Count, Field, Pattern, Query, Select, Suggestion, Tree};
 use tokio::sync::mpsc;
 
-use super::refused;
+use super::{hints, refused};
 use crate::cli::{DatabaseArgs, SearchArgs};
 use crate::database::Database;
+use crate::human::count;
 use crate::print::{Explain, Json, Paths, Printer, Text};
 use crate::request::{self, Client, Options};
 
@@ -18,7 +19,10 @@ use crate::request::{self, Client, Options};
 const FOUND_AHEAD: usize = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
-    let request = Arc::new(request(args)?);
+    let options = options(args);
+    let request = request(args, &options)
+        .map_err(|error| hints::explained(database, args, &options, error))?;
+    let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
@@ -52,6 +56,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         }
         drop(out);
         report(args, request.program().select, &stats);
+        if hints::wanted(args) && !args.explain {
+            if stats.files == 0 && stats.stopped.is_none() {
+                hints::nothing_found(&searcher, args, &options).await;
+            } else {
+                hints::taken_for_expression(args);
+            }
+        }
         Ok(match stats.stopped {
             Some(Stopped::Shards(_) | Stopped::Timeout(_)) => crate::FAILED,
             _ if stats.files == 0 => crate::NOTHING,
@@ -60,10 +71,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     })
 }
 
-fn request(args: &SearchArgs) -> Result<Request> {
-    let options = options(args);
-    let query = query(args, &options)?;
-    request::build(query, &options, &Client::COMMAND_LINE).map_err(refused)
+fn request(args: &SearchArgs, options: &Options) -> Result<Request> {
+    let query = query(args, options)?;
+    request::build(query, options, &Client::COMMAND_LINE).map_err(refused)
 }
 
 /// What stands beside the query.
@@ -94,17 +104,19 @@ fn options(args: &SearchArgs) -> Options {
 /// The query text, and patterns given by options: one of these must match, too.
 fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     let Options { case, multiline, .. } = *options;
-    let regexps = args.regexp.iter().map(|pattern| Pattern::parse(pattern, case, multiline));
+    let regexps = args.regexp.iter().map(|pattern| {
+        Pattern::parse(pattern, case, multiline).map_err(|mut error| {
+            let (query, text) = (query::literal(pattern), Some(pattern.clone()));
+            error.suggestion = Some(Box::new(Suggestion { query, text }));
+            error
+        })
+    });
     let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
     let patterns: Vec<Pattern> =
-        regexps.chain(texts).collect::<Result<_, _>>().context("not a regular expression")?;
-    if let [first, second, ..] = &*args.query {
-        anyhow::bail!(
-            "a query is one argument: put it in quotes, as in codesearch search '{first} {second}'"
-        );
-    }
-    let typed = args.query.first();
-    let typed = typed.map(|text| request::parse(text, options, &Client::COMMAND_LINE));
+        regexps.chain(texts).collect::<Result<_, _>>().context("invalid regular expression")?;
+    // The shell has taken its quotes off, so it is not known where a phrase was meant.
+    let typed = (!args.query.is_empty()).then(|| args.query.join(" "));
+    let typed = typed.map(|text| request::parse(&text, options, &Client::COMMAND_LINE));
     let mut patterns = patterns.into_iter();
     let query = match (typed, patterns.next()) {
         (Some(typed), None) => return typed.map_err(refused),
@@ -139,41 +151,38 @@ fn printer(
 fn report(args: &SearchArgs, select: Select, stats: &Stats) {
     match &stats.stopped {
         Some(Stopped::Limit) if !args.explain => {
+            let thing = if select == Select::Repos { "repository" } else { "file" };
             eprintln!(
-                "codesearch: stopped at {} {}; there are more (--limit 0 for all)",
-                stats.files,
-                match (select, stats.files) {
-                    (Select::Repos, 1) => "repository",
-                    (Select::Repos, _) => "repositories",
-                    (_, 1) => "file",
-                    _ => "files",
-                }
+                "codesearch: stopped at {}; there are more (--limit 0 for all)",
+                count(stats.files, thing)
             );
         }
         Some(Stopped::Timeout(timeout)) => {
+            let begun = match (stats.shards_searched, stats.shards - stats.shards_pruned) {
+                (0, _) => "before any shard was searched".to_owned(),
+                (begun, all) => {
+                    format!("with {begun} of {} searched or begun", count(all, "shard"))
+                }
+            };
             eprintln!(
-                "codesearch: stopped after {timeout:?}, with {} of {} shards searched or begun; there may be \
-                 more (--timeout for another time)",
-                stats.shards_searched,
-                stats.shards - stats.shards_pruned
+                "codesearch: timed out after {timeout:?}, {begun}; there may be more (raise --timeout)"
             );
         }
         Some(Stopped::Shards(error)) => {
-            eprintln!("codesearch: the answer is not complete: {error}");
+            eprintln!("codesearch: incomplete: {error}");
         }
         _ => {}
     }
     if args.stats {
         eprintln!(
-            "{} matching lines in {} results, {:.1} ms; {} of {} shards asked, {} candidate chunks, {} texts \
-             read; left out of the index: {}",
-            stats.matches,
-            stats.files,
+            "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}",
+            count(stats.matches, "matching line"),
+            count(stats.files, "result"),
             stats.duration.as_secs_f64() * 1000.0,
             stats.shards_searched,
-            stats.shards,
-            stats.candidates,
-            stats.rechecks,
+            count(stats.shards, "shard"),
+            count(stats.candidates, "candidate chunk"),
+            count(stats.rechecks, "text"),
             crate::print::skipped(stats)
         );
     }

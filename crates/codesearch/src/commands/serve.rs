@@ -169,7 +169,9 @@ pub(crate) fn serve(
         let last =
             tokio::time::timeout(LAST_FLUSH, server.recorder().flush(searcher.store())).await;
         if !matches!(last, Ok(Ok(()))) {
-            tracing::warn!("the statistics of the last minutes are lost: the database is away");
+            tracing::warn!(
+                "the statistics of the last minutes are lost: the database cannot be reached"
+            );
         }
         ended
     });
@@ -178,7 +180,7 @@ pub(crate) fn serve(
     if let Some(postgres) = postgres.and_then(Arc::into_inner) {
         close_postgres(postgres);
     }
-    done.context("the server ended")?;
+    done.context("the server stopped")?;
     Ok(crate::FOUND)
 }
 
@@ -189,7 +191,9 @@ async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
         let Some(file) = file.as_mut().filter(|file| file.has_changed()) else { continue };
         match file.read() {
             Ok(tokens) => limits.set_tokens(tokens),
-            Err(error) => tracing::error!("the tokens are as they were: {error:#}"),
+            Err(error) => tracing::error!(
+                "the file of tokens is not valid, so the tokens before stay in use: {error:#}"
+            ),
         }
     }
 }
@@ -250,7 +254,7 @@ pub(crate) async fn look_after(
         if let Some(postgres) = postgres.cloned() {
             let looked = tokio::task::spawn_blocking(move || postgres.ensure_running()).await;
             if let Ok(Err(error)) = looked {
-                tracing::error!("the private Postgres does not come back: {error}");
+                tracing::error!("the private Postgres cannot be restarted: {error}");
             }
         }
         // Holding an old state of the index would keep its rows from being deleted.

@@ -45,5 +45,5 @@ fn sample() -> Result<PathBuf> {
     [built, PathBuf::from("corpus/sample")]
         .into_iter()
         .find_map(|path| path.canonicalize().ok())
-        .context("name a folder to index: the sample is only there in a checkout of codesearch")
+        .context("name a folder to index; the sample exists only in a checkout of codesearch")
 }

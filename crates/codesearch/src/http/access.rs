@@ -105,7 +105,7 @@ async fn admit(
 }
 
 fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {
-    Failure { status, body: Body { code, message: message.to_owned(), position: None } }
+    Failure { status, body: Body::new(code, message) }
 }
 
 /// Returns the answer to a client without a token or with a wrong one. A browser gets the page to

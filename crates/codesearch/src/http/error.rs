@@ -1,5 +1,5 @@
 //! What a client is told when there is no answer: a status and
-//! `{"error": {"code", "message", "position"}}`. What the database said is logged, not sent.
+//! `{"error": {"code", "message", "position", "suggestion"}}`. What the database said is logged, not sent.
 
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use query::QueryError;
 use serde::Serialize;
 
+use crate::hints::Suggested;
 use crate::request::Refused;
 
 /// Why a request has no answer.
@@ -27,11 +28,20 @@ pub(crate) struct Body {
     /// The byte of the query it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) position: Option<usize>,
+    /// A query to run instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) suggestion: Option<Suggested>,
+}
+
+impl Body {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), position: None, suggestion: None }
+    }
 }
 
 impl Failure {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, body: Body { code, message: message.into(), position: None } }
+        Self { status, body: Body::new(code, message) }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -44,11 +54,7 @@ impl Failure {
     }
 
     pub(crate) fn not_found() -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            "there is nothing at this address; searches are at /search?q=",
-        )
+        Self::new(StatusCode::NOT_FOUND, "not_found", "page not found; searches are at /search?q=")
     }
 
     pub(crate) fn method_not_allowed() -> Self {
@@ -60,7 +66,7 @@ impl Failure {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "the search broke off; the server's log says why",
+            "internal error; see the server's log",
         )
     }
 
@@ -84,8 +90,9 @@ impl Failure {
 
 impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Self {
-        let body =
-            Body { code: "bad_query", position: Some(error.position), message: error.message };
+        let suggestion = error.suggestion.map(|suggestion| Suggested::from(*suggestion));
+        let position = Some(error.position);
+        let body = Body { position, suggestion, ..Body::new("bad_query", error.message) };
         Self { status: StatusCode::BAD_REQUEST, body }
     }
 }
@@ -112,8 +119,7 @@ impl From<store::Error> for Failure {
         if matches!(error, store::Error::Busy) {
             return Self::busy();
         }
-        let message =
-            "the database cannot be reached; it is being looked after, try again in a moment";
+        let message = "the database cannot be reached; try again in a moment";
         match error {
             store::Error::Unreachable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
@@ -124,7 +130,7 @@ impl From<store::Error> for Failure {
             _ => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal",
-                "the search failed; the server's log says why",
+                "the search failed; see the server's log",
             ),
         }
     }

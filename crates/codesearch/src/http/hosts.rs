@@ -75,8 +75,7 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
     } else {
         return next.run(request).await;
     };
-    let failure =
-        Failure { status, body: Body { code, message: message.to_owned(), position: None } };
+    let failure = Failure { status, body: Body::new(code, message) };
     if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
 }
 

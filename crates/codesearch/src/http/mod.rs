@@ -6,6 +6,7 @@ mod connections;
 mod cursor;
 mod endpoint;
 mod error;
+mod hints;
 mod hosts;
 mod json;
 mod limits;

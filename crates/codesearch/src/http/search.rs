@@ -9,13 +9,13 @@ use axum::routing::get;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
-    WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
+    TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
 use super::request::compiled;
 use super::server::Server;
-use super::{json, pages};
+use super::{hints, json, pages};
 use crate::print::explanation;
 use crate::request::Client;
 
@@ -28,7 +28,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
     params: Known {
         told: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            FORMAT, SORT,
+            HINTS, FORMAT, SORT,
         ],
         untold: &[WAIT],
     },
@@ -56,7 +56,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: Known {
         told: &[Q, CASE, REPO, FILE, LANG],
-        untold: &[LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, FORMAT, SORT, WAIT],
+        untold: &[LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT],
     },
     doc: Some(Doc {
         summary: "How a query is understood and planned",
@@ -86,8 +86,10 @@ async fn search(
     };
     match answered {
         Ok(response) => response,
-        Err(failure) if page => pages::failed(&params.q, failure),
-        Err(failure) => failure.into_response(),
+        Err(failure) => {
+            let failure = hints::counted(&server, &params, failure).await;
+            if page { pages::failed(&params.q, failure) } else { failure.into_response() }
+        }
     }
 }
 

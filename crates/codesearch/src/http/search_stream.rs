@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::error::Failure;
 use super::metrics::{TimedSearch, of_request};
 use super::server::Server;
+use crate::human::count;
 
 /// Batches of files that the search may be ahead of who reads them.
 const FOUND_AHEAD: usize = 2;
@@ -76,14 +77,14 @@ pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
         None => None,
         Some(Stopped::Limit) => Some((
             "limit",
-            format!("stopped at the limit of {} results; there are more", stats.files),
+            format!("stopped at the limit of {}; there are more", count(stats.files, "result")),
         )),
         Some(Stopped::Timeout(timeout)) => {
-            Some(("timeout", format!("stopped after {timeout:?}; there may be more")))
+            Some(("timeout", format!("timed out after {timeout:?}; there may be more")))
         }
         Some(Stopped::Shards(_)) => Some((
             "shard_error",
-            "some shards could not be searched; the server's log says why".to_owned(),
+            "some shards could not be searched; see the server's log".to_owned(),
         )),
     }
 }

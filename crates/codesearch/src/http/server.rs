@@ -99,6 +99,11 @@ impl Server {
         Arc::new(bounded)
     }
 
+    /// A turn to search, if nobody waits for one.
+    pub(super) fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).try_acquire_owned().ok()
+    }
+
     /// Waits for a turn to search.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned();

@@ -23,15 +23,14 @@ use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
-    WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
+    TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
 use super::search_stream::SearchStream;
 use super::server::Server;
-use crate::human::grouped;
-use crate::request;
+use crate::{human, request};
 
 /// `/search/stream`.
 pub(crate) const STREAM: Endpoint = Endpoint {
@@ -41,7 +40,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: Known {
         told: &[Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN],
-        untold: &[FORMAT, SORT, WAIT],
+        untold: &[FORMAT, HINTS, SORT, WAIT],
     },
     doc: Some(Doc {
         summary: "Search, and hear of results while they are found",
@@ -169,7 +168,7 @@ async fn pieces(server: &Server, params: &SearchParams, client: &Client) -> Resu
                 return Ok(());
             }
         }
-        let text = format!("searching: {} files so far", grouped(found));
+        let text = format!("searching: {} so far", human::count(found, "file"));
         if !client.tell("progress", json!({ "files": found, "text": text }).to_string()).await {
             return Ok(());
         }

@@ -119,12 +119,11 @@ pub(crate) fn stopped(found: &Docs) -> Option<(&'static str, String)> {
             ),
         ),
         DocsStopped::Timeout(timeout) => {
-            ("timeout", format!("stopped after {timeout:?}; there may be more"))
+            ("timeout", format!("timed out after {timeout:?}; there may be more"))
         }
-        DocsStopped::Shards(_) => (
-            "shard_error",
-            "some shards could not be searched; the server's log says why".to_owned(),
-        ),
+        DocsStopped::Shards(_) => {
+            ("shard_error", "some shards could not be searched; see the server's log".to_owned())
+        }
     })
 }
 

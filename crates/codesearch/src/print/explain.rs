@@ -9,6 +9,7 @@ use query::{CompiledTerm, Plan, rarest};
 use serde_json::{Value, json};
 
 use super::{Printer, skipped};
+use crate::human::count;
 
 /// Prints no files, but what is to be said of their search.
 pub(crate) struct Explain {
@@ -79,17 +80,18 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "candidates  {} chunks named by the index, and not ruled out by their n-grams",
-        stats.candidates
+        "candidates  {} named by the index, and not ruled out by their n-grams",
+        count(stats.candidates, "chunk")
     )?;
     writeln!(
         out,
-        "rechecks    {} texts of {:.1} KB in all, {} files considered",
-        stats.rechecks,
+        "rechecks    {} of {:.1} KB in all, {} considered",
+        count(stats.rechecks, "text"),
         stats.bytes as f64 / 1e3,
-        stats.files_considered
+        count(stats.files_considered, "file")
     )?;
-    writeln!(out, "found       {} results, {} matching lines", stats.files, stats.matches)?;
+    let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
+    writeln!(out, "found       {files}, {lines}")?;
     writeln!(
         out,
         "left out    {} (files that might match and are not in the index)",
@@ -107,8 +109,10 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     )?;
     let why = match &stats.stopped {
         None => "all was searched".to_owned(),
-        Some(Stopped::Limit) => format!("the limit of {} results was reached", stats.files),
-        Some(Stopped::Timeout(timeout)) => format!("the time was up, {timeout:?}"),
+        Some(Stopped::Limit) => {
+            format!("the limit of {} was reached", count(stats.files, "result"))
+        }
+        Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
         Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
     };
     writeln!(out, "ended       {why}")

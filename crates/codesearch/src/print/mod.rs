@@ -5,7 +5,7 @@ mod explain;
 mod json;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -60,7 +60,12 @@ impl Paths {
 
 /// How many files are not in the index, by reason: `12 binary, 3 too-large`.
 pub(crate) fn skipped(stats: &Stats) -> String {
+    reasons(&stats.skipped)
+}
+
+/// The same of numbers by reason.
+pub(crate) fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     let parts: Vec<String> =
-        stats.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }

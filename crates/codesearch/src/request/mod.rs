@@ -7,7 +7,8 @@
 //!
 //! To add a field `xyz:` to the query language, change these files and no others:
 //!
-//! 1. `crates/query/src/field.rs`: its names, and the suggestions for somebody who types it;
+//! 1. `crates/query/src/field.rs`: its names, and the suggestions for somebody who types it; `foreign.rs` has the
+//!    fields of other engines;
 //! 2. its meaning: `crates/query/src/settings.rs` for a setting of the whole query (as `count:`),
 //!    `crates/query/src/build.rs` for a term that the index can answer already (as `repo:`);
 //! 3. for a setting, `crates/codesearch/src/request/build.rs`: its effect on a request, and what it
@@ -21,9 +22,11 @@ mod client;
 mod narrow;
 mod options;
 mod refused;
+mod spell;
 
 pub(crate) use build::{build, parse, settled_limit};
 pub(crate) use client::Client;
 pub(crate) use narrow::docs;
 pub(crate) use options::{MAX_CONTEXT, Options, case, context, count};
 pub(crate) use refused::Refused;
+pub(crate) use spell::{LinePattern, spelled};

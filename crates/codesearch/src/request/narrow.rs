@@ -69,7 +69,10 @@ fn option(name: &'static str, why: &impl ToString) -> Refused {
 }
 
 fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
-    let pattern = Pattern::parse(pattern, Case::Smart, false)?;
+    let pattern = match field {
+        Field::Path => Pattern::of_path(pattern, Case::Smart)?,
+        _ => Pattern::parse(pattern, Case::Smart, false)?,
+    };
     // Compiles the pattern here, so that an error of size is about this pattern and not about the
     // whole query.
     Matcher::new(&pattern)?;

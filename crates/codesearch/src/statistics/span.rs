@@ -27,7 +27,7 @@ pub(crate) fn now() -> i64 {
 impl Span {
     /// Returns the hours that overlap a period.
     fn touching(from: Timestamp, to: Timestamp) -> Result<Self> {
-        ensure!(from < to, "a span of time begins before it ends");
+        ensure!(from < to, "a time span must begin before it ends");
         let (from, to) = (from.as_second(), to.as_second());
         Ok(Self { from: from.div_euclid(HOUR) * HOUR, to: (to + HOUR - 1).div_euclid(HOUR) * HOUR })
     }
@@ -46,7 +46,7 @@ impl Span {
             return Self::touching(one.min(other), one.max(other));
         }
         let from =
-            ago(text).ok().with_context(|| format!("{text} is not a span of time; use {FORMS}"))?;
+            ago(text).ok().with_context(|| format!("{text} is not a time span; use {FORMS}"))?;
         Self::touching(from, Timestamp::now())
     }
 
@@ -55,7 +55,7 @@ impl Span {
     /// # Errors
     /// A sentence for the user, if one is not a time, or the first is not before the second.
     pub(crate) fn between(from: Option<&str>, to: Option<&str>) -> Result<Self> {
-        let from = from.context("say from when")?;
+        let from = from.context("a time span needs a start")?;
         let to = to.filter(|to| !to.is_empty()).map_or_else(|| Ok(Timestamp::now()), time)?;
         Self::touching(time(from)?, to)
     }
@@ -90,7 +90,7 @@ pub(crate) fn rfc3339(milliseconds: i64) -> String {
 /// Returns the time that lies a duration before now.
 fn ago(text: &str) -> Result<Timestamp> {
     let span: jiff::Span = text.trim().parse()?;
-    ensure!(span.is_positive(), "not a time that has been");
+    ensure!(span.is_positive(), "a time must be in the past");
     Ok(Zoned::now().checked_sub(span)?.timestamp())
 }
 

@@ -1,6 +1,6 @@
 //! What agents are told: the program speaks the Model Context Protocol with a test.
 
-mod agent;
+pub(crate) mod agent;
 
 use std::fmt::Write as _;
 use std::io::BufRead;
@@ -129,11 +129,11 @@ fn pages_that_cannot_go_on() {
     let cursor = first.split('"').nth(1).unwrap().to_owned();
     assert_eq!(
         agent.refused("search", &json!({ "query": "return", "cursor": cursor })),
-        "this cursor belongs to another query; give the query with which it came, unchanged"
+        "this cursor belongs to another query; send the query that it came with, unchanged"
     );
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": "1.2" })),
-        "this is no cursor; give one as it stands in the answer before"
+        "invalid cursor; copy the one from the previous answer"
     );
     fixture.write("two/d.go", "func D() {}\n");
     fixture.ingest();
@@ -245,7 +245,7 @@ fn files_and_repositories_are_found() {
         "1 to 1 of 1 file. That is all.\n\none: lib/b.py (Python)\n"
     );
     let unknown = agent.refused("find_file", &json!({ "typed": "b", "language": "pyhton" }));
-    assert!(unknown.contains("nearest is lang:python"), "{unknown}");
+    assert!(unknown.contains("did you mean lang:python?"), "{unknown}");
     assert_eq!(agent.told("find_file", &json!({ "typed": "zzz" })), "No file is like that.");
     let first = agent.told("find_file", &json!({ "typed": "go", "limit": 1 }));
     assert_eq!(
@@ -261,8 +261,14 @@ fn files_and_repositories_are_found() {
     let repos = agent.told("list_repos", &json!({}));
     let lines: Vec<&str> = repos.lines().collect();
     assert_eq!(lines[0], "1 to 2 of 2 repositories. That is all.");
-    assert!(lines[2].starts_with("one (2 files, 0.0 MB of text, 0 left out, read at 2"), "{repos}");
-    assert!(lines[3].starts_with("two (1 file, 0.0 MB of text, 1 left out, read at 2"), "{repos}");
+    assert!(
+        lines[2].starts_with("one (2 files, 0.0 MB of text, 0 left out, indexed at 2"),
+        "{repos}"
+    );
+    assert!(
+        lines[3].starts_with("two (1 file, 0.0 MB of text, 1 left out, indexed at 2"),
+        "{repos}"
+    );
     let second = agent.told("list_repos", &json!({ "limit": 1, "offset": 1 }));
     assert!(second.starts_with("2 to 2 of 2 repositories. That is all.\n\ntwo ("), "{second}");
     assert_eq!(
@@ -302,7 +308,8 @@ fn many_long_paths_are_listed_in_parts() {
 fn errors_are_answers_that_say_what_to_do() {
     let empty = Fixture::new();
     let mut agent = Agent::of(&empty);
-    let nothing = "nothing is indexed yet; run: codesearch ingest FOLDER";
+    let nothing =
+        "nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)";
     assert_eq!(agent.refused("search", &json!({ "query": "a" })), nothing);
     assert_eq!(agent.refused("list_repos", &json!({})), nothing);
     assert_eq!(agent.refused("read_file", &json!({ "repo": "a" })), nothing);
@@ -313,11 +320,10 @@ fn errors_are_answers_that_say_what_to_do() {
         agent.told("search", &json!({ "query": "kept" })),
         "1 matching line in 1 file. That is all.\n\nr: a.txt (Plain Text)\n1:kept\n"
     );
-    assert_eq!(
-        agent.refused("search", &json!({ "query": "foo(bar" })),
-        "unclosed group: write \\( for the character; a blank ends a term, so put a term with blanks in \
-         quotes (at character 4)\n    foo(bar\n       ^"
-    );
+    let told = agent.refused("search", &json!({ "query": "foo(bar" }));
+    let why = "unclosed group: write \\( for the character; a space ends a term, so put a term with spaces in \
+               quotes (at character 4)\n    foo(bar\n       ^\nTry this query";
+    assert!(told.starts_with(why) && told.ends_with(": lit:foo(bar"), "{told}");
     for (arguments, expected) in [
         (json!({}), "wrong arguments: missing field `query`"),
         (json!({ "query": 1 }), "wrong arguments: invalid type: integer `1`, expected a string"),

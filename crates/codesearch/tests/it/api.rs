@@ -49,6 +49,7 @@ fn answers_are_what_the_document_says() {
         ("/search?q=needle+type:repo", 200),
         ("/search?q=main+type:file", 200),
         ("/search?q=nowhere-at-all", 200),
+        ("/search?q=NEEDLE+nowhere&hints=1", 200),
         ("/search?q=a(b", 400),
         ("/search?q=a&fields=nothing", 400),
         ("/search?q=a&context=x", 400),
@@ -113,15 +114,15 @@ fn a_parameter_that_is_none_is_told() {
         answer["error"]["message"].as_str().unwrap().to_owned()
     };
     for (path, expected) in [
-        ("/search?q=needle&lmit=1", "there is no parameter lmit= here; the nearest is limit="),
-        ("/search?q=needle&langauge=go", "there is no parameter langauge="),
-        ("/explain?q=needle&Case=yes", "the nearest is case="),
-        ("/file?repo=one&pth=copy.rs", "the nearest is path="),
-        ("/raw?repo=one&path=copy.rs&dowload=1", "the nearest is download="),
-        ("/files?q=srcman&limt=1", "the nearest is limit="),
-        ("/repos?rep=one", "the nearest is repo="),
-        ("/suggest?wrd=a", "the nearest is word="),
-        ("/search?q=needle&q=main", "q= is there twice: give it once"),
+        ("/search?q=needle&lmit=1", "unknown parameter lmit=; did you mean limit=?"),
+        ("/search?q=needle&langauge=go", "unknown parameter langauge=; /openapi.json"),
+        ("/explain?q=needle&Case=yes", "did you mean case=?"),
+        ("/file?repo=one&pth=copy.rs", "did you mean path=?"),
+        ("/raw?repo=one&path=copy.rs&dowload=1", "did you mean download=?"),
+        ("/files?q=srcman&limt=1", "did you mean limit=?"),
+        ("/repos?rep=one", "did you mean repo=?"),
+        ("/suggest?wrd=a", "did you mean word=?"),
+        ("/search?q=needle&q=main", "q= is given twice; give it once"),
         ("/search?q=needle&sort=size", "sort=size: use relevance, path or repo"),
         ("/search?q=needle&sort=path&limit=0", "sort= needs a limit= of at most 1000"),
         ("/search?q=needle&wait=1", "wait= is for pages only"),
@@ -141,7 +142,7 @@ fn a_parameter_that_is_none_is_told() {
     for path in ["/file?repo=a&repo=b", "/repos?q=a&q=b", "/raw?path=a&path=b", "/search?q=a&q=b"] {
         let (status, kind, page) = server.get(path, "text/html");
         assert_eq!((status, kind.as_str()), (400, "text/html; charset=utf-8"), "{path}");
-        assert!(page.contains("is there twice: give it once"), "{page}");
+        assert!(page.contains("is given twice; give it once"), "{page}");
     }
     // What the document lists is taken, at each address.
     let document = document();
@@ -149,7 +150,7 @@ fn a_parameter_that_is_none_is_told() {
         let parameters = what["get"]["parameters"].as_array();
         for name in parameters.into_iter().flatten().map(|it| it["name"].as_str().unwrap()) {
             let answer = server.get(&format!("{address}?{name}="), "application/json").2;
-            assert!(!answer.contains("there is no parameter"), "{address} {name}: {answer}");
+            assert!(!answer.contains("unknown parameter"), "{address} {name}: {answer}");
         }
     }
 }

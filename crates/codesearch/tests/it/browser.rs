@@ -150,8 +150,10 @@ fn errors_nothing_found_and_hostile_names() {
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
         // What takes long is shown while it is found, until its time is up.
         tab.open("/search?q=x*y|x&timeout=600ms").await;
-        tab.until("document.querySelector('.truth')?.textContent.includes('stopped after 600ms')")
-            .await;
+        tab.until(
+            "document.querySelector('.truth')?.textContent.includes('timed out after 600ms')",
+        )
+        .await;
         tab.open("/file?repo=one&path=none").await;
         assert!(tab.text("[role=alert]").await.contains("one/none is not in the index"));
         // Names and contents that are scripts are text.

@@ -30,7 +30,7 @@ fn check(fixture: &Fixture) -> Ran {
 #[test]
 fn what_was_damaged_is_found() {
     let fixture = indexed();
-    assert!(check(&fixture).code(0).out.ends_with("read: all is well\n"));
+    assert!(check(&fixture).code(0).out.ends_with("checked: no problems found\n"));
     // Another ingest adds to documents and filters that are there.
     fixture.write("one/b.rs", "fn later() {}\n");
     fixture.ingest();
@@ -46,7 +46,7 @@ fn what_was_damaged_is_found() {
     is_found(
         "update chunks set contents = replace(contents, 'later', 'lates')",
         "update chunks set contents = replace(contents, 'lates', 'later')",
-        "one/b.rs: its text is not what its hash says",
+        "one/b.rs: its text does not match its hash",
     );
     is_found(
         "update blobs set lines = lines + 1",
@@ -56,7 +56,7 @@ fn what_was_damaged_is_found() {
     is_found(
         "update chunks set line = line + 1 where start > 0",
         "update chunks set line = line - 1 where start > 0",
-        "its chunks do not follow each other",
+        "its chunks are not consecutive",
     );
     is_found(
         "update repos set files = files + 1",
@@ -66,7 +66,7 @@ fn what_was_damaged_is_found() {
     is_found(
         "update files set repo = repo + 1000",
         "update files set repo = repo - 1000",
-        "files of no repository",
+        "files without a repository",
     );
     is_found(
         "update shards set bytes = bytes + 1",
@@ -93,7 +93,7 @@ fn what_is_derived_is_made_anew() {
         assert!(ran.out.contains(told), "{damage}: {}", ran.out);
         assert!(ran.out.contains("codesearch check --repair"), "{}", ran.out);
         let ran = fixture.run(&["check", "--repair"]).code(0);
-        assert!(ran.out.contains("mended; start the servers"), "{}", ran.out);
+        assert!(ran.out.contains("repaired; restart the servers"), "{}", ran.out);
         check(&fixture).code(0);
         assert_eq!(fixture.search(&["needle"]), found, "{damage}");
     };
@@ -123,7 +123,7 @@ fn what_is_derived_is_made_anew() {
         "update filters set bits = decode(repeat('00', octet_length(bits)), 'hex') where number = -1",
         "a text begins",
     );
-    is_mended("delete from filters where kind = 0 and number > 5", "the filters are not all there");
+    is_mended("delete from filters where kind = 0 and number > 5", "some filters are missing");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_dump_is_restored() {
     run("createdb", &["--maintenance-db", &url, &restored]);
     run("pg_restore", &["--dbname", &of(&restored), dump.to_str().unwrap()]);
     let ran = |args: &[&str]| run_on_url(&of(&restored), args, fixture.path());
-    assert!(ran(&["check"]).code(0).out.contains("all is well"));
+    assert!(ran(&["check"]).code(0).out.contains("no problems found"));
     let mut lines: Vec<String> =
         ran(&["search", "--limit", "0", "needle"]).code(0).out.lines().map(str::to_owned).collect();
     lines.sort();

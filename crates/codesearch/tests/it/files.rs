@@ -96,7 +96,7 @@ fn what_cannot_be_asked_is_told() {
     for (args, told) in [
         (vec![&*long], "that is 10240 letters; type 256 or fewer"),
         (vec![&*words], "those are 9 words; type 8 or fewer"),
-        (vec!["a", "--lang", "klingon"], "--lang: there is no language called \"klingon\""),
+        (vec!["a", "--lang", "klingon"], "--lang: unknown language \"klingon\""),
         (vec!["a", "--limit=-1"], "--limit"),
     ] {
         let ran = fixture.run(&[vec!["files"], args].concat()).code(2);

@@ -146,7 +146,7 @@ fn a_search_explains_itself() {
         "query       (and /Serve/ (not file:/_test/i) lang:go repo:/one/i)",
         "plan        (or chunk(\"serve\") path(\"serve\"))",
         "term        /_test/i: needs \"_test\" OR non_ascii_fold",
-        "found       1 results, 1 matching lines",
+        "found       1 result, 1 matching line",
         "ended       all was searched",
     ] {
         assert!(out.contains(line), "{line}\n{out}");
@@ -221,7 +221,7 @@ fn a_timeout_says_so_and_ends_what_runs() {
     let (_, answer) = server.json("/search?q=serve+timeout:100ms&limit=0");
     assert_eq!(answer["stats"]["stopped_because"], "timeout");
     let ran = fixture.run(&["search", "--timeout", "100ms", "serve"]).code(2);
-    assert!(ran.err.starts_with("codesearch: stopped after 100ms"), "{}", ran.err);
+    assert!(ran.err.starts_with("codesearch: timed out after 100ms"), "{}", ran.err);
     eventually("the statements are cancelled", || running() == 0);
 
     // Clients that leave, one of an answer in one piece, one of a stream.

@@ -206,7 +206,7 @@ fn a_file_of_tokens_that_cannot_be_used() {
     fixture.write("typo", format!("{} perminute=3\n", new_token(&fixture, &["ci"]).1));
     for (file, part) in [
         ("nowhere", "cannot read the tokens in nowhere"),
-        ("plain", "line 1: behind the name there is no hash of a token"),
+        ("plain", "line 1: after the name, the hash of a token is missing"),
         ("typo", "line 1: \"perminute=3\" is not a limit; use at-once=N"),
     ] {
         let ran = fixture.run(&["serve", "--listen", "127.0.0.1:0", "--tokens", file]).code(2);

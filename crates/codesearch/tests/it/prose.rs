@@ -130,11 +130,11 @@ fn narrowed_by_repository_language_and_dictionary() {
 fn what_cannot_be_asked_is_told_in_a_sentence() {
     let fixture = written();
     for (args, expected) in [
-        (&[""][..], "nothing to look for: give some words"),
-        (&["?! ..."], "nothing to look for: give some words"),
+        (&[""][..], "the query is empty; give some words"),
+        (&["?! ..."], "the query is empty; give some words"),
         (&["how is the"], "all these words are in nearly every text"),
-        (&["--", "-kettle"], "this only rules words out"),
-        (&["kettle", "--lang", "klingon"], "--lang: there is no language called \"klingon\""),
+        (&["--", "-kettle"], "only exclusions; add a word to find"),
+        (&["kettle", "--lang", "klingon"], "--lang: unknown language \"klingon\""),
         (&["kettle", "--repo", "("], "--repo: "),
         (&[&*"kettle ".repeat(1000)], "longer than 2000 bytes"),
     ] {

@@ -30,6 +30,18 @@ fn lines_as_ripgrep_prints_them_on_a_pipe() {
 }
 
 #[test]
+fn several_arguments_are_one_query() {
+    let fixture = fixture();
+    assert_eq!(fixture.search(&["-l", "func", "A\\(\\)"]), ["one/a.go"]);
+    assert_eq!(fixture.search(&["-l", "lang:python", "func"]), ["one/b.py"]);
+    assert_eq!(fixture.search(&["-l", "in a", "comment"]), ["two/c.go"]);
+    // The quotes of the shell make no phrase, those of the query do.
+    assert_eq!(fixture.search(&["-l", "comment in"]), ["two/c.go"]);
+    assert!(fixture.search(&["-l", "\"comment in\""]).is_empty());
+    assert_eq!(fixture.search(&["-l", "--", "func", "-lang:go"]), ["one/b.py"]);
+}
+
+#[test]
 fn context_and_headings() {
     let fixture = fixture();
     assert_eq!(

@@ -118,7 +118,7 @@ fn another_span_shows_what_has_become_slower() {
 fn spans_that_are_none_end_in_a_sentence() {
     let fixture = Fixture::new();
     for (args, part) in [
-        (&["--since", "yesterday"][..], "yesterday is not a span of time; use 24h"),
+        (&["--since", "yesterday"][..], "yesterday is not a time span; use 24h"),
         (&["--from", "2026-02-30"], "2026-02-30 is not a time"),
         (&["--from", "2026-02-02", "--to", "2026-02-01"], "begins before it ends"),
         (&["--compare", "x"], "x is not a span of time"),

@@ -221,7 +221,7 @@ fn only_its_own_clients_get_the_answer_of_its_pages() {
     );
     // What is no parameter of Zoekt's is told, not left out.
     let (status, _, text) = server.get("/zoekt/search?q=return&format=json&lang=go", "*/*");
-    assert_eq!((status, text.contains("there is no parameter lang=")), (418, true), "{text}");
+    assert_eq!((status, text.contains("unknown parameter lang=")), (418, true), "{text}");
 }
 
 #[test]

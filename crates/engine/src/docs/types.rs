@@ -47,18 +47,18 @@ pub struct DocsRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     /// The query has no word.
-    #[error("nothing to look for: give some words")]
+    #[error("the query is empty; give some words")]
     Empty,
     /// The query is too long.
-    #[error("the query is longer than {MAX_QUERY} bytes: a few words find more")]
+    #[error("the query is longer than {MAX_QUERY} bytes; use fewer words")]
     Long,
     /// All its words are stop words.
     #[error(
-        "all these words are in nearly every text (the, of, how): add one that tells what the text is about"
+        "all these words are in nearly every text (the, of, how); add one that says what the text is about"
     )]
     Common,
     /// It only excludes words.
-    #[error("this only rules words out: add one to look for")]
+    #[error("only exclusions; add a word to find")]
     Excludes,
     /// A statement failed, or the database could not be reached.
     #[error(transparent)]

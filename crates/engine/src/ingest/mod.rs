@@ -122,10 +122,10 @@ pub enum Error {
     #[error("no files in {}", list(.0))]
     NoFiles(Vec<PathBuf>),
     /// Nothing that could be indexed can be read.
-    #[error("{} cannot be read, or its name is not UTF-8; the index is as it was", .0.display())]
+    #[error("{} cannot be read, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
     /// `--depth` finds no folder.
-    #[error("{} has no folders {depth} levels down", .path.display())]
+    #[error("{} has no folders {depth} levels down; use a smaller --depth", .path.display())]
     NoFolders {
         /// The path.
         path: PathBuf,
@@ -166,7 +166,7 @@ pub async fn run(
         }
         for folder in below.unranked {
             progress(Event::Notice(format!(
-                "no rank: what git config says in {} is no number; use git config codesearch.rank N, from 0 to 65535",
+                "no rank: the value of git config in {} is not a number; use git config codesearch.rank N, from 0 to 65535",
                 folder.display()
             )));
         }
@@ -192,7 +192,7 @@ pub async fn run(
     });
     for folder in &report.untouched {
         progress(Event::Notice(format!(
-            "left as it was: {} cannot be read, or its name is not UTF-8",
+            "not updated: {} cannot be read, or its name is not UTF-8",
             folder.display()
         )));
     }

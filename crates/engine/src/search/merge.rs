@@ -326,8 +326,8 @@ impl<'a> Merge<'a> {
                 self.running.pop_front();
             }
             None => {
-                tracing::error!("the search of a shard broke off");
-                let why = "the search of a shard broke off".to_owned();
+                tracing::error!("the search of a shard failed; see the log");
+                let why = "the search of a shard failed; see the log".to_owned();
                 stats.stopped.get_or_insert(Stopped::Shards(why));
                 self.running.pop_front();
             }

@@ -30,7 +30,7 @@ impl Check {
         // The extension is added within a transaction that is rolled back.
         let mut tx = self.conn.begin().await?;
         if let Err(error) = tx.execute("create extension if not exists amcheck").await {
-            tracing::debug!("amcheck is not to be had: {error}");
+            tracing::debug!("amcheck is not available: {error}");
             tx.rollback().await?;
             return Ok(problems);
         }

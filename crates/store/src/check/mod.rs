@@ -110,7 +110,7 @@ impl Check {
             .bind(blob.0)
             .fetch_optional(&mut self.conn)
             .await?;
-        Ok(name.unwrap_or_else(|| "a text of no file".to_owned()))
+        Ok(name.unwrap_or_else(|| "a text without a file".to_owned()))
     }
 
     /// Ends the check.

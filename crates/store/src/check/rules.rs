@@ -23,7 +23,7 @@ const fn settled(what: &'static str, sql: &'static str) -> Rule {
 
 const RULES: &[Rule] = &[
     settled(
-        "texts of no file",
+        "texts without a file",
         "select count(*) from blobs b where not exists
              (select from files f where f.shard = b.shard and f.blob = b.id)",
     ),
@@ -37,29 +37,29 @@ const RULES: &[Rule] = &[
         "select count(*) from files f join blobs b on f.shard = b.shard and f.blob = b.id where f.bytes <> b.bytes",
     ),
     rule(
-        "files of no repository",
+        "files without a repository",
         "select count(*) from files f where valid_to = 2147483647 and not exists
              (select from repos r where r.id = f.repo)",
     ),
     settled(
-        "documents and comments of no text",
+        "documents and comments without a text",
         "select count(*) from docs p where not exists
              (select from blobs b where p.shard = b.shard and p.blob = b.id)",
     ),
     rule(
-        "shards with documents and comments but no whole index of them",
+        "shards with documents and comments but no complete index of them",
         "select count(*) from shards s where exists (select from docs p where p.shard = s.shard) and not exists
              (select from pg_index i where i.indisvalid and i.indexrelid =
                   to_regclass(format('codesearch.docs_%s_lexemes', to_char(s.shard, 'FM000'))))",
     ),
     rule(
-        "shards with files but no whole trigram index",
+        "shards with files but no complete trigram index",
         "select count(*) from shards s where exists (select from files f where f.shard = s.shard) and not exists
              (select from pg_index i where i.indisvalid and i.indexrelid =
                   to_regclass(format('codesearch.documents_%s_trgm', to_char(s.shard, 'FM000'))))",
     ),
     rule(
-        "paths that are there twice",
+        "duplicate paths",
         "select count(*) from (select from files where valid_to = 2147483647
              group by repo, path having count(*) > 1) twice",
     ),

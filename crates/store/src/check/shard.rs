@@ -93,7 +93,7 @@ impl Check {
         let mut found = Problems::default();
         let filters = stored.filters.take();
         if filters.is_none() && stored.filtered > 0 {
-            found.derived("the filters are not all there");
+            found.derived("some filters are missing");
         }
         let mut reader = self.store.helper().await?;
         let sql = format!(
@@ -117,13 +117,13 @@ impl Check {
                 || start as usize != text.text.len()
                 || (line as usize != text.ends + 1 && !contents.is_empty())
             {
-                found.text(blob, "its chunks do not follow each other");
+                found.text(blob, "its chunks are not consecutive");
             }
             text.chunks += 1;
             text.ends += contents.bytes().filter(|byte| *byte == b'\n').count();
             text.text.push_str(&contents);
             if n >= stored.filtered {
-                found.derived("there are texts that are in no document and no filter");
+                found.derived("some texts are in no document and no filter");
                 continue;
             }
             stored.add_to_document(n, &contents, &mut document, &mut found);
@@ -144,7 +144,7 @@ impl Check {
                     ));
                 }
                 if n == blob && !filters.knows_start(n) {
-                    found.derived(format!("it is not noted that a text begins with chunk {n}"));
+                    found.derived(format!("chunk {n} is not marked as the beginning of a text"));
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Check {
         mut found: Problems,
     ) -> Result<Vec<Problem>> {
         for blob in stored.blobs.into_keys() {
-            found.text(blob, "its text is not there");
+            found.text(blob, "its text is missing");
         }
         found.problems.sort();
         found.problems.dedup();
@@ -234,9 +234,9 @@ impl Stored {
                 ),
             );
         } else if !is_of(&blob.oid, &text.text) {
-            found.text(text.blob, "its text is not what its hash says");
+            found.text(text.blob, "its text does not match its hash");
         } else if blob.lines as usize != text.text.lines().count() {
-            found.text(text.blob, "it has another number of lines than is noted");
+            found.text(text.blob, "its stored number of lines is wrong");
         }
     }
 
@@ -266,7 +266,7 @@ impl Stored {
         let overlaps =
             self.documents.get(document.at + 1).is_some_and(|next| next.first < stored.upto);
         if overlaps || stored.first >= stored.upto || document.chunks == 0 {
-            found.derived(format!("the document from chunk {} on is not in order", stored.first));
+            found.derived(format!("the document from chunk {} on is not sorted", stored.first));
         } else if stored.lexemes != document.lexemes.text() {
             // An earlier version kept capitals and repeated words.
             let folded = stored.lexemes.to_ascii_lowercase();

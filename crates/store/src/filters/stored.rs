@@ -338,7 +338,7 @@ impl Store {
                 .await?;
         if !shards.is_empty() {
             tracing::info!(
-                "the index is of an earlier version: its filters are made anew, which takes about as long as reading its \
+                "the index is of an earlier version: its filters are rebuilt, which takes about as long as reading its \
                  texts once"
             );
         }

@@ -117,7 +117,7 @@ impl Store {
         .await?;
         if !writes {
             return Err(Error::Unsuitable(
-                "the connection that let this ingest write has broken; run it again: what it has stored is kept"
+                "the ingest's connection to the database broke; run it again: what it has stored is kept"
                     .to_owned(),
             ));
         }

@@ -240,7 +240,7 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
         .take(asked.limit)
         .map(|repo| {
             format!(
-                "{} ({}, {:.1} MB of text, {} left out, read at {})\n",
+                "{} ({}, {:.1} MB of text, {} left out, indexed at {})\n",
                 repo.name,
                 count(repo.files as usize, "file", "files"),
                 repo.bytes as f64 / 1e6,

@@ -6,6 +6,7 @@
 
 mod answer;
 mod browse;
+mod hints;
 mod search;
 
 use std::panic::AssertUnwindSafe;
@@ -60,7 +61,9 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
 /// Answers until standard input ends.
 async fn answer(tools: Tools) -> Result<()> {
     match Box::pin(tools.serve(rmcp::transport::stdio())).await {
-        Ok(running) => running.waiting().await.map(drop).context("answering broke off"),
+        Ok(running) => {
+            running.waiting().await.map(drop).context("the connection to the agent broke")
+        }
         // It ended before anything was asked.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error).context(
@@ -142,7 +145,7 @@ impl ServerHandler for Tools {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
         let done = done.unwrap_or_else(|_| {
-            Some(Err(anyhow::anyhow!("the tool broke off; the log on stderr says why")))
+            Some(Err(anyhow::anyhow!("the tool failed; see the log on stderr")))
         });
         let result = match done {
             None => {

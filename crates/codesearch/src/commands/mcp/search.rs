@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::answer::{MAX_ANSWER_BYTES, MAX_LINE_BYTES, Text, count, shown};
+use super::hints;
 use crate::cursor;
 use crate::request::{self, Client, Options, Refused};
 
@@ -75,7 +76,7 @@ impl FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self> {
         let cursor = cursor::decode(text.trim()).ok();
         let cursor = cursor.map(|([line], resume)| Self { resume, line });
-        cursor.context("this is no cursor; give one as it stands in the answer before")
+        cursor.context("invalid cursor; copy the one from the previous answer")
     }
 }
 
@@ -83,8 +84,12 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
     // A large pattern takes its time to compile.
     let resume = from.as_ref().map(|from| from.resume);
+    let text = asked.query.clone();
     let compiled = tokio::task::spawn_blocking(move || request(&asked, resume)).await;
-    let request = Arc::new(compiled.expect("compiling does not panic")?);
+    let request = match compiled.expect("compiling does not panic") {
+        Ok(request) => Arc::new(request),
+        Err(refused) => return Err(hints::refused(searcher, refused).await),
+    };
     let (found, files) = mpsc::channel(FOUND_AHEAD);
     let select = request.program().select;
     let told = from.as_ref().map_or(0, |from| from.line);
@@ -109,7 +114,8 @@ pub(super) async fn search(searcher: &Searcher, asked: Search) -> Result<String>
     };
     let cursor = Cursor { resume: stats.from(&request, page.progress), line: page.told };
     let head = head(&page, &stats, &cursor, from.is_some());
-    Ok(page.text.below(&head))
+    let hints = hints::told(searcher, &text, &request, &stats).await;
+    Ok(format!("{}{hints}", page.text.below(&head)))
 }
 
 fn request(asked: &Search, resume: Option<Resume>) -> Result<Request, Refused> {

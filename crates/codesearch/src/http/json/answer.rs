@@ -6,15 +6,16 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use engine::search::Request;
-use serde_json::json;
+use engine::search::{Request, Stats};
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::sorted::{Sort, Sorted};
 use super::stats::StatsJson;
-use super::writer::{FieldSet, JsonWriter};
+use super::writer::{FieldSet, JsonWriter, Tail};
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
+use crate::http::hints;
 use crate::http::params::SearchParams;
 use crate::http::request::compiled;
 use crate::http::search_stream::SearchStream;
@@ -46,7 +47,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let _turn = server.turn().await?;
         let Sorted { request, files, stats, next } = search.run(server).await?;
         let found_all = stats.stopped.is_none();
-        let mut stats = StatsJson::from(&stats);
+        let done = stats;
+        let mut stats = StatsJson::from(&done);
         // What was found is not all sent.
         if next.is_some() && found_all {
             stats.cut_at_limit();
@@ -57,7 +59,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
             writer.add(file);
         }
         let explain = params.explains().then(|| explanation(&request, loose));
-        return Ok(writer.end(&stats, next, explain));
+        let hints = told(server, params, &request, &done).await;
+        return Ok(writer.end(&stats, Tail { next, explain, hints }));
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
@@ -80,7 +83,22 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let stats = search.end()?;
     writer.sort();
     let explain = params.explains().then(|| explanation(&request, loose));
-    Ok(writer.end(&StatsJson::from(&stats), Cursor::after_all(&request, &stats), explain))
+    let hints = told(server, params, &request, &stats).await;
+    let next = Cursor::after_all(&request, &stats);
+    Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints }))
+}
+
+/// What may help beside the results, if that is wanted.
+async fn told(
+    server: &Server,
+    params: &SearchParams,
+    request: &Request,
+    stats: &Stats,
+) -> Option<Value> {
+    if !params.wants_hints() {
+        return None;
+    }
+    serde_json::to_value(hints::beside(server, params, request, stats).await).ok()
 }
 
 /// An answer that has become too large to be gathered.
@@ -129,7 +147,8 @@ fn stream(
             }
         };
         let explain = explains.then(|| explanation(&request, loose));
-        writer.finish(&stats, next, explain);
+        // Something was found: there is nothing to tell that may help.
+        writer.finish(&stats, Tail { next, explain, hints: None });
         for piece in writer.take() {
             if !tell(piece).await {
                 return;

@@ -81,7 +81,7 @@ impl Sort {
                 top.settle();
                 if top.bytes() > MAX_BYTES {
                     return Err(Failure::bad_request(
-                        "sort=: these results are too large to be put in order; give a lower limit=, or leave out sort=",
+                        "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",
                     ));
                 }
             }

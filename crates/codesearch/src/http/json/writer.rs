@@ -204,8 +204,8 @@ impl JsonWriter {
     }
 
     /// Writes what follows the files.
-    pub(crate) fn finish(&mut self, stats: &str, next: Option<Cursor>, explain: Option<Value>) {
-        self.pieces.push(tail(stats, next, explain).into_bytes());
+    pub(crate) fn finish(&mut self, stats: &str, parts: Tail) {
+        self.pieces.push(tail(stats, parts).into_bytes());
     }
 
     /// Puts the files in the order of repositories and paths.
@@ -214,12 +214,7 @@ impl JsonWriter {
     }
 
     /// The whole answer.
-    pub(crate) fn end(
-        self,
-        stats: &StatsJson,
-        next: Option<Cursor>,
-        explain: Option<Value>,
-    ) -> Response {
+    pub(crate) fn end(self, stats: &StatsJson, parts: Tail) -> Response {
         let pieces: Vec<Bytes> = self.pieces.into_iter().map(Bytes::from).collect();
         let mut body = Pieces::default();
         let mut small = Vec::with_capacity(PIECE_BYTES.start);
@@ -235,17 +230,28 @@ impl JsonWriter {
                 body.add(pieces[piece].slice(range));
             }
         }
-        small.extend_from_slice(tail(&stats.to_string(), next, explain).as_bytes());
+        small.extend_from_slice(tail(&stats.to_string(), parts).as_bytes());
         body.add(Bytes::from(small));
         ([(CONTENT_TYPE, "application/json")], Body::new(body)).into_response()
     }
 }
 
+/// What follows the statistics of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    /// Where to go on.
+    pub(crate) next: Option<Cursor>,
+    pub(crate) explain: Option<Value>,
+    pub(crate) hints: Option<Value>,
+}
+
 /// How an answer ends.
-fn tail(stats: &str, next: Option<Cursor>, explain: Option<Value>) -> String {
+fn tail(stats: &str, parts: Tail) -> String {
+    let Tail { next, explain, hints } = parts;
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
-    format!("],\"stats\":{stats}{next}{explain}}}")
+    let hints = hints.map_or_else(String::new, |hints| format!(",\"hints\":{hints}"));
+    format!("],\"stats\":{stats}{next}{explain}{hints}}}")
 }
 
 /// The data of an event that tells some files.

@@ -97,7 +97,7 @@ fn reject(rejection: &Rejection, request: &Request) -> Response {
     };
     let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
     let message = format!("{what}; try again in {} {seconds}", rejection.wait);
-    let body = ErrorBody { code: "too_many_requests", message, position: None };
+    let body = ErrorBody::new("too_many_requests", message);
     let mut response = refused(Failure { status: StatusCode::TOO_MANY_REQUESTS, body }, request);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(rejection.wait));
     response

@@ -71,10 +71,10 @@ fn state(path: &Path) -> Option<(SystemTime, u64)> {
 pub(crate) fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
     ensure!(
         !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
-        "a name is one word that does not begin with #"
+        "the name of a token must be one word that does not begin with #"
     );
     let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
+    getrandom::fill(&mut bytes).context("cannot get random bytes from the system")?;
     let token = hex(&bytes);
     let admin = if is_admin { " admin" } else { "" };
     let line = format!("{name} {SCHEME}{}{admin}", hex(&Sha256::digest(&token)));
@@ -108,7 +108,10 @@ fn tokens(text: &str, each: Quota) -> Result<Vec<Token>> {
         }
         tokens.push(token);
     }
-    ensure!(!tokens.is_empty(), "there are none; add one with: codesearch token NAME >> FILE");
+    ensure!(
+        !tokens.is_empty(),
+        "the file has no tokens; add one with: codesearch token NAME >> FILE"
+    );
     Ok(tokens)
 }
 
@@ -119,7 +122,7 @@ fn token(line: &str, each: Quota) -> Result<Token> {
     let hash = words.next().and_then(|word| unhex(word.strip_prefix(SCHEME)?));
     let hash = hash.with_context(|| {
         format!(
-            "behind the name there is no hash of a token ({SCHEME} and 64 digits); add a new token with: codesearch \
+            "after the name, the hash of a token is missing ({SCHEME} and 64 digits); add a new token with: codesearch \
              token NAME >> FILE"
         )
     })?;
@@ -169,8 +172,8 @@ mod tests {
         assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
         for (wrong, why) in [
             ("", "there are none"),
-            ("ci", "line 1: behind the name there is no hash"),
-            ("ci 0123456789abcdef", "line 1: behind the name there is no hash"),
+            ("ci", "line 1: after the name, the hash"),
+            ("ci 0123456789abcdef", "line 1: after the name, the hash"),
             (&one[7..], "there is no hash"),
             (&format!("ci {one} many=3"), "is not a limit"),
             (&format!("ci {one} at-once=0"), "is not a limit"),

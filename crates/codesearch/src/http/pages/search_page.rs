@@ -10,8 +10,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 
+use super::link;
 use super::render::{broken, render, sent};
 use super::results::Results;
+use crate::hints::{FileCount, Suggested};
 use crate::http::error::Failure;
 use crate::http::params::RejectedParams;
 use crate::http::server::Server;
@@ -38,6 +40,31 @@ struct Trouble {
     message: String,
     /// The query before the character it is about, that character, and the query behind it.
     place: Option<(String, String, String)>,
+    /// A query to run instead: its address, the query or the text that it takes the wrong one for, and how many files it
+    /// finds.
+    instead: Option<Instead>,
+}
+
+/// A query to run instead of a wrong one.
+struct Instead {
+    href: String,
+    /// It takes the whole query as a text.
+    is_text: bool,
+    /// The query, or the text.
+    shown: String,
+    /// How many files it finds, if that is known.
+    count: String,
+}
+
+impl From<Suggested> for Instead {
+    fn from(suggested: Suggested) -> Self {
+        Self {
+            href: link::to("/search", &[("q", &suggested.query)]),
+            is_text: suggested.text.is_some(),
+            shown: suggested.text.unwrap_or(suggested.query),
+            count: suggested.count.map_or_else(String::new, FileCount::told),
+        }
+    }
 }
 
 /// The page without results.
@@ -52,7 +79,7 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
         Ok(size) => (Some(size), None),
         Err(error) => {
             let message = Failure::from(error).body.message;
-            (None, Some(Trouble { message, place: None }))
+            (None, Some(Trouble { message, place: None, instead: None }))
         }
     };
     render(StatusCode::OK, &SearchPage { query: "", size, error, result: None, stream: None })
@@ -94,7 +121,8 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
         let here = behind.next().unwrap_or(' ');
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });
-    let error = Some(Trouble { message: failure.body.message, place });
+    let instead = failure.body.suggestion.map(Instead::from);
+    let error = Some(Trouble { message: failure.body.message, place, instead });
     let page = SearchPage { query: q, size: None, error, result: None, stream: None };
     render(failure.status, &page)
 }

@@ -65,7 +65,7 @@ impl Pairs {
                 return Err(Failure::bad_request(unknown(name, &self.known)));
             };
             if self.values[..at].iter().any(|(before, _)| before == name) {
-                return Err(Failure::bad_request(format!("{name}= is there twice: give it once")));
+                return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
             if !value.is_empty() {
                 param.check(value).map_err(Failure::bad_request)?;
@@ -111,9 +111,8 @@ impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
 
 /// What to say of a parameter that is none.
 fn unknown(name: &str, known: &Known) -> String {
-    let lower = name.to_lowercase();
-    let nearest = known.all().min_by_key(|known| strsim::damerau_levenshtein(known.name, &lower));
-    let nearest =
-        nearest.map_or_else(String::new, |nearest| format!("; the nearest is {}=", nearest.name));
-    format!("there is no parameter {name}= here{nearest}, and /openapi.json lists all of them")
+    match query::nearest(name, known.all().map(|known| known.name)) {
+        Some(near) => format!("unknown parameter {name}=; did you mean {near}=?"),
+        None => format!("unknown parameter {name}=; /openapi.json lists all of them"),
+    }
 }

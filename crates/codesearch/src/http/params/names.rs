@@ -33,6 +33,10 @@ pub(crate) const FIELDS: Param =
     Param::text("fields", "Which fields of a file to send, with commas between them.");
 pub(crate) const EXPLAIN: Param =
     Param::text("explain", "1 to be told how the query was understood and planned.");
+pub(crate) const HINTS: Param = Param::text(
+    "hints",
+    "1 to be told what finds something where nothing was found; it takes up to 100 ms.",
+);
 pub(crate) const FORMAT: Param =
     Param::one_of("format", &["json", "html"], "json or html, whatever the Accept header says.");
 pub(crate) const SORT: Param = Param::one_of(

@@ -2,7 +2,8 @@
 
 use super::given::Given;
 use super::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FILE, FORMAT, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
+    WAIT,
 };
 use super::param::Param;
 use crate::http::cursor::Cursor;
@@ -72,11 +73,12 @@ impl SearchParams {
     /// It is no cursor, or goes on in another order.
     pub(crate) fn cursor(&self, order: Option<Order>) -> Result<Option<Cursor>, Failure> {
         let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
-        let wrong = || Failure::bad_request("cursor: give what an answer gave as next, unchanged");
+        let wrong =
+            || Failure::bad_request("invalid cursor; copy the one from the previous answer");
         let cursor = Cursor::parse(text).ok_or_else(wrong)?;
         if cursor.order != order {
             return Err(Failure::bad_request(
-                "cursor: it goes on in another order; give the sort= with which it came, or leave out cursor=",
+                "this cursor belongs to another order; give the sort= that it came with, or leave out cursor=",
             ));
         }
         Ok(Some(cursor))
@@ -116,6 +118,15 @@ impl SearchParams {
     }
 
     pub(crate) fn explains(&self) -> bool {
-        self.given.get(&EXPLAIN).is_some_and(|value| !matches!(value, "0" | "no" | "false"))
+        self.is_on(&EXPLAIN)
+    }
+
+    /// A program wants to be told what may help.
+    pub(crate) fn wants_hints(&self) -> bool {
+        self.is_on(&HINTS)
+    }
+
+    fn is_on(&self, param: &Param) -> bool {
+        self.given.get(param).is_some_and(|value| !matches!(value, "0" | "no" | "false"))
     }
 }

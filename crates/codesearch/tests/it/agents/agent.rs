@@ -11,16 +11,16 @@ use crate::harness::{Fixture, Ran};
 const MAX_BYTES: usize = 32 * 1024;
 
 /// The program, and what it is told and says.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     child: Child,
-    pub(super) input: Option<ChildStdin>,
-    pub(super) output: BufReader<ChildStdout>,
+    pub(crate) input: Option<ChildStdin>,
+    pub(crate) output: BufReader<ChildStdout>,
     calls: u64,
 }
 
 impl Agent {
     /// Starts the program and shakes hands with it.
-    pub(super) fn of(fixture: &Fixture) -> Self {
+    pub(crate) fn of(fixture: &Fixture) -> Self {
         let mut child = fixture
             .command(&["mcp"])
             .stdin(Stdio::piped())
@@ -46,12 +46,12 @@ impl Agent {
         agent
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
     /// Sends a request and gives what comes back.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let id = self.calls;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -63,7 +63,7 @@ impl Agent {
     }
 
     /// Calls a tool; gives whether it says that it failed, and its text.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
         assert_eq!(content.len(), 1);
@@ -75,7 +75,7 @@ impl Agent {
 
     /// What a tool says.
     #[track_caller]
-    pub(super) fn told(&mut self, tool: &str, arguments: &Value) -> String {
+    pub(crate) fn told(&mut self, tool: &str, arguments: &Value) -> String {
         let (failed, text) = self.call(tool, arguments);
         assert!(!failed, "{text}");
         text
@@ -83,14 +83,14 @@ impl Agent {
 
     /// What a tool says cannot be done.
     #[track_caller]
-    pub(super) fn refused(&mut self, tool: &str, arguments: &Value) -> String {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> String {
         let (failed, text) = self.call(tool, arguments);
         assert!(failed, "{text}");
         text
     }
 
     /// All pages of a search, each without its first line.
-    pub(super) fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
+    pub(crate) fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
         let (mut pages, mut cursor) = (Vec::new(), Value::Null);
         loop {
             let asked = json!({ "query": query, "limit": limit, "cursor": cursor });
@@ -106,7 +106,7 @@ impl Agent {
     }
 
     /// Ends its standard input, and waits until it has ended.
-    pub(super) fn end(mut self) -> Ran {
+    pub(crate) fn end(mut self) -> Ran {
         drop(self.input.take());
         Ran::of(self.child.wait_with_output().unwrap())
     }

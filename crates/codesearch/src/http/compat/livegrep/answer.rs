@@ -177,6 +177,6 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn bad_query(message: String) -> Failure {
-    let body = Body { code: "bad_query", message, position: None };
+    let body = Body::new("bad_query", message);
     Failure { status: StatusCode::BAD_REQUEST, body }
 }

@@ -68,6 +68,5 @@ impl LivegrepQuery {
 
 /// A pattern that is none. It is not known where in the query it stood.
 pub(super) fn wrong(error: QueryError) -> Failure {
-    let body = Body { code: "query", message: error.message, position: None };
-    Failure { status: StatusCode::BAD_REQUEST, body }
+    Failure { status: StatusCode::BAD_REQUEST, body: Body::new("query", error.message) }
 }

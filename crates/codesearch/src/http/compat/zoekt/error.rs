@@ -19,6 +19,5 @@ pub(crate) fn refused(failure: &Failure) -> Response {
 }
 
 pub(super) fn internal(message: String) -> Failure {
-    let body = Body { code: "internal", message, position: None };
-    Failure { status: StatusCode::INTERNAL_SERVER_ERROR, body }
+    Failure { status: StatusCode::INTERNAL_SERVER_ERROR, body: Body::new("internal", message) }
 }

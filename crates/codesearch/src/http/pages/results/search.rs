@@ -16,10 +16,11 @@ use tokio::time::timeout_at;
 use super::links::{facets, orders, with};
 use super::trim::trim;
 use super::unrendered::UnrenderedFiles;
-use super::view::Results;
+use super::view::{HintView, Results};
 use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
+use crate::http::hints;
 use crate::http::order::Order;
 use crate::http::pages::view::{CONTEXT, FileView};
 use crate::http::pages::{link, search_page};
@@ -201,7 +202,9 @@ impl Search {
         let skipped = (!stats.skipped.is_empty()).then(|| {
             format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
         });
+        let hints = hints::beside(server, params, &request, &stats).await;
         let results = Results {
+            hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, top.order, top.files),
             stopped: why(&stats, top.order, request.resume),
             skipped,
@@ -285,7 +288,7 @@ fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
     if stats.ended_at_limit() && order == Order::Relevance {
         let which = if resume.is_some() { "next" } else { "first" };
         return Some(format!(
-            "these are the best of the {which} {} that were found; there are more",
+            "best of the {which} {} files; narrow the query for the rest",
             grouped(stats.files)
         ));
     }

@@ -1,5 +1,7 @@
 //! What a page of results shows.
 
+use crate::hints::{FileCount, Hint};
+use crate::http::pages::link;
 use crate::http::pages::view::FileView;
 
 /// What a page shows of a search.
@@ -25,6 +27,31 @@ pub(crate) struct Results {
     pub(crate) next: Option<String>,
     /// Nothing was found, and everything was looked at.
     pub(crate) nothing: bool,
+    /// What may help.
+    pub(crate) hints: Vec<HintView>,
+}
+
+/// Something that may help: what it is, what it finds, and where.
+pub(crate) struct HintView {
+    pub(crate) message: String,
+    pub(crate) count: String,
+    /// The query or the words that do it, and their address.
+    pub(crate) link: Option<(String, String)>,
+}
+
+impl From<Hint> for HintView {
+    fn from(hint: Hint) -> Self {
+        let link = match (hint.query, hint.docs) {
+            (Some(query), _) => Some((link::to("/search", &[("q", &query)]), query)),
+            (None, Some(words)) => Some((link::to("/docs", &[("q", &words)]), words)),
+            (None, None) => None,
+        };
+        Self {
+            message: hint.message,
+            count: hint.count.map_or_else(String::new, FileCount::told),
+            link: link.map(|(address, query)| (query, address)),
+        }
+    }
 }
 
 /// By what the results can be narrowed.

@@ -1,0 +1,79 @@
+//! What `codesearch search` says on stderr beside its results: the command to run instead of a wrong query, and commands
+//! that find something where nothing was found.
+
+use std::io::{IsTerminal, stderr, stdout};
+use std::time::{Duration, Instant};
+
+use engine::search::Searcher;
+use query::QueryError;
+
+use crate::cli::{Color, DatabaseArgs, SearchArgs};
+use crate::database::Database;
+use crate::hints::{self, Asked, Beside, FileCount, Suggested};
+use crate::request::{self, Client, Options};
+
+/// How long it may take to count what a suggested query finds.
+const COUNTING: Duration = Duration::from_millis(50);
+
+/// Whether somebody reads them: never in a pipe, unless they are asked for.
+pub(super) fn wanted(args: &SearchArgs) -> bool {
+    match args.hints {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => stdout().is_terminal() && stderr().is_terminal(),
+    }
+}
+
+/// An error of a query, with the command to run instead.
+pub(super) fn explained(
+    database: &DatabaseArgs,
+    args: &SearchArgs,
+    options: &Options,
+    error: anyhow::Error,
+) -> anyhow::Error {
+    let suggestion = error.downcast_ref::<QueryError>().and_then(|error| error.suggestion.clone());
+    let Some(suggestion) = suggestion else { return error };
+    let mut suggested = Suggested::from(*suggestion);
+    if wanted(args) {
+        suggested.count = counted(database, &suggested.query, options);
+    }
+    let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.told()));
+    anyhow::anyhow!("{error:#}\ntry: {}{count}", hints::command(&suggested))
+}
+
+/// How many files a query finds, if a database is there that can be asked at once.
+fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<FileCount> {
+    if !Database::is_running(database) {
+        return None;
+    }
+    let mut count = None;
+    let beside = Beside { options: options.clone(), client: Client::COMMAND_LINE };
+    let asked = Database::open(database, 2).ok()?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), 2);
+        count = hints::count(&searcher, query, &beside, Instant::now() + COUNTING).await;
+        Ok(crate::FOUND)
+    });
+    asked.ok().and(count)
+}
+
+/// Says what would find something where nothing was found.
+pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
+    let patterns = args.regexp.iter().cloned().map(request::LinePattern::Regexp);
+    let texts = args.fixed.iter().cloned().map(request::LinePattern::Text);
+    let patterns: Vec<request::LinePattern> = patterns.chain(texts).collect();
+    let query = request::spelled(&args.query.join(" "), &patterns, options);
+    let asked = Asked { query: &query, client: Client::COMMAND_LINE, left_out: true };
+    eprintln!("codesearch: nothing found");
+    for hint in hints::of_nothing(searcher, &asked).await {
+        eprintln!("  {}", hints::line(&hint));
+    }
+}
+
+/// Says that a query was taken for an expression that was probably meant as text.
+pub(super) fn taken_for_expression(args: &SearchArgs) {
+    let text = args.query.join(" ");
+    let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
+    if let Some(hint) = hints::taken_for_expression(&text, &parsed) {
+        eprintln!("codesearch: {}", hints::line(&hint));
+    }
+}

@@ -1,0 +1,60 @@
+//! What an agent is told beside an answer: the query to call with instead of a wrong one, and queries that find something
+//! where nothing was found.
+
+use std::time::{Duration, Instant};
+
+use engine::search::{Request, Searcher, Stats};
+
+use crate::hints::{self, Asked, Beside, FileCount, Hint, Suggested};
+use crate::request::{Client, Options, Refused};
+
+/// How long it may take to count what a suggested query finds.
+const COUNTING: Duration = Duration::from_millis(50);
+
+/// An error of a call, with the query to call with instead.
+pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Error {
+    let suggestion = match &refused {
+        Refused::Query(error) => error.suggestion.clone(),
+        Refused::Option { .. } => None,
+    };
+    let Some(suggestion) = suggestion else { return refused.into() };
+    let suggested = Suggested::from(*suggestion);
+    let beside = Beside { options: Options::default(), client: Client::AGENT };
+    let until = Instant::now() + COUNTING;
+    let count = hints::count(searcher, &suggested.query, &beside, until).await;
+    let count = count.map_or_else(String::new, |count| format!(" ({})", count.told()));
+    anyhow::anyhow!("{refused}\nTry this query{count}: {}", suggested.query)
+}
+
+/// What may help beside an answer, as lines below it; empty for nothing.
+pub(super) async fn told(
+    searcher: &Searcher,
+    query: &str,
+    request: &Request,
+    stats: &Stats,
+) -> String {
+    if request.resume.is_some() || stats.stopped.is_some() {
+        return String::new();
+    }
+    let hints = if stats.files > 0 {
+        let parsed = query::Query::parse(query, query::Case::Smart).ok();
+        let hint = parsed.and_then(|parsed| hints::taken_for_expression(query, &parsed));
+        hint.into_iter().collect()
+    } else {
+        // How many were left out is told above.
+        let asked = Asked { query, client: Client::AGENT, left_out: false };
+        hints::of_nothing(searcher, &asked).await
+    };
+    if hints.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = hints.iter().map(line).collect();
+    format!("\n\nOther queries:\n{}", lines.concat())
+}
+
+fn line(hint: &Hint) -> String {
+    let count =
+        hint.count.map(FileCount::told).map_or_else(String::new, |told| format!(" ({told})"));
+    let query = hint.query.as_ref().map_or_else(String::new, |query| format!(": {query}"));
+    format!("- {}{count}{query}\n", hint.message)
+}

@@ -1,0 +1,99 @@
+//! How many files a query finds, as far as can be told in a moment.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::search::{FileMatch, Request, Searcher, Stopped};
+use query::{Count, Select};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::human::grouped;
+use crate::request::{self, Client, Options};
+
+/// Files that are counted.
+const MOST: usize = 1000;
+
+/// Batches of files that the search may be ahead of who drops them.
+const FOUND_AHEAD: usize = 2;
+
+/// How many files a query finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FileCount {
+    /// So many.
+    pub(crate) files: usize,
+    /// Whether that is all of them.
+    pub(crate) complete: bool,
+}
+
+/// What stands beside a query, and who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Beside {
+    pub(crate) options: Options,
+    pub(crate) client: Client,
+}
+
+impl FileCount {
+    /// As people read it: `1 file`, `at least 1,000 files`.
+    pub(crate) fn told(self) -> String {
+        let least = if self.complete { "" } else { "at least " };
+        let word = if self.files == 1 { "file" } else { "files" };
+        format!("{least}{} {word}", grouped(self.files))
+    }
+}
+
+/// Counts the files that a query finds until a time. None if it is no query, cannot be searched, or not one was found in
+/// time.
+pub(crate) async fn count(
+    searcher: &Searcher,
+    query: &str,
+    beside: &Beside,
+    until: Instant,
+) -> Option<FileCount> {
+    let request = Arc::new(compiled(query, beside).await?);
+    search(searcher, &request, until).await
+}
+
+/// The request for a query, which finds files.
+pub(super) async fn compiled(query: &str, beside: &Beside) -> Option<Request> {
+    let (query, Beside { options, client }) = (query.to_owned(), beside.clone());
+    // A large pattern takes its time to compile.
+    let work = tokio::task::spawn_blocking(move || {
+        let mut query = request::parse(&query, &options, &client).ok()?;
+        query.settings.select = Select::Files;
+        query.settings.count = Some(Count::Most(MOST));
+        let options = Options { context: (0, 0), resume: None, brute: false, ..options };
+        request::build(query, &options, &client).ok()
+    });
+    work.await.ok()?
+}
+
+async fn search(searcher: &Searcher, request: &Arc<Request>, until: Instant) -> Option<FileCount> {
+    let left = until.saturating_duration_since(Instant::now());
+    let mut bounded = Request::clone(request);
+    bounded.limit = Some(MOST);
+    bounded.timeout = Some(left);
+    bounded.skipped = false;
+    let (found, mut files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);
+    let drop_all = async { while files.recv().await.is_some() {} };
+    let bounded = Arc::new(bounded);
+    let (stats, ()) = tokio::join!(searcher.search(&bounded, found), drop_all);
+    let stats = stats.ok()?;
+    let complete = stats.stopped.is_none();
+    let counts = complete || stats.files > 0;
+    let broken = matches!(stats.stopped, Some(Stopped::Shards(_)));
+    (counts && !broken).then_some(FileCount { files: stats.files, complete })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_told_as_far_as_it_goes() {
+        let told = |files, complete| FileCount { files, complete }.told();
+        assert_eq!(told(1, true), "1 file");
+        assert_eq!(told(0, true), "0 files");
+        assert_eq!(told(1000, false), "at least 1,000 files");
+    }
+}

@@ -1,0 +1,96 @@
+//! Names near to one that is not there: of repositories, and of files.
+
+use std::collections::HashMap;
+
+use engine::browse::FindRequest;
+use engine::search::Searcher;
+use query::{Case, Matcher, Pattern, nearest};
+
+/// Paths that are looked at.
+const NEAR: usize = 5;
+
+/// Fewest letters of a name that others are near to.
+const LETTERS: usize = 3;
+
+/// Whether a pattern matches the name of a repository, and if none, the name that may have been meant.
+pub(super) async fn repository(
+    searcher: &Searcher,
+    pattern: &str,
+) -> Option<Result<(), Option<String>>> {
+    let catalog = searcher.catalog().await.ok()?;
+    let parsed = Pattern::parse(pattern, Case::Insensitive, false).ok()?;
+    let matcher = Matcher::new(&parsed).ok()?;
+    let names: Vec<&str> = catalog.repos.values().map(|repo| repo.name.as_str()).collect();
+    if names.iter().any(|name| matcher.is_match(name)) {
+        return Some(Ok(()));
+    }
+    let plain = |c: char| !r"^$\".contains(c);
+    let typed: String = pattern.chars().filter(|c| plain(*c)).collect();
+    Some(Err(near_name(&typed, &names).map(str::to_owned)))
+}
+
+/// The name that is near to what was typed: as a whole, in its last part, or in its last two.
+fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    let last = |name: &str, parts: usize| -> String {
+        let from = name.rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
+        name[from..].to_owned()
+    };
+    let short = last(typed, 1);
+    let mut by_part: HashMap<String, &'n str> = HashMap::new();
+    for name in sorted.into_iter().rev() {
+        for parts in [1, 2] {
+            by_part.insert(last(name, parts), name);
+        }
+        by_part.insert(name.to_owned(), name);
+    }
+    let mut parts: Vec<&str> = by_part.keys().map(String::as_str).collect();
+    parts.sort_unstable();
+    let found = nearest(typed, parts.iter().copied())
+        .or_else(|| by_part.contains_key(&short).then_some(short.as_str()))
+        .or_else(|| nearest(&short, parts.iter().copied()))?;
+    by_part.get(found).copied()
+}
+
+/// The file whose name is near to what was typed: its repository and its path.
+pub(super) async fn file(searcher: &Searcher, typed: &str) -> Option<(String, String)> {
+    let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    if typed.chars().count() < LETTERS || !typed.chars().all(is_name) {
+        return None;
+    }
+    let tree = searcher.tree().await.ok()?;
+    let typed = typed.to_owned();
+    let work = tokio::task::spawn_blocking(move || {
+        let request = FindRequest { query: &typed, limit: NEAR, ..FindRequest::default() };
+        let (near, _) = tree.find(&request).ok()?;
+        near.into_iter()
+            .find(|near| {
+                let name = near.path.rsplit('/').next().unwrap_or_default();
+                let stem = name.split('.').next().unwrap_or_default();
+                nearest(&typed, [name, stem]).is_some()
+            })
+            .map(|near| (near.repo, near.path))
+    });
+    work.await.ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_near_in_its_last_parts() {
+        let names = ["github.com/golang/go", "github.com/rust-lang/regex", "harbor"];
+        for (typed, expected) in [
+            ("habor", Some("harbor")),
+            ("regx", Some("github.com/rust-lang/regex")),
+            ("rust-lang/regx", Some("github.com/rust-lang/regex")),
+            ("github.com/golang/goo", Some("github.com/golang/go")),
+            ("gitlab.com/somebody/regex", Some("github.com/rust-lang/regex")),
+            ("kubernetes", None),
+        ] {
+            assert_eq!(near_name(typed, &names), expected, "{typed}");
+        }
+    }
+}

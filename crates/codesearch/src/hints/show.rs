@@ -1,0 +1,56 @@
+//! Hints as a line for a terminal: with the command that does it.
+
+use super::{Hint, Suggested};
+
+/// A text as one argument of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The command that searches for a query instead of a wrong one.
+pub(crate) fn command(suggested: &Suggested) -> String {
+    match &suggested.text {
+        Some(text) => format!("codesearch search -F {}", quoted(text)),
+        None => search(&suggested.query),
+    }
+}
+
+fn search(query: &str) -> String {
+    let ends_options = if query.starts_with('-') { "-- " } else { "" };
+    format!("codesearch search {ends_options}{}", quoted(query))
+}
+
+/// A hint with what it finds and the command that does it.
+pub(crate) fn line(hint: &Hint) -> String {
+    let count = hint.count.map_or_else(String::new, |count| format!(" ({})", count.told()));
+    let command = match (&hint.query, &hint.docs) {
+        (Some(query), _) => format!(": {}", search(query)),
+        (None, Some(words)) => format!(": codesearch docs {}", quoted(words)),
+        (None, None) => String::new(),
+    };
+    format!("{}{count}{command}", hint.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hints::FileCount;
+
+    #[test]
+    fn a_command_can_be_pasted() {
+        let suggested = |query: &str, text: Option<&str>| {
+            let text = text.map(str::to_owned);
+            command(&Suggested { query: query.to_owned(), text, count: None })
+        };
+        assert_eq!(suggested("lit:f(", Some("f(")), "codesearch search -F 'f('");
+        assert_eq!(suggested("lit:it's( x", None), r"codesearch search 'lit:it'\''s( x'");
+        assert_eq!(suggested("-foo bar", None), "codesearch search -- '-foo bar'");
+        let hint = Hint {
+            message: "in any case".to_owned(),
+            query: Some("Foo case:no".to_owned()),
+            docs: None,
+            count: Some(FileCount { files: 2, complete: true }),
+        };
+        assert_eq!(line(&hint), "in any case (2 files): codesearch search 'Foo case:no'");
+    }
+}

@@ -1,0 +1,158 @@
+//! What is said of a wrong query, and where nothing was found: on the terminal, in JSON, on the page and to agents.
+
+use serde_json::{Value, json};
+
+use crate::agents::agent::Agent;
+use crate::harness::{Fixture, eventually};
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture
+        .write("harbor/src/server.go", "package main\n\nfunc ServeHTTP() {\n\tfmt.Println(x)\n}\n");
+    fixture.write("harbor/src/lib.py", "def serve():\n    it's = a[i]\n");
+    fixture.write("tidepool/README.md", "# Tides\n\nHow to configure the retries.\n");
+    fixture.write("tidepool/image.png", b"\x89PNG\0\0");
+    fixture.ingest();
+    fixture
+}
+
+/// The hints of the terminal, line by line.
+fn told(fixture: &Fixture, args: &[&str]) -> Vec<String> {
+    let ran = fixture.run(&[&["search", "--hints", "always"], args].concat()).code(1);
+    assert_eq!(ran.out, "");
+    ran.err.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_wrong_query_names_the_command_to_run() {
+    let fixture = fixture();
+    let tried = |args: &[&str]| -> String {
+        let ran = fixture.run(&[&["search"], args].concat()).code(2);
+        assert_eq!(ran.out, "");
+        ran.err.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(tried(&["fmt.Println("]), "try: codesearch search -F 'fmt.Println('");
+    assert_eq!(tried(&["it's = a[i"]), r"try: codesearch search -F 'it'\''s = a[i'");
+    assert_eq!(tried(&["lnag:go", "foo("]), "try: codesearch search 'lang:go lit:foo('");
+    assert_eq!(tried(&["--", "-foo", "bar("]), "try: codesearch search -- '-foo lit:bar('");
+    assert_eq!(tried(&["-e", "foo("]), "try: codesearch search -F 'foo('");
+    // On request the files are counted, and the command finds them.
+    let counted = |args: &[&str]| tried(&[&["--hints", "always"], args].concat());
+    eventually("the files are counted in time", || {
+        counted(&["fmt.Println("]) == "try: codesearch search -F 'fmt.Println('  # 1 file"
+    });
+    assert_eq!(fixture.search(&["-l", "-F", "fmt.Println("]), ["harbor/src/server.go"]);
+}
+
+#[test]
+fn a_terminal_is_told_what_finds_something() {
+    let fixture = fixture();
+    let says = |args: &[&str], expected: &str| {
+        // The time may be up before all was counted.
+        eventually(expected, || {
+            let told = told(&fixture, args);
+            assert_eq!(told[0], "codesearch: nothing found");
+            told.iter().any(|line| line.trim_start() == expected)
+        });
+    };
+    says(&["SERVEHTTP"], "in any case (1 file): codesearch search 'SERVEHTTP case:no'");
+    says(
+        &["serve nowhere lang:go"],
+        "no file matches nowhere; without it (1 file): codesearch search 'serve lang:go'",
+    );
+    says(&["serve lang:rust"], "without lang:rust (2 files): codesearch search 'serve'");
+    says(&["serve", "--lang", "rust"], "without lang:rust (2 files): codesearch search 'serve'");
+    says(
+        &["package def"],
+        "with one of the terms instead of all (2 files): codesearch search '(package or def)'",
+    );
+    says(
+        &["serve repo:habor"],
+        "no repository matches repo:habor; in harbor (2 files): codesearch search 'repo:^harbor$ serve'",
+    );
+    says(&["serve repo:nowhere"], "no repository matches repo:nowhere");
+    says(
+        &["a[i] it's"],
+        r"as text instead of a regular expression (1 file): codesearch search 'lit:a[i] it'\''s'",
+    );
+    says(&["-i", "-F", "Nowhere"], "not in the index, though they might match: 1 binary");
+    says(
+        &["configuring retry"],
+        "documents and comments with these words (1 file): codesearch docs 'configuring retry'",
+    );
+    says(
+        &["sever"],
+        r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
+    );
+}
+
+#[test]
+fn a_pipe_is_told_nothing() {
+    let fixture = fixture();
+    let ran = fixture.run(&["search", "SERVEHTTP"]).code(1);
+    assert_eq!((&*ran.out, &*ran.err), ("", ""));
+    // Nor is one that has results told more than what a query was taken for.
+    let ran = fixture.run(&["search", "--hints", "always", "-l", "ServeHTTP()"]).code(0);
+    assert_eq!(ran.out, "harbor/src/server.go\n");
+    assert_eq!(
+        ran.err,
+        "codesearch: ServeHTTP() is a regular expression here; as text: codesearch search 'lit:ServeHTTP()'\n"
+    );
+    let ran = fixture.run(&["search", "--hints", "always", "-l", "ServeHTTP"]).code(0);
+    assert_eq!(ran.err, "");
+}
+
+#[test]
+fn programs_and_pages_are_told() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    let (status, answer) = server.json("/search?q=fmt.Println(");
+    assert_eq!(status, 400);
+    let suggestion = &answer["error"]["suggestion"];
+    assert_eq!(
+        (&suggestion["query"], &suggestion["text"]),
+        (&json!("lit:fmt.Println("), &json!("fmt.Println("))
+    );
+    assert_eq!(answer["error"]["position"], 11);
+    // The time may be up before it was counted.
+    eventually("the files are counted in time", || {
+        let answer = server.json("/search?q=fmt.Println(").1;
+        let suggestion = &answer["error"]["suggestion"];
+        (&suggestion["files"], &suggestion["complete"]) == (&json!(1), &json!(true))
+    });
+    let page = server.get("/search?q=fmt.Println(", "text/html").2;
+    let link = r#"<a href="/search?q=lit:fmt.Println%28">Search for this text: <code>fmt.Println(</code></a>"#;
+    assert!(page.contains(link), "{page}");
+
+    let hints = |path: &str| server.json(path).1["hints"].clone();
+    assert_eq!(hints("/search?q=SERVEHTTP"), Value::Null);
+    assert_eq!(hints("/search?q=ServeHTTP&hints=1"), json!([]));
+    eventually("other cases are counted in time", || {
+        let first = &hints("/search?q=SERVEHTTP&hints=1")[0];
+        first
+            == &json!({ "message": "in any case", "query": "SERVEHTTP case:no", "files": 1, "complete": true })
+    });
+    // What stands beside the query is part of it.
+    eventually("the query without its language is counted in time", || {
+        let found = hints("/search?q=serve&lang=rust&hints=1");
+        found.as_array().unwrap().iter().any(|hint| hint["query"] == "serve" && hint["files"] == 2)
+    });
+    eventually("the page has the link", || {
+        let page = server.get("/search?q=SERVEHTTP&wait=1", "text/html").2;
+        page.contains(r#"in any case: <a href="/search?q=SERVEHTTP%20case:no">"#)
+    });
+}
+
+#[test]
+fn agents_are_told() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let (failed, text) = agent.call("search", &json!({ "query": "fmt.Println(" }));
+    assert!(failed && text.ends_with(": lit:fmt.Println("), "{text}");
+    assert!(text.contains("\nTry this query"), "{text}");
+    eventually("other cases are counted in time", || {
+        let text = agent.told("search", &json!({ "query": "SERVEHTTP" }));
+        assert!(text.starts_with("Nothing matches."), "{text}");
+        text.contains("\n- in any case (1 file): SERVEHTTP case:no\n")
+    });
+}

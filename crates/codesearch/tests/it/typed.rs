@@ -1,0 +1,89 @@
+//! What people type in the search boxes of other engines, on the sample: it finds something, or it is refused with a query
+//! that can be run.
+
+use std::path::Path;
+use std::process::Command;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::harness::{Fixture, Server, eventually};
+
+const TYPED: &str = include_str!("../../../query/tests/typed.tsv");
+
+fn ask(server: &Server, query: &str) -> (u16, Value) {
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    server.json(&format!("/search?q={query}&limit=0"))
+}
+
+/// The repositories and paths of the files in an answer.
+fn paths(answer: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let Some(files) = answer["files"].as_array() else {
+        let repos = answer["repos"].as_array().unwrap();
+        return repos.iter().map(|repo| (text(repo), String::new())).collect();
+    };
+    files.iter().map(|file| (text(&file["repo"]), text(&file["path"]))).collect()
+}
+
+#[test]
+fn what_is_typed_elsewhere_works_or_is_mended() {
+    let fixture = Fixture::new();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
+    let copied = Command::new("cp").arg("-r").arg(&sample).arg(fixture.path().join("r")).status();
+    assert!(copied.unwrap().success());
+    fixture.run(&["ingest", "--shards", "4", "--depth", "1", "r"]).code(0);
+    let server = fixture.serve();
+    let mut wrong = Vec::new();
+    for line in TYPED.lines().filter(|line| !line.starts_with('#')) {
+        let [_, typed, outcome] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not three columns: {line}")
+        };
+        let (kind, expected) = outcome.split_once(' ').unwrap();
+        let (status, answer) = ask(&server, typed);
+        match kind {
+            "ok" => {
+                let found =
+                    if status == 200 { paths(&answer).len().to_string() } else { String::new() };
+                if found != expected {
+                    wrong.push(format!("{line}\n    {status}: {found} {}", answer["error"]));
+                }
+            }
+            "=" => {
+                let (_, same) = ask(&server, expected);
+                if status != 200 || paths(&answer) != paths(&same) {
+                    wrong.push(format!("{line}\n    {status}: {answer}"));
+                }
+            }
+            "?" => {
+                let encoded = utf8_percent_encode(typed, NON_ALPHANUMERIC);
+                // The time may be up before all was counted.
+                eventually(line, || {
+                    let (_, answer) = server.json(&format!("/search?q={encoded}&hints=1"));
+                    assert_eq!(answer["stats"]["files"], 0, "{line}");
+                    let hints = answer["hints"].as_array().unwrap();
+                    hints.iter().any(|hint| hint["query"] == expected && hint["files"] != 0)
+                });
+                let (_, found) = ask(&server, expected);
+                assert_ne!(found["stats"]["files"], 0, "{line}");
+            }
+            _ => {
+                let suggested = &answer["error"]["suggestion"];
+                if (status, suggested["query"].as_str()) != (400, Some(expected)) {
+                    wrong.push(format!("{line}\n    {status}: {}", answer["error"]));
+                    continue;
+                }
+                let (status, found) = ask(&server, expected);
+                let is_counted = suggested["complete"] == true;
+                // Repositories are counted by their files.
+                let counts = !is_counted
+                    || found["repos"].is_array()
+                    || suggested["files"] == found["stats"]["files"];
+                if status != 200 || !counts {
+                    wrong.push(format!("{line}\n    {suggested} {}", found["stats"]["files"]));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

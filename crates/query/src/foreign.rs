@@ -1,0 +1,240 @@
+//! Fields and values of other engines that have no meaning here, and what to write instead.
+
+use crate::write::{escape, literal, written};
+
+/// Words of other engines.
+struct Foreign {
+    names: &'static [&'static str],
+    /// Whether it is the field of that engine: of a word that is ordinary text besides, by its value.
+    fits: fn(&str) -> bool,
+    /// Why there is no such field, and what there is.
+    advice: &'static str,
+    /// What to write instead of the word.
+    instead: fn(&str) -> String,
+}
+
+const HISTORY: &str = "is not supported: the index has the files as they were at the last ingest, not their history; leave it out";
+
+const FOREIGN: &[Foreign] = &[
+    Foreign {
+        names: &["branch", "b", "rev", "revision"],
+        fits: any,
+        advice: "is not supported: the index has the files that were in the folder at the last ingest; leave it out",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["sym", "symbol"],
+        fits: any,
+        advice: "is not supported: definitions are not indexed; \\bNAME\\b finds the whole word",
+        instead: |value| match escape(unquoted(value)) {
+            name if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                format!("\\b{name}\\b")
+            }
+            _ => literal(unquoted(value)),
+        },
+    },
+    Foreign {
+        names: &["archived", "fork", "visibility", "public", "mirror", "template"],
+        fits: |value| {
+            [
+                "yes", "no", "only", "true", "false", "any", "include", "exclude", "public",
+                "private", "internal",
+            ]
+            .contains(&value)
+        },
+        advice: "is not supported: of a repository only its name is indexed; use repo:",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["meta", "topic", "license", "stars", "followers", "forks", "pushed", "created"],
+        fits: any,
+        advice: "is not supported: of a repository only its name is indexed; use repo:",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["is"],
+        fits: |value| {
+            [
+                "archived",
+                "fork",
+                "public",
+                "private",
+                "internal",
+                "mirror",
+                "template",
+                "vendored",
+                "generated",
+            ]
+            .contains(&value)
+        },
+        advice: "is not supported: use repo: for names of repositories and -file: for paths",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["in"],
+        fits: |value| {
+            value
+                .split(',')
+                .all(|part| ["file", "path", "readme", "name", "description"].contains(&part))
+        },
+        advice: "is not supported: a term matches in lines and paths; use content: for lines and file: for paths",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["size"],
+        fits: |value| value.starts_with(['<', '>']) || value.contains(".."),
+        advice: "is not supported: files cannot be searched by size; leave it out",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["dir"],
+        fits: any,
+        advice: "is not supported: use file:, as in file:^src/",
+        instead: |value| {
+            written("file", &format!("(^|/){}/", escape(unquoted(value).trim_matches('/'))))
+        },
+    },
+    Foreign {
+        names: &["repohasfile", "reporegex", "repogroup"],
+        fits: any,
+        advice: "is not supported: search for the repositories first, as in file:go\\.mod type:repo",
+        instead: nothing,
+    },
+    Foreign {
+        names: &["max_matches", "maxmatches", "limit"],
+        fits: |value| value.bytes().all(|b| b.is_ascii_digit()),
+        advice: "is not supported: count: is the number of files to find",
+        instead: |value| format!("count:{value}"),
+    },
+    Foreign {
+        names: &["tags", "stable", "index", "rule", "dedup", "saved", "enterprise"],
+        fits: |value| ["yes", "no", "only", "true", "false"].contains(&value),
+        advice: "is not supported: leave it out",
+        instead: nothing,
+    },
+    Foreign {
+        names: &[
+            "author",
+            "committer",
+            "before",
+            "after",
+            "since",
+            "until",
+            "diff",
+            "commit",
+            "message",
+        ],
+        fits: any,
+        advice: HISTORY,
+        instead: nothing,
+    },
+];
+
+fn any(_: &str) -> bool {
+    true
+}
+
+fn nothing(_: &str) -> String {
+    String::new()
+}
+
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
+}
+
+/// What is wrong with `name:value`, and what to write instead; none if no other engine has such a field.
+pub(crate) fn find(name: &str, value: &str) -> Option<(String, String)> {
+    let (name, value_lower) = (name.to_lowercase(), value.to_lowercase());
+    let fits = |one: &&Foreign| one.names.contains(&&*name) && (one.fits)(&value_lower);
+    let found = FOREIGN.iter().find(fits)?;
+    Some((format!("{name}: {}", found.advice), (found.instead)(value)))
+}
+
+/// What is wrong with the value of `repo:` or `file:` that is a call, as in `repo:has.path(go.mod)`; what to write
+/// instead of the word; and the length of the call. None if it is no call. `alone` says that nothing else is in the
+/// query.
+pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, String, usize)> {
+    let open = value.find('(')?;
+    let function = &value[..open];
+    let called = function == "contains"
+        || function.starts_with("has.")
+        || function == "has"
+        || function.starts_with("contains.");
+    if !called || !function.bytes().all(|b| b.is_ascii_lowercase() || b == b'.') {
+        return None;
+    }
+    let close = closing(&value[open..]).map_or(value.len(), |close| open + close);
+    let argument = value[open + 1..close].trim();
+    let length = (close + 1).min(value.len());
+    let kind = function.rsplit('.').next().unwrap_or_default();
+    let file = field.eq_ignore_ascii_case("file") || field.eq_ignore_ascii_case("f");
+    let part = if argument.contains(':') {
+        argument.to_owned()
+    } else {
+        let of_path = matches!(kind, "path" | "file") && !file;
+        written(if of_path { "file" } else { "content" }, argument)
+    };
+    let searched = matches!(kind, "path" | "file" | "content" | "contains") && !argument.is_empty();
+    let (advice, instead) = if !searched {
+        ("only names, paths and lines are indexed".to_owned(), String::new())
+    } else if file {
+        ("content: in the same query says the same".to_owned(), part)
+    } else {
+        let other = format!("{part} type:repo");
+        (
+            format!("to list such repositories, search for {other}"),
+            if alone { other } else { String::new() },
+        )
+    };
+    Some((format!("{field}:{function}() is not supported: {advice}"), instead, length))
+}
+
+/// Where the parenthesis closes with which a text begins.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_ordinary_text_besides_are_told_by_their_values() {
+        let instead = |name, value| find(name, value).map(|(_, instead)| instead);
+        assert_eq!(instead("branch", "main"), Some(String::new()));
+        assert_eq!(instead("is", "fork"), Some(String::new()));
+        assert_eq!(instead("is", "None"), None);
+        assert_eq!(instead("size", ">100"), Some(String::new()));
+        assert_eq!(instead("size", "10px"), None);
+        assert_eq!(instead("symbol", "Foo"), Some(r"\bFoo\b".to_owned()));
+        assert_eq!(instead("dir", "src/"), Some(r#"file:"(^|/)src/""#.to_owned()));
+        assert_eq!(instead("max_matches", "7"), Some("count:7".to_owned()));
+    }
+
+    #[test]
+    fn calls_are_told_with_what_to_search_for() {
+        let called =
+            |field, value| call(field, value, true).map(|(_, instead, length)| (instead, length));
+        assert_eq!(called("file", "has.content(x) y"), Some(("content:x".to_owned(), 14)));
+        assert_eq!(
+            called("repo", "has.path(go.mod)"),
+            Some(("file:go.mod type:repo".to_owned(), 16))
+        );
+        assert_eq!(
+            called("repo", "has.file(path:a content:b)"),
+            Some(("path:a content:b type:repo".to_owned(), 26))
+        );
+        assert_eq!(called("repo", "has.topic(db)"), Some((String::new(), 13)));
+        assert_eq!(call("repo", "has.path(x)", false).unwrap().1, "");
+        assert_eq!(called("repo", "hash(x)"), None);
+        assert_eq!(called("repo", "(a|b)"), None);
+    }
+}

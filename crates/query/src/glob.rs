@@ -1,0 +1,130 @@
+//! Globs, which people type for paths: `*.go`, `src/**/test_*.py`. They become regular expressions.
+
+use regex_syntax::ast::parse::Parser;
+
+/// The regular expression for a pattern of paths if it is meant as a glob: it is no regular expression, or has a star
+/// where one never has a meaning (`**`, `/*`, or at its beginning), and nothing that only regular expressions have.
+pub fn glob(text: &str) -> Option<String> {
+    let starred = text.starts_with('*') || text.contains("**");
+    let only_regex = |c: char| r"\^$()|".contains(c);
+    if text.contains(only_regex) || !text.contains(['*', '?', '{']) {
+        return None;
+    }
+    let dots = text.contains(".*") || text.contains(".+");
+    let meant = starred || !dots && (text.contains("/*") || Parser::new().parse(text).is_err());
+    meant.then(|| regex(text))
+}
+
+/// The regular expression for a glob. As on GitHub, it may begin at any folder, unless a slash stands before it, and
+/// a single star stays within a folder.
+pub(crate) fn regex(glob: &str) -> String {
+    let glob = glob.strip_prefix("./").unwrap_or(glob);
+    let (mut regex, mut rest) = match glob.strip_prefix('/') {
+        Some(rest) => ("^".to_owned(), rest),
+        None => ("(^|/)".to_owned(), glob),
+    };
+    let mut braces = 0;
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        match c {
+            '*' if rest.starts_with("**/") => {
+                length = 3;
+                regex += "(.*/)?";
+            }
+            '*' if rest.starts_with("**") => {
+                length = rest.len() - rest.trim_start_matches('*').len();
+                regex += ".*";
+            }
+            '*' => regex += "[^/]*",
+            '?' => regex += "[^/]",
+            '{' if rest.contains('}') => {
+                braces += 1;
+                regex.push('(');
+            }
+            '}' if braces > 0 => {
+                braces -= 1;
+                regex.push(')');
+            }
+            ',' if braces > 0 => regex.push('|'),
+            '[' => match rest.find(']') {
+                Some(end) => {
+                    length = end + 1;
+                    let members = &rest[1..end];
+                    let (not, members) = match members.strip_prefix('!') {
+                        Some(members) => ("^", members),
+                        None => ("", members),
+                    };
+                    regex += &format!("[{not}{members}]");
+                }
+                None => regex += r"\[",
+            },
+            _ => regex += &regex_syntax::escape(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    // Each opened brace is closed, or it is no glob that could be run.
+    regex += &")".repeat(braces);
+    regex.push('$');
+    regex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Case, Matcher, Pattern};
+
+    #[test]
+    fn a_glob_is_told_from_an_expression() {
+        for text in [
+            "*.go",
+            "**/test/*.py",
+            "src/**",
+            "src/*.rs",
+            "*",
+            "{a,b}.go",
+            "src/{a,b}/x",
+            "*_test.*",
+        ] {
+            assert!(glob(text).is_some(), "{text}");
+        }
+        for text in [
+            r"\.go$", "src/", "^src/.*", ".*/main", "main.*", "a|b", "foo", "[", "(a", "x*",
+            "a.*/*b",
+        ] {
+            assert_eq!(glob(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_glob_matches_what_it_matches_on_github() {
+        let check = |glob: &str, path: &str, expected: bool| {
+            let pattern = Pattern::parse(&regex(glob), Case::Sensitive, false).unwrap();
+            assert_eq!(Matcher::new(&pattern).unwrap().is_match(path), expected, "{glob} {path}");
+        };
+        for (glob, path) in [
+            ("*.go", "main.go"),
+            ("*.go", "a/b/main.go"),
+            ("src/*.js", "app/src/main.js"),
+            ("/src/*.js", "src/main.js"),
+            ("src/**/*.js", "src/a/b/main.js"),
+            ("src/**/*.js", "src/main.js"),
+            ("src/**", "src/a/b"),
+            ("**/test/*.py", "test/a.py"),
+            ("*.{ts,tsx}", "a.tsx"),
+            ("[!a]?.c", "xy.c"),
+            ("c++/[*", "c++/[x"),
+        ] {
+            check(glob, path, true);
+        }
+        for (glob, path) in [
+            ("*.go", "main.gox"),
+            ("*.go", "mainxgo"),
+            ("/src/*.js", "app/src/main.js"),
+            ("src/*.js", "src/a/main.js"),
+            ("src/**", "xsrc/a"),
+            ("[!a]?.c", "ay.c"),
+        ] {
+            check(glob, path, false);
+        }
+    }
+}

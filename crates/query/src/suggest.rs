@@ -1,0 +1,360 @@
+//! What somebody may have meant by a query that is none: the query with the words of other engines replaced, or with
+//! what is no regular expression taken as text.
+
+use crate::error::{Edit, QueryError, Suggestion};
+use crate::field;
+use crate::lex::{delimited, field_name, quoted_length, word_length};
+use crate::write::{escape, literal, written};
+
+/// Longest query to which another one is suggested, in bytes.
+const MAX_BYTES: usize = 1000;
+
+/// Most changes of one query.
+const MAX_EDITS: usize = 16;
+
+/// Says whether a text is a query, and if not, why.
+type Check<'c> = &'c dyn Fn(&str) -> Result<(), QueryError>;
+
+/// The query to run instead of one that is wrong.
+pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> Option<Suggestion> {
+    if source.len() > MAX_BYTES || source.trim().is_empty() {
+        return None;
+    }
+    let mut query = source.trim_end().to_owned();
+    let mut edit = error.edit.clone();
+    for _ in 0..MAX_EDITS {
+        let Some(next) = edit else { break };
+        query = edited(&query, &next);
+        if query.is_empty() {
+            break;
+        }
+        match check(&query) {
+            Ok(()) => return Some(Suggestion { query, text: None }),
+            Err(error) => edit = error.edit,
+        }
+    }
+    if query.is_empty() {
+        // It said nothing but what cannot be said.
+        source.trim().clone_into(&mut query);
+        let text = query.clone();
+        let query = literal(&text);
+        return check(&query).is_ok().then_some(Suggestion { query, text: Some(text) });
+    }
+    let whole = query.trim();
+    let pieces = pieces(whole);
+    let resolved: Vec<String> = pieces.iter().map(|piece| piece.resolved(check)).collect();
+    let together = resolved.join(" ");
+    if check(&together).is_ok() && together != whole {
+        let text = match &*pieces {
+            [piece] => piece.text().filter(|text| literal(text) == together).map(str::to_owned),
+            _ => None,
+        };
+        return Some(Suggestion { query: together, text });
+    }
+    let query = literal(whole);
+    check(&query).is_ok().then(|| Suggestion { query, text: Some(whole.to_owned()) })
+}
+
+/// A query with a change made. If a part of it is left out, so are operators that want it.
+fn edited(query: &str, edit: &Edit) -> String {
+    let (before, after) = (&query[..edit.range.start], &query[edit.range.end..]);
+    let mut edited = if edit.with.is_empty() {
+        let mut before = before.trim_end();
+        let mut dropped = false;
+        // First a negation, then an `and` or `or`.
+        for operators in [&["-", "not", "NOT"][..], &["and", "AND", "or", "OR", "|"]] {
+            for operator in operators {
+                if let Some(rest) = before.strip_suffix(operator)
+                    && rest.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(')
+                {
+                    before = rest.trim_end();
+                    dropped |= operators.len() > 3;
+                    break;
+                }
+            }
+        }
+        let mut after = after.trim_start();
+        if !dropped && (before.is_empty() || before.ends_with('(')) {
+            let word = after.split_whitespace().next().unwrap_or_default();
+            if ["and", "AND", "or", "OR", "|"].contains(&word) {
+                after = after[word.len()..].trim_start();
+            }
+        }
+        let joined = before.is_empty() || before.ends_with('(');
+        let gap = if joined || after.is_empty() || after.starts_with(')') { "" } else { " " };
+        format!("{before}{gap}{after}")
+    } else {
+        format!("{before}{}{after}", edit.with)
+    };
+    if !edit.append.is_empty() {
+        edited = format!("{edited} {}", edit.append).trim_start().to_owned();
+    }
+    edited
+}
+
+/// A part of a query, as one sees it who does not know the language well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'q> {
+    /// A field with its value, and the minus before it.
+    Field(&'q str),
+    /// Something in quotes or slashes.
+    Quoted(&'q str),
+    /// `OR`, `AND` or `NOT`.
+    Operator(&'q str),
+    /// Words.
+    Words(&'q str),
+}
+
+impl<'q> Piece<'q> {
+    /// The text that it may be.
+    fn text(self) -> Option<&'q str> {
+        match self {
+            Piece::Quoted(text) => Some(&text[1..text.len() - 1]),
+            Piece::Words(text) => Some(text),
+            Piece::Field(_) | Piece::Operator(_) => None,
+        }
+    }
+
+    /// What to write in its place: itself if it is a query.
+    fn resolved(self, check: Check<'_>) -> String {
+        let text = match self {
+            Piece::Operator(text) => return text.to_owned(),
+            Piece::Field(text) | Piece::Quoted(text) | Piece::Words(text) => text,
+        };
+        let error = match check(text) {
+            Ok(()) => return text.to_owned(),
+            Err(error) => error,
+        };
+        if let Some(edit) = &error.edit {
+            let edited = edited(text, edit);
+            if !edited.is_empty() && check(&edited).is_ok() {
+                return edited;
+            }
+        }
+        let simple = without_look_around(text);
+        if simple != text && !simple.trim().is_empty() && check(&simple).is_ok() {
+            return simple;
+        }
+        match self {
+            Piece::Field(text) => field_of_text(text),
+            Piece::Quoted(text) => {
+                // As it stands in quotes.
+                literal(&text[1..text.len() - 1].replace("\\\"", "\""))
+            }
+            Piece::Words(text) if is_glob(text) => written_glob(text),
+            Piece::Operator(text) | Piece::Words(text) => literal(text),
+        }
+    }
+}
+
+/// Cuts a query into parts.
+fn pieces(query: &str) -> Vec<Piece<'_>> {
+    // First each word on its own, then the words of a text together.
+    let mut words: Vec<(usize, Piece<'_>)> = Vec::new();
+    let mut at = 0;
+    while at < query.len() {
+        let rest = &query[at..];
+        let Some(blank) = rest.find(|c: char| !c.is_whitespace()) else { break };
+        at += blank;
+        let (piece, length) = word(&query[at..]);
+        words.push((at, piece));
+        at += length;
+    }
+    let mut pieces = Vec::new();
+    let text =
+        |(_, piece): &(usize, Piece<'_>)| matches!(piece, Piece::Words(_) | Piece::Quoted(_));
+    for run in words.chunk_by(|a, b| text(a) && text(b)) {
+        let is_words = |(_, piece): &(usize, Piece<'_>)| matches!(piece, Piece::Words(_));
+        let (first, last) = (run.iter().position(is_words), run.iter().rposition(is_words));
+        let (Some(first), Some(last)) = (first, last) else {
+            pieces.extend(run.iter().map(|(_, piece)| *piece));
+            continue;
+        };
+        pieces.extend(run[..first].iter().map(|(_, piece)| *piece));
+        let inner = &run[first..=last];
+        let or = |(_, piece): &(usize, Piece<'_>)| *piece == Piece::Words("or");
+        // Between single words it is an operator, in a longer text a word.
+        let alternates = inner.len() >= 3
+            && inner.len() % 2 == 1
+            && inner.iter().enumerate().all(|(at, one)| or(one) == (at % 2 == 1));
+        if alternates {
+            pieces.extend(
+                inner.iter().map(|one| if or(one) { Piece::Operator("or") } else { one.1 }),
+            );
+        } else {
+            let (from, (last_at, last_piece)) = (inner[0].0, inner[inner.len() - 1]);
+            let length = last_piece.text().map_or(0, str::len);
+            pieces.push(Piece::Words(&query[from..last_at + length]));
+        }
+        pieces.extend(run[last + 1..].iter().map(|(_, piece)| *piece));
+    }
+    pieces
+}
+
+/// The first word of a text, and its length.
+fn word(text: &str) -> (Piece<'_>, usize) {
+    let ends = |length: usize| text[length..].chars().next().is_none_or(char::is_whitespace);
+    let positive = text.strip_prefix('-').unwrap_or(text);
+    if let Some((name, value)) = field_name(positive)
+        && field::find(name).is_some()
+        && !value.starts_with(char::is_whitespace)
+        && !value.is_empty()
+    {
+        let length = text.len() - value.len() + word_length(value);
+        if ends(length) {
+            return (Piece::Field(&text[..length]), length);
+        }
+    }
+    if text.starts_with('"') {
+        let length = quoted_length(text);
+        if length > 1 && text[..length].ends_with('"') && ends(length) {
+            return (Piece::Quoted(&text[..length]), length);
+        }
+    }
+    if let Some(length) = delimited(text)
+        && ends(length)
+    {
+        return (Piece::Quoted(&text[..length]), length);
+    }
+    let length = text.find(char::is_whitespace).unwrap_or(text.len());
+    let word = &text[..length];
+    let piece = match word {
+        "OR" | "AND" | "NOT" => Piece::Operator(word),
+        _ => Piece::Words(word),
+    };
+    (piece, length)
+}
+
+/// A field whose value is no pattern, with the value as a text.
+fn field_of_text(text: &str) -> String {
+    let (minus, positive) = match text.strip_prefix('-') {
+        Some(positive) => ("-", positive),
+        None => ("", text),
+    };
+    let Some((name, value)) = positive.split_once(':') else { return literal(text) };
+    let inside = value.strip_prefix('(').and_then(|value| value.strip_suffix(')'));
+    if let Some(inside) = inside.filter(|inside| inside.contains(char::is_whitespace)) {
+        // A group behind a field holds for each of its words.
+        let words = inside.split_whitespace().map(|word| match word {
+            "or" | "OR" | "and" | "AND" | "not" | "NOT" | "|" => word.to_owned(),
+            word => format!("{name}:{word}"),
+        });
+        return format!("{minus}({})", words.collect::<Vec<_>>().join(" "));
+    }
+    let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+    format!("{minus}{}", written(name, &escape(value)))
+}
+
+/// Whether a word is a glob for paths.
+fn is_glob(text: &str) -> bool {
+    let named = text.strip_prefix("*.").is_some_and(|ending| {
+        !ending.is_empty() && ending.chars().all(|c| c.is_alphanumeric() || ".{},".contains(c))
+    });
+    named || text.starts_with("**/") && !text.contains(char::is_whitespace)
+}
+
+fn written_glob(text: &str) -> String {
+    format!("file:{text}")
+}
+
+/// A pattern without what this dialect does not have: what a look-around wants becomes part of the match, what it
+/// forbids is left out, and a reference to a group becomes the group. It matches at least where the other one does.
+fn without_look_around(pattern: &str) -> String {
+    let mut result = String::new();
+    // Where each group begins in the result, in the order of their parentheses.
+    let mut groups: Vec<(usize, Option<usize>)> = Vec::new();
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        match c {
+            '\\' => {
+                length += rest[1..].chars().next().map_or(0, char::len_utf8);
+                let digit = rest[1..length].chars().next().and_then(|c| c.to_digit(10));
+                let group = digit.filter(|n| *n > 0).and_then(|n| groups.get(n as usize - 1));
+                if let Some((from, Some(upto))) = group {
+                    let copy = result[*from..*upto].to_owned();
+                    result += &copy;
+                } else {
+                    result += &rest[..length];
+                }
+            }
+            '(' => {
+                let forbids = ["(?!", "(?<!"].iter().any(|look| rest.starts_with(look));
+                let wants = ["(?=", "(?<=", "(?>"].iter().find(|look| rest.starts_with(**look));
+                if forbids {
+                    length = word_length(rest);
+                } else if let Some(look) = wants {
+                    length = look.len();
+                    open.push(None);
+                    result += "(?:";
+                } else {
+                    let captures = !rest.starts_with("(?");
+                    open.push(captures.then_some(groups.len()));
+                    if captures {
+                        groups.push((result.len(), None));
+                    }
+                    result.push('(');
+                }
+            }
+            ')' => {
+                result.push(')');
+                if let Some(Some(group)) = open.pop() {
+                    groups[group].1 = Some(result.len());
+                }
+            }
+            _ => result += &rest[..length],
+        }
+        rest = &rest[length..];
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Case, Query};
+
+    #[test]
+    fn a_query_that_is_none_has_one_that_is() {
+        for (query, expected, text) in [
+            ("fmt.Println(", "lit:fmt.Println(", true),
+            ("interface{}", "lit:interface{}", true),
+            ("if (err", "lit:\"if (err\"", true),
+            ("\"unclosed", "lit:\"\\\"unclosed\"", true),
+            ("\"f(x\"", "lit:f(x", true),
+            ("if (err lang:go", "lit:\"if (err\" lang:go", false),
+            ("repo:x foo( -file:test bar", "repo:x lit:foo( -file:test bar", false),
+            ("foo( OR bar", "lit:foo( OR bar", false),
+            ("foo( or bar", "lit:foo( or bar", false),
+            ("x = \"a b\" {", "lit:\"x = \\\"a b\\\" {\"", true),
+            ("\"a b\" foo(", "\"a b\" lit:foo(", false),
+            ("*.go", "file:*.go", false),
+            ("*ptr", "lit:*ptr", true),
+            ("lnag:go foo(", "lang:go lit:foo(", false),
+            ("foo AND branch:main", "foo", false),
+            ("foo -is:fork bar", "foo bar", false),
+            ("NOT is:archived or foo", "foo", false),
+            ("branch:main", "lit:branch:main", true),
+            ("foo branch:main or bar", "foo or bar", false),
+            ("a || b", "a or b", false),
+            ("foo -", "foo \\-", false),
+            ("(count:5 x) y", "(x) y count:5", false),
+            ("foo or case:yes", "foo case:yes", false),
+            ("content:(a or b)", "(content:a or content:b)", false),
+            ("content:foo( x", "content:\"foo\\(\" x", false),
+            ("(?<!a)b", "b", false),
+            ("foo(?=bar)", "foo(?:bar)", false),
+            ("(['\"])x\\1", "(['\"])x(['\"])", false),
+            ("repo:^a/b$@main foo", "repo:^a/b$ foo", false),
+            ("localhost:8080", "lit:localhost:8080", false),
+            ("file:has.content(x) y", "content:x y", false),
+        ] {
+            let error = Query::parse(query, Case::Smart).unwrap_err();
+            let found = error.suggestion.map(|found| (found.query, found.text.is_some()));
+            assert_eq!(found, Some((expected.to_owned(), text)), "{query}");
+        }
+        for query in ["", "  ", &"(".repeat(2000)] {
+            assert_eq!(Query::parse(query, Case::Smart).unwrap_err().suggestion, None);
+        }
+    }
+}

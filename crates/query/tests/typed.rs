@@ -1,0 +1,44 @@
+//! What people type in the search boxes of other engines is a query, or a sentence with one.
+
+use query::{Case, Query, QueryParts};
+
+#[test]
+fn what_is_typed_elsewhere_is_understood_or_mended() {
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for line in include_str!("typed.tsv").lines().filter(|line| !line.starts_with('#')) {
+        count += 1;
+        let [engine, typed, outcome] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not three columns: {line}")
+        };
+        assert!(["github", "sourcegraph", "zoekt", "ripgrep", "livegrep"].contains(&engine));
+        let parsed = Query::parse(typed, Case::Smart);
+        let (kind, expected) = outcome.split_once(' ').expect("a kind and what is expected");
+        let got = match (kind, &parsed) {
+            ("ok", Ok(_)) => continue,
+            ("=", Ok(query)) => {
+                let same = Query::parse(expected, Case::Smart).unwrap();
+                if query.to_string() == same.to_string() {
+                    continue;
+                }
+                query.to_string()
+            }
+            ("?", Ok(_)) => match QueryParts::of(typed).unwrap().as_text() {
+                Some(text) if text == expected => continue,
+                other => format!("{other:?}"),
+            },
+            (_, Ok(query)) => query.to_string(),
+            (kind, Err(error)) => {
+                let suggested = error.suggestion.as_ref().map(|found| found.query.as_str());
+                if kind == "~" && suggested == Some(expected) {
+                    Query::parse(expected, Case::Smart).unwrap();
+                    continue;
+                }
+                format!("{suggested:?}: {}", error.message)
+            }
+        };
+        wrong.push(format!("{line}\n    {got}"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 150, "only {count} queries");
+}
