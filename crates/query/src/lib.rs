@@ -17,6 +17,8 @@ mod expr;
 mod extract;
 mod field;
 mod fold;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod group;
 mod language;
 mod lex;

@@ -9,6 +9,8 @@
 
 mod cut;
 mod find;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod load;
 mod names;
 mod read;
