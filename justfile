@@ -24,11 +24,15 @@ property queries="20000" seed="1":
     CODESEARCH_PROPERTY_QUERIES={{queries}} CODESEARCH_PROPERTY_SEED={{seed}} \
         cargo test --release -p codesearch --test it property -- --nocapture
 
-# Random input for the parser and the planner, much of it
-fuzz cases="100000":
+# Generated input for the parser and the planner, much of it
+generated cases="100000":
     PROPTEST_CASES={{cases}} cargo test --release -p query --test fuzz
 
-# Kills, crashes, faults, full disks, flipped bytes, hostile clients, for hours: `just torture 7`
+# Random input, led by what it reaches, for what reads strangers' bytes: `just fuzz query 600`
+fuzz target="all" seconds="600":
+    fuzz/run {{target}} {{seconds}}
+
+# Kills, crashes, losses of power, faults, full disks, flipped bytes, hostile clients, for hours: `just torture 7`
 torture seed="1" length="long":
     CODESEARCH_TORTURE={{length}} CODESEARCH_TORTURE_SEED={{seed}} \
         cargo test --release -p codesearch --test it torture -- --nocapture --test-threads=1

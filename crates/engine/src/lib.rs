@@ -6,6 +6,8 @@ pub mod browse;
 mod cache;
 pub mod check;
 pub mod docs;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod fuzzy;
 pub mod ingest;
 pub mod search;

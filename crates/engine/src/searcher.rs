@@ -81,7 +81,14 @@ impl Searcher {
         let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
         if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
-            done.skipped = left_out::count(search, catalog).await?;
+            let counting = left_out::count(search, catalog);
+            match state.clock.wait_at_least(left_out::MOST, counting).await {
+                Some(skipped) => done.skipped = skipped?,
+                None => {
+                    let timeout = request.timeout.unwrap_or_default();
+                    done.stopped.get_or_insert(Stopped::Timeout(timeout));
+                }
+            }
         }
         state.counters.read(&mut done);
         done.duration = begun.elapsed();

@@ -1,6 +1,7 @@
 //! Builds of Postgres: choosing, finding and downloading one.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -127,11 +128,17 @@ pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     let programs = build.programs.strip_prefix(home.base()).unwrap_or(&build.programs).to_owned();
     let build = Build { programs, ..build.clone() };
     let text = serde_json::to_vec_pretty(&build).expect("a build is plain data");
-    // Written to a second file and renamed, since a truncated record would make the data
-    // inaccessible.
+    // Written to a second file, flushed and renamed, since a truncated record would make the data
+    // inaccessible, also after a loss of power.
     let fresh = path.with_extension("new");
-    fs::write(&fresh, text).map_err(io("cannot write", &fresh))?;
-    fs::rename(&fresh, &path).map_err(io("cannot write", &path))
+    let write = || {
+        let mut file = fs::File::create(&fresh)?;
+        file.write_all(&text)?;
+        file.sync_all()
+    };
+    write().map_err(io("cannot write", &fresh))?;
+    fs::rename(&fresh, &path).map_err(io("cannot write", &path))?;
+    home.flush_names()
 }
 
 /// Returns the build for a home whose data directory was made by `recorded`: that one, or another

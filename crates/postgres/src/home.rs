@@ -94,6 +94,12 @@ impl Home {
         &self.base
     }
 
+    /// Makes the names of files in the home durable.
+    pub(crate) fn flush_names(&self) -> Result<()> {
+        let flush = || File::open(&self.base)?.sync_all();
+        flush().map_err(io("cannot flush", &self.base))
+    }
+
     pub(crate) fn run(&self) -> &Path {
         &self.run
     }

@@ -99,8 +99,16 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     let mut text = fs::read_to_string(&main).map_err(io("cannot read", &main))?;
     text.push_str("\ninclude 'managed.conf'\ninclude_if_exists 'local.conf'\n");
     write(&main, &text)?;
+    // initdb has flushed its own files.
+    for name in ["pg_ident.conf", "pg_hba.conf", "postgresql.conf"] {
+        let path = fresh.join(name);
+        fs::File::open(&path)
+            .and_then(|file| file.sync_all())
+            .map_err(io("cannot flush", &path))?;
+    }
     let data = home.data();
-    fs::rename(&fresh, &data).map_err(io("cannot create", &data))
+    fs::rename(&fresh, &data).map_err(io("cannot create", &data))?;
+    home.flush_names()
 }
 
 /// Writes the settings that this program needs. `local.conf` beside them belongs to the operator.

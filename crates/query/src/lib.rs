@@ -18,6 +18,8 @@ mod extract;
 mod field;
 mod fold;
 mod foreign;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod glob;
 mod group;
 mod language;

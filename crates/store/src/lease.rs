@@ -11,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::{Error, Result};
 use crate::pool::{Backend, MAX_IDLE};
 use crate::store::Store;
+use crate::target::{CONNECT, answered};
 
 /// Longest time that a search waits for a free connection before it fails.
 const ACQUIRE: Duration = Duration::from_secs(30);
@@ -185,9 +186,9 @@ impl Drop for Lease {
         let (control, permit) = (self.store.control().clone(), self.permit.take());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
-            let told =
-                sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(&control).await;
-            if let Err(error) = told {
+            let telling = sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(&control);
+            // The control connection may be stuck, too.
+            if let Err(error) = answered(CONNECT, telling).await {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
             // Frees the permit last, so that the server never has more connections than allowed.

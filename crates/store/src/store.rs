@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::error::Result;
+use crate::ingest::watch::Elsewhere;
 use crate::pool::Leases;
 use crate::target::connect;
 
@@ -29,7 +31,12 @@ pub struct Store {
     /// Process id of the backend that holds the lock on writing for this program, or held it last;
     /// 0 before.
     pub(crate) writer: Arc<AtomicI32>,
+    /// Counts what the ingest of this program awaits other than Postgres.
+    pub(crate) elsewhere: Elsewhere,
 }
+
+/// Longest time for closing connections; those that do not answer by then are dropped.
+const CLOSE: Duration = Duration::from_secs(5);
 
 impl Store {
     pub(crate) fn new(
@@ -38,9 +45,9 @@ impl Store {
         options: PgConnectOptions,
         no_recheck: bool,
     ) -> Self {
-        let (statements, shards, spare, writer) = Default::default();
+        let (statements, shards, spare, writer, elsewhere) = Default::default();
         let options = Arc::new(options);
-        Self { leases, control, statements, options, no_recheck, shards, spare, writer }
+        Self { leases, control, statements, options, no_recheck, shards, spare, writer, elsewhere }
     }
 
     /// Returns whether the server has the operator without a recheck, so that it only names
@@ -87,11 +94,14 @@ impl Store {
 
     /// Closes all connections.
     pub async fn close(&self) {
-        self.leases.close().await;
-        self.control.close().await;
-        let spare = self.spare().take();
-        if let Some(conn) = spare {
-            let _ = conn.close().await;
-        }
+        let closing = async {
+            self.leases.close().await;
+            self.control.close().await;
+            let spare = self.spare().take();
+            if let Some(conn) = spare {
+                let _ = conn.close().await;
+            }
+        };
+        let _ = tokio::time::timeout(CLOSE, closing).await;
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn ingest(
     paths: &[PathBuf],
     how: &IngestOptions,
 ) -> Result<Report> {
-    let shards = store.init(how.shards).await?;
+    let shards = store.in_time(store.init(how.shards)).await?;
     if shards != how.shards {
         tracing::debug!("the index has {shards} shards");
     }
@@ -60,7 +60,10 @@ pub(crate) async fn ingest(
 }
 
 async fn print_summary(store: &Store, report: &Report) -> Result<()> {
-    let repos = store.repos().await?;
+    let asked = async {
+        Ok((store.repos().await?, store.skipped_by_reason().await?, store.size_on_disk().await?))
+    };
+    let (repos, skipped, (tables, indexes, docs)) = store.in_time(asked).await?;
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     say!(
@@ -80,7 +83,6 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         count(repos.len(), "repository"),
         HumanBytes(bytes as u64)
     );
-    let skipped = store.skipped_by_reason().await?;
     let reasons: Vec<String> = SkipReason::ALL
         .iter()
         .filter_map(|reason| {
@@ -96,7 +98,6 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
             reasons.join(", ")
         );
     }
-    let (tables, indexes, docs) = store.size_on_disk().await?;
     say!(
         "on disk: {} of tables, {} of trigram indexes, {} of document index",
         HumanBytes(tables as u64),

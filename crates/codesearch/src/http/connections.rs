@@ -6,7 +6,7 @@
 //! ([`on_search_threads`]).
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,7 +38,7 @@ const THREADS: usize = 2;
 /// Most concurrent connections. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Most concurrent connections of one address, so that no client has them all; further ones are
+/// Most concurrent connections of one address (of an IPv6 /64), so that no client has them all; further ones are
 /// closed at once. Does not apply behind a proxy, whose clients share its address.
 const MAX_OF_ADDRESS: usize = MAX_CONNECTIONS / 2;
 
@@ -172,6 +172,18 @@ async fn accept(
     Ok(())
 }
 
+/// Returns the part of an address that counts as one client: all of version 4, and the first half
+/// of version 6, which is one household's.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(long) => {
+            let [a, b, c, d, ..] = long.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        short @ IpAddr::V4(_) => short,
+    }
+}
+
 /// The number of connections of each address.
 #[derive(Clone, Debug, Default)]
 struct Addresses {
@@ -189,6 +201,7 @@ impl Addresses {
 
     /// Counts one more; `None` if the address has too many.
     fn take(&self, address: IpAddr) -> Option<OfAddress> {
+        let address = network(address);
         let mut counts = self.count();
         let count = counts.entry(address).or_default();
         if *count >= self.most {
@@ -299,6 +312,11 @@ mod tests {
         assert!(addresses.take(one).is_some());
         drop(held.1);
         assert!(addresses.count().is_empty());
+        // All addresses of a household are one.
+        let take = |address: &str| addresses.take(address.parse().unwrap());
+        let held = (take("2001:db8::1"), take("2001:db8::2"));
+        assert!(take("2001:db8::3").is_none() && take("2001:db8:0:1::1").is_some());
+        drop(held);
     }
 
     async fn broken() -> &'static str {

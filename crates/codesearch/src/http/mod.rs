@@ -6,6 +6,8 @@ mod connections;
 mod cursor;
 mod endpoint;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod hints;
 mod hosts;
 mod json;

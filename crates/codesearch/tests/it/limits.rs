@@ -174,6 +174,26 @@ fn a_broken_query_does_not_wait_for_a_turn() {
 }
 
 #[test]
+fn the_page_of_a_file_takes_a_turn() {
+    let fixture = indexed();
+    // Searches wait for it, texts do not.
+    let held = fixture.hold("lock table documents in access exclusive mode");
+    let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
+    let page = "/file?repo=one&path=a.rs&q=needle";
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
+        eventually("the search runs", || {
+            server.get("/metrics", "*/*").2.contains("codesearch_searches_running 1\n")
+        });
+        // It waits for ten seconds, as a search would.
+        assert_eq!(server.get(page, "text/html").0, 503);
+        drop(held);
+        assert_eq!(first.join().unwrap().0, 200);
+    });
+    assert_eq!(server.get(page, "text/html").0, 200);
+}
+
+#[test]
 fn tokens_have_limits_of_their_own() {
     let fixture = indexed();
     let [(token, ci), (other, mirror)] = ["ci", "mirror"].map(|name| new_token(&fixture, &[name]));

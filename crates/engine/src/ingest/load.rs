@@ -84,7 +84,7 @@ pub(crate) async fn load(
     let mut bytes = 0;
     let mut reading = begin(session, plan, after).await?;
     loop {
-        let mut batch = reading.await.expect("reading does not panic");
+        let mut batch = session.elsewhere(reading).await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
         // A group ends with a repository, so the files of the next one are dropped and read again later.
         if bytes >= plan.group {

@@ -9,6 +9,8 @@
 
 mod cut;
 mod find;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod load;
 mod names;
 mod read;
@@ -147,8 +149,16 @@ impl<F: Fn(Event) + Send + Sync> Progress for F {}
 /// Brings the index up to date with the repositories below some folders.
 ///
 /// # Errors
-/// A given path is no folder or cannot be read, there is nothing to index, or the database fails.
+/// A given path is no folder or cannot be read, there is nothing to index, or the database fails or is silent for a minute.
 pub async fn run(
+    store: &Store,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    store.watched(bring_up_to_date(store, options, progress)).await
+}
+
+async fn bring_up_to_date(
     store: &Store,
     options: &Options,
     progress: &dyn Progress,
@@ -249,6 +259,10 @@ pub async fn run(
 /// # Errors
 /// [`Error::NoSuchRepo`], or the database fails.
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
+    store.watched(take_out(store, names, progress)).await
+}
+
+async fn take_out(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
     let mut session = lock(store, progress).await?;
     let mut gone = Vec::new();
     let known = session.repos().await?;

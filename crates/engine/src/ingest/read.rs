@@ -76,14 +76,21 @@ fn times(found: &Metadata) -> [i64; 4] {
 pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<ReadFile, Skipped> {
     let (bytes, fingerprint) = read_stable(&folder.join(path), max_bytes)?;
     let size = bytes.len() as i64;
+    text_of(path, bytes, fingerprint).ok_or(Skipped {
+        reason: SkipReason::Binary,
+        bytes: size,
+        fingerprint,
+    })
+}
+
+/// Decodes and cuts a file with these bytes; none if it is binary.
+pub(super) fn text_of(path: &str, bytes: Vec<u8>, fingerprint: i64) -> Option<ReadFile> {
     let oid = blob_oid(&bytes);
-    let Some(text) = decode(bytes) else {
-        return Err(Skipped { reason: SkipReason::Binary, bytes: size, fingerprint });
-    };
+    let text = decode(bytes)?;
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
-    Ok(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
+    Some(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
 /// Reads the bytes of a file as they were at one moment, as far as its times tell.

@@ -60,6 +60,17 @@ impl Clock {
         }
     }
 
+    /// Waits until the deadline, but at least for the given time.
+    pub(crate) async fn wait_at_least<T>(
+        &self,
+        least: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let Some(deadline) = self.deadline() else { return Some(work.await) };
+        let until = deadline.max(Instant::now() + least);
+        tokio::time::timeout_at(until.into(), work).await.ok()
+    }
+
     /// Waits for `work` without using up the time of the search.
     pub(crate) async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();

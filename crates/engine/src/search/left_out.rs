@@ -10,7 +10,7 @@ use store::Catalog;
 use super::state::Search;
 
 /// Most time spent on the files that were left out, beyond the time of the search.
-const MOST: Duration = Duration::from_millis(50);
+pub(crate) const MOST: Duration = Duration::from_millis(50);
 
 /// Counts the files that were left out of the index and might match, by the reason for which they were left
 /// out.

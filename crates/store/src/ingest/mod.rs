@@ -2,7 +2,8 @@
 //!
 //! A [`Session`] holds the lock on writing. It compares the files on disk with the index
 //! ([`diff`]), has contents stored and indexed ([`fill`], [`derive`], [`index`]), makes the new
-//! epoch current ([`publish`]) and deletes what is unused ([`gc`]).
+//! epoch current ([`publish`]) and deletes what is unused ([`gc`]). [`watch`] gives up when Postgres
+//! has gone silent.
 //!
 //! The session's data lie in temporary tables, so the program's memory does not grow with the tree,
 //! and nothing is left over when it is killed. [`Loader`]s store contents as they are read, on
@@ -17,6 +18,7 @@ mod gc;
 pub(crate) mod index;
 mod publish;
 pub(crate) mod session;
+pub(crate) mod watch;
 
 pub use derive::MAX_DERIVERS;
 pub use diff::{FileRow, RepoRow, SeenRow, SkippedRow, Todo, Totals};

@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
+use super::watch::Elsewhere;
 use crate::ShardId;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::store::Store;
+use crate::target::{ANSWER, answered};
 
 /// `valid_to` of a row that no epoch has ended.
 pub(crate) const FOREVER: i32 = i32::MAX;
@@ -36,6 +38,7 @@ pub struct Session {
     pub(crate) sweep: bool,
     /// The shards whose files this session has changed.
     pub(crate) changed: BTreeSet<ShardId>,
+    pub(crate) elsewhere: Elsewhere,
 }
 
 impl Store {
@@ -45,11 +48,10 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn try_session(&self) -> Result<Option<Session>> {
         let mut conn = self.connection().await?;
-        let (locked, backend): (bool, i32) =
-            sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()")
-                .bind(WRITE_LOCK)
-                .fetch_one(&mut conn)
-                .await?;
+        let asked = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()")
+            .bind(WRITE_LOCK)
+            .fetch_one(&mut conn);
+        let (locked, backend): (bool, i32) = answered(ANSWER, asked).await?;
         if !locked {
             return Ok(None);
         }
@@ -89,7 +91,8 @@ impl Store {
             live,
         };
         let shards = rows.into_iter().map(state).collect();
-        Ok(Some(Session { conn, shards, sweep, changed: BTreeSet::new() }))
+        let (changed, elsewhere) = (BTreeSet::new(), self.elsewhere.clone());
+        Ok(Some(Session { conn, shards, sweep, changed, elsewhere }))
     }
 
     /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::budget::Budget;
 use super::quota::Quota;
 use super::token::Token;
-use crate::http::connections::Peer;
+use crate::http::connections::{Peer, network};
 use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
 
@@ -251,18 +251,6 @@ fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     // Some proxies add the port.
     let address = last.parse().ok();
     address.or_else(|| last.parse().ok().map(|both: std::net::SocketAddr| both.ip()))
-}
-
-/// Returns the part of an address that counts as one client: all of version 4, and the first half
-/// of version 6, which is one household's.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(long) => {
-            let [a, b, c, d, ..] = long.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        short @ IpAddr::V4(_) => short,
-    }
 }
 
 #[cfg(test)]

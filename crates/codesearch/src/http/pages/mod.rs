@@ -21,3 +21,40 @@ pub(crate) use search_page::{SEAM, failed, home};
 pub(crate) use sign_in::sign_in;
 pub(crate) use status::STATS;
 pub(crate) use suggest::SUGGEST;
+
+/// Colours a text: each colour lies in its line, in order.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    const LANGUAGES: [&str; 16] = [
+        "Rust",
+        "Go",
+        "C",
+        "C++",
+        "Python",
+        "JavaScript",
+        "TypeScript",
+        "HTML",
+        "CSS",
+        "JSON",
+        "YAML",
+        "Markdown",
+        "Shell",
+        "Java",
+        "Ruby",
+        "PHP",
+    ];
+    let Some((first, text)) = bytes.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    let language = LANGUAGES[usize::from(*first) % LANGUAGES.len()];
+    let Some(grammar) = highlight::Grammar::of(Some(language), "x.sh") else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    let coloured = grammar.colour(lines.iter().copied());
+    assert_eq!(coloured.len(), lines.len());
+    for (line, colours) in lines.iter().zip(coloured) {
+        let mut from = 0;
+        for (range, _) in colours {
+            assert!(range.start >= from && line.get(range.clone()).is_some(), "{line:?} {range:?}");
+            from = range.end;
+        }
+    }
+}

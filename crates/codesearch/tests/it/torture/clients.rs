@@ -11,6 +11,9 @@ use crate::harness::{Fixture, Server};
 /// What a server may take with the long form's clients.
 const MEMORY_MIB: u64 = 2048;
 
+/// How many connections to Postgres it may have: at most 64 to search with, and a few for what is asked now and then.
+const BACKENDS: i64 = 64 + 8;
+
 /// How long it may take to say that it lives; looked at in the long form only, which is run alone.
 const HEALTH: Duration = Duration::from_millis(100);
 
@@ -70,6 +73,9 @@ fn slow_clients_do_not_hold_up_others() {
             std::thread::sleep(Duration::from_millis(50));
         }
         most = most.max(memory_mib(&server));
+        let backends = "select count(*) from pg_stat_activity where datname = current_database()";
+        let backends = fixture.sql::<i64>(backends);
+        assert!(backends <= BACKENDS, "{backends} connections to Postgres");
         drop(open);
         let found = server.search("needle_nowhere");
         assert_eq!(found["stats"]["complete"], true, "{found}");

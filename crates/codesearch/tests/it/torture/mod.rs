@@ -1,5 +1,5 @@
-//! The campaign: kills, crashes, faults between the program and Postgres, full disks, flipped bytes, random operations,
-//! hostile patterns and requests, slow clients, many changes.
+//! The campaign: kills, crashes, losses of power, faults between the program and Postgres, processes that stand still, full
+//! disks, refused writes, flipped bytes, random operations, hostile patterns and requests, slow clients, many changes.
 //!
 //! After every step an answer is either exactly what a scan of the files gives, now or at an earlier state where that is
 //! allowed, or it says that it is none; after the next ingest it is that of now, and `codesearch check` finds nothing.
@@ -17,11 +17,20 @@ mod disk;
 mod faults;
 mod fuzz;
 mod kills;
+#[cfg(target_os = "linux")]
+mod layer;
 mod operations;
 mod patterns;
 mod postgres;
+#[cfg(target_os = "linux")]
+mod power;
 mod proxy;
+#[cfg(target_os = "linux")]
+mod refused;
 mod soak;
+mod stopped;
+#[cfg(target_os = "linux")]
+mod undo;
 mod world;
 
 use std::time::{Duration, Instant};

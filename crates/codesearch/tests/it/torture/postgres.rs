@@ -10,7 +10,7 @@ use crate::harness::{Server, eventually};
 use crate::private_postgres::Home;
 
 /// The processes of a server, with what each is.
-fn children(pid: u32) -> Vec<(u32, String)> {
+pub(super) fn children(pid: u32) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(child) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())
@@ -28,7 +28,7 @@ fn children(pid: u32) -> Vec<(u32, String)> {
     found
 }
 
-fn signal(name: &str, pid: u32) {
+pub(super) fn signal(name: &str, pid: u32) {
     let _ = Command::new("kill").args([name, &pid.to_string()]).stderr(Stdio::null()).status();
 }
 

@@ -29,6 +29,15 @@ fn memory_does_not_grow_with_changes() {
             });
         }
         sizes.push(memory_mib(&server));
+        if run.is_long && sizes.len().is_multiple_of(100) {
+            let bytes: usize =
+                world.now().values().flat_map(|files| files.values()).map(String::len).sum();
+            println!(
+                "soak {} changes: {} MiB, {bytes} bytes of text",
+                sizes.len(),
+                sizes.last().unwrap()
+            );
+        }
     }
     let (early, late) = (sizes[sizes.len() / 4], *sizes.last().unwrap());
     assert!(late < early + GROWTH_MIB, "{sizes:?}");

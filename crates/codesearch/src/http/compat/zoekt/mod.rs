@@ -15,3 +15,17 @@ mod web;
 
 pub(crate) use api::ENDPOINTS;
 pub(crate) use error::{is_asked, refused};
+
+/// Reads a body, compiles its query, and looks at its options.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    use crate::request::{Client, build};
+
+    let body = axum::body::Bytes::copy_from_slice(bytes);
+    let Ok(args) = arguments::read::<arguments::SearchArgs>(Ok(body)) else { return };
+    let (limits, beside) = (args.opts.limits(1000), args.opts.beside());
+    assert!(limits.repo > 0 && limits.total > 0);
+    if let Ok(query) = query::parse(&args.q) {
+        let _ = build(query, &beside, &Client::ZOEKT);
+    }
+}

@@ -1,0 +1,27 @@
+//! Entry points for the fuzzers in `fuzz/`: no input makes them panic. The unit tests replay the inputs in `fuzz/kept`.
+
+pub use crate::http::fuzz::{colours, cursor, livegrep, zoekt};
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn inputs_that_were_kept() {
+        let targets: [(&str, fn(&[u8])); 4] = [
+            ("colours", super::colours),
+            ("cursor", super::cursor),
+            ("livegrep", super::livegrep),
+            ("zoekt", super::zoekt),
+        ];
+        for (name, target) in targets {
+            let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/kept").join(name);
+            let mut tried = 0;
+            for file in std::fs::read_dir(&kept).unwrap() {
+                target(&std::fs::read(file.unwrap().path()).unwrap());
+                tried += 1;
+            }
+            assert!(tried > 0, "{}", kept.display());
+        }
+    }
+}

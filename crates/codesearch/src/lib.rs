@@ -1,0 +1,86 @@
+//! codesearch: search of all your repositories by regular expression, on plain Postgres.
+//!
+//! This is the only crate that knows the command line, HTTP, JSON and HTML. `cli` declares the command line, `commands` has
+//! a file for each subcommand, `database` opens the index, `request` builds the engine's request from a query and its
+//! options, `print` and `http` write the answers. [`main`] is the program; the crate is a library so that fuzz targets can
+//! call it.
+
+/// Prints a line to stdout. A reader that has left is an error like others, not a panic.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($text)*)?
+    }};
+}
+
+mod cli;
+mod commands;
+mod cursor;
+mod database;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+mod hints;
+mod http;
+mod human;
+mod print;
+mod progress;
+mod request;
+mod statistics;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// Exit code: something was found, or done.
+const FOUND: u8 = 0;
+/// Exit code: nothing was found.
+const NOTHING: u8 = 1;
+/// Exit code: an error.
+const FAILED: u8 = 2;
+/// Exit code after Ctrl-C, as a shell reports it: 128 and SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
+        // For those who answer again and again: threads are there already, and what is free is given back without
+        // waiting for somebody to take more. Where that cannot be had, it is given back later.
+        engine::threads::keep();
+        let _ = tikv_jemalloc_ctl::background_thread::write(true);
+    }
+    progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
+    let done = match cli.command {
+        Command::Up(args) => commands::up::run(&cli.database, args),
+        Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
+        Command::Search(args) => commands::search::run(&cli.database, &args),
+        Command::Files(args) => commands::files::run(&cli.database, &args),
+        Command::Docs(args) => commands::docs::run(&cli.database, &args),
+        Command::Syntax => commands::syntax(),
+        Command::Serve(args) => commands::serve::run(&cli.database, &args),
+        Command::Token(args) => commands::token::run(&args),
+        Command::Mcp => commands::mcp::run(&cli.database),
+        Command::Repos(args) => commands::repos::list(&cli.database, &args),
+        Command::Remove(args) => commands::repos::remove(&cli.database, &args),
+        Command::Init(args) => commands::repos::init(&cli.database, &args),
+        Command::Stats(args) => commands::stats::run(&cli.database, &args),
+        Command::Check(args) => commands::check::run(&cli.database, &args),
+        Command::Db(args) => commands::db::run(&cli.database, &args),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        // Whoever reads has seen enough: `codesearch repos | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(FOUND),
+        Err(error) => {
+            eprintln!("codesearch: {error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == broken)
+}

@@ -1,0 +1,158 @@
+//! Detects that Postgres has gone silent during an ingest, which would otherwise wait for ever.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::session::Session;
+use crate::error::{Error, Result};
+use crate::locks::HELPER_LOCK;
+use crate::store::Store;
+use crate::target::{CONNECT, answered, connect};
+
+/// Half of the time after which an ingest gives up. A long statement is not silence: `pg_stat_activity` shows it.
+const SILENT: Duration = Duration::from_secs(30);
+
+/// Number of futures of an ingest that await something other than Postgres, such as reading files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Elsewhere(Arc<AtomicUsize>);
+
+/// Decrements its counter when dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Session {
+    /// Awaits work other than Postgres's, during which silence is normal.
+    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
+        self.elsewhere.0.fetch_add(1, Ordering::Relaxed);
+        let _counted = Counted(&self.elsewhere.0);
+        work.await
+    }
+}
+
+impl Store {
+    /// Runs an ingest, and gives up when it waits for Postgres and Postgres has done nothing for its connections for a
+    /// minute.
+    ///
+    /// # Errors
+    /// Those of the work; or Postgres is silent.
+    pub async fn watched<T, E: From<Error>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.watched_for(SILENT, work).await
+    }
+
+    /// Runs a few short statements with a timeout of two minutes.
+    ///
+    /// # Errors
+    /// Those of the work; or Postgres does not answer in time.
+    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        answered(4 * SILENT, work).await
+    }
+
+    async fn watched_for<T, E: From<Error>>(
+        &self,
+        silent: Duration,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.silence(silent) => Err(Error::Unreachable(
+                "it has done nothing for this ingest for a minute; run it again when the database answers: what is \
+                 stored is kept"
+                    .to_owned(),
+            )
+            .into()),
+        }
+    }
+
+    /// Completes when Postgres has been silent for twice the given time.
+    async fn silence(&self, silent: Duration) {
+        let mut since = None;
+        loop {
+            tokio::time::sleep(silent / 2).await;
+            let has_lock = self.writer.load(Ordering::Relaxed) != 0;
+            let waits = has_lock && self.elsewhere.0.load(Ordering::Relaxed) == 0;
+            if !waits || self.is_at_work(silent).await {
+                since = None;
+            } else if since.get_or_insert_with(Instant::now).elapsed() >= silent {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether a backend of the ingest is working, or was given a statement within the given time.
+    async fn is_at_work(&self, within: Duration) -> bool {
+        let look = async {
+            let mut conn = connect(&self.options).await?;
+            // Without track_activities the state is unknown: counts as working.
+            sqlx::query_scalar(
+                "select coalesce(bool_or(
+                     not (a.state like 'idle%' or coalesce(a.wait_event_type, '') = 'Client')
+                     or a.state_change > clock_timestamp() - $3 * interval '1 second'), false)
+                 from pg_stat_activity a
+                 where a.pid = $1 or exists (
+                     select from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1
+                       and l.classid::bigint = $2 >> 32 and l.objid::bigint = $2 & 4294967295
+                       and l.database = (select oid from pg_database where datname = current_database()))",
+            )
+            .bind(self.writer.load(Ordering::Relaxed))
+            .bind(HELPER_LOCK)
+            .bind(within.as_secs_f64())
+            .fetch_one(&mut conn)
+            .await
+        };
+        match answered(CONNECT, look).await {
+            Ok(at_work) => at_work,
+            // An error is an answer, too: "too many connections".
+            Err(error) => matches!(error, sqlx::Error::Database(_)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, session};
+
+    const SOON: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn an_ingest_that_nothing_is_done_for_is_given_up() {
+        on_index(1, async |store| {
+            let waits: Result<()> = store
+                .watched_for(SOON, async {
+                    let _session = session(store).await;
+                    // Stands for a statement on a dead connection.
+                    std::future::pending().await
+                })
+                .await;
+            let error = waits.unwrap_err().to_string();
+            assert!(error.contains("has done nothing for this ingest"), "{error}");
+        });
+    }
+
+    #[test]
+    fn an_ingest_that_something_is_done_for_is_waited_for() {
+        on_index(1, async |store| {
+            let done: Result<i32> = store
+                .watched_for(SOON, async {
+                    let mut session = session(store).await;
+                    sqlx::query("select pg_sleep(3)").execute(&mut session.conn).await?;
+                    // Stands for slow files.
+                    session.elsewhere(tokio::time::sleep(6 * SOON)).await;
+                    session.close().await?;
+                    Ok(7)
+                })
+                .await;
+            assert_eq!(done.unwrap(), 7);
+        });
+    }
+}

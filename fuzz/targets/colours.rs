@@ -1,0 +1,5 @@
+//! Files that are coloured.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::colours(bytes));

@@ -1,0 +1,5 @@
+//! Cursors.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::cursor(bytes));

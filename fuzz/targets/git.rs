@@ -1,0 +1,5 @@
+//! Files of git's.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| engine::fuzz::git(bytes));

@@ -1,0 +1,5 @@
+//! Forms of livegrep's clients.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::livegrep(bytes));

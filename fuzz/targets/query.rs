@@ -1,0 +1,5 @@
+//! Queries that are compiled, planned, and matched.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| query::fuzz::query(bytes));

@@ -1,0 +1,5 @@
+//! Bodies of Zoekt's clients.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::zoekt(bytes));
