@@ -57,6 +57,12 @@ pub fn agent() -> Agent {
     Agent::config_builder().http_status_as_error(false).build().new_agent()
 }
 
+/// Returns such an agent that opens a connection for each request, as many programs do.
+pub fn connecting_agent() -> Agent {
+    let config = Agent::config_builder().http_status_as_error(false);
+    config.max_idle_connections(0).max_idle_connections_per_host(0).build().new_agent()
+}
+
 impl Server {
     /// Starts a server, and returns once it listens.
     pub fn start(home: Option<&Path>, index: Option<&str>, more: &[&str]) -> std::io::Result<Self> {
@@ -71,6 +77,12 @@ impl Server {
             .map(str::to_owned)
             .ok_or_else(|| std::io::Error::other("the server does not start"))?;
         Ok(Self { child, url, agent: agent() })
+    }
+
+    /// Has it asked on a new connection each time.
+    pub fn with_new_connections(mut self) -> Self {
+        self.agent = connecting_agent();
+        self
     }
 
     /// Returns its process id.

@@ -14,6 +14,7 @@ pub(crate) struct Args {
     pub(crate) words: bool,
     pub(crate) classes: bool,
     pub(crate) cache: Option<String>,
+    pub(crate) new_connections: bool,
     pub(crate) only: Option<String>,
     pub(crate) name: String,
 }
@@ -37,6 +38,7 @@ pub(crate) fn args() -> Args {
         words: false,
         classes: false,
         cache: None,
+        new_connections: false,
         only: None,
         name: "side-by-side".to_owned(),
     };
@@ -57,6 +59,7 @@ pub(crate) fn args() -> Args {
             "--words" => args.words = true,
             "--classes" => args.classes = true,
             "--cache" => args.cache = Some(value()),
+            "--new-connections" => args.new_connections = true,
             "--only" => args.only = Some(value()),
             "--name" => args.name = value(),
             // Passed by cargo.

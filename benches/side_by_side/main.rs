@@ -93,7 +93,11 @@ fn bench() -> Result<()> {
     }
 
     let cache = args.cache.iter().flat_map(|mib| ["--cache", mib]).collect::<Vec<_>>();
-    let server = Server::start(Some(&home), None, &cache)?;
+    let mut server = Server::start(Some(&home), None, &cache)?;
+    if args.new_connections {
+        server = server.with_new_connections();
+        notes.push_str("a new connection for each request\n");
+    }
     server.settle();
     let wanted = |query: &&Query| {
         let asked = args.is_for_two() || query.is_for_all();

@@ -58,7 +58,8 @@ impl Zoekt {
             .stderr(Stdio::null())
             .spawn()?;
         let url = format!("http://127.0.0.1:{port}/api/search");
-        let zoekt = Self { child, url, index, agent: server::agent() };
+        let agent = if args.new_connections { server::connecting_agent() } else { server::agent() };
+        let zoekt = Self { child, url, index, agent };
         let begun = Instant::now();
         let first = QUERIES.first().expect("there are queries");
         // The server answers before all of its index is loaded.

@@ -49,7 +49,7 @@ pub fn git(bytes: &[u8]) {
     let folder = scratch();
     let _ = fs::remove_dir_all(&folder);
     let mut parts = bytes.splitn(6, |byte| *byte == 0);
-    let mut put = |path: &Path, part: Option<&[u8]>| {
+    let put = |path: &Path, part: Option<&[u8]>| {
         if let Some(part) = part.filter(|part| !part.is_empty()) {
             let _ = fs::create_dir_all(path.parent().expect("it is in a folder"));
             let _ = fs::write(path, part);
