@@ -54,7 +54,7 @@ pub(crate) fn regex(glob: &str) -> String {
                         Some(members) => ("^", members),
                         None => ("", members),
                     };
-                    regex += &format!("[{not}{members}]");
+                    regex.extend(["[", not, members, "]"]);
                 }
                 None => regex += r"\[",
             },

@@ -87,7 +87,10 @@ fn edited(query: &str, edit: &Edit) -> String {
         format!("{before}{}{after}", edit.with)
     };
     if !edit.append.is_empty() {
-        edited = format!("{edited} {}", edit.append).trim_start().to_owned();
+        if !edited.is_empty() {
+            edited.push(' ');
+        }
+        edited.push_str(&edit.append);
     }
     edited
 }
@@ -218,8 +221,12 @@ fn word(text: &str) -> (Piece<'_>, usize) {
     }
     let length = text.find(char::is_whitespace).unwrap_or(text.len());
     let word = &text[..length];
+    let excludes = !positive.is_empty() && positive.len() < text.len();
+    let name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');
     let piece = match word {
         "OR" | "AND" | "NOT" => Piece::Operator(word),
+        // A word that must not match is not part of a text.
+        _ if excludes && length > 1 && name(&word[1..]) => Piece::Field(word),
         _ => Piece::Words(word),
     };
     (piece, length)
@@ -341,6 +348,7 @@ mod tests {
             ("(count:5 x) y", "(x) y count:5", false),
             ("foo or case:yes", "foo case:yes", false),
             ("content:(a or b)", "(content:a or content:b)", false),
+            ("-foo bar(", "-foo lit:bar(", false),
             ("content:foo( x", "content:\"foo\\(\" x", false),
             ("(?<!a)b", "b", false),
             ("foo(?=bar)", "foo(?:bar)", false),

@@ -87,7 +87,9 @@ impl Query {
         fn collect<'t>(tree: &'t Tree, terms: &mut Vec<&'t Term>) {
             match tree {
                 Tree::All(parts) | Tree::Any(parts) => {
-                    parts.iter().for_each(|part| collect(part, terms));
+                    for part in parts {
+                        collect(part, terms);
+                    }
                 }
                 Tree::Not(inner) => collect(inner, terms),
                 Tree::Term(term) => terms.push(term),

@@ -76,6 +76,6 @@ mod tests {
         );
         let patterns = [LinePattern::Regexp("f o".to_owned()), LinePattern::Text("a(".to_owned())];
         assert_eq!(spelled("", &patterns, &none), r#"(content:"f o" or content:"a\(")"#);
-        assert_eq!(spelled("a(", &patterns, &none), "a(");
+        assert_eq!(spelled("a)", &patterns, &none), "a)");
     }
 }

@@ -171,10 +171,10 @@ mod tests {
         assert_eq!((read[0].is_admin, read[1].is_admin), (false, true));
         assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
         for (wrong, why) in [
-            ("", "there are none"),
+            ("", "the file has no tokens"),
             ("ci", "line 1: after the name, the hash"),
             ("ci 0123456789abcdef", "line 1: after the name, the hash"),
-            (&one[7..], "there is no hash"),
+            (&one[7..], "the hash of a token is missing"),
             (&format!("ci {one} many=3"), "is not a limit"),
             (&format!("ci {one} at-once=0"), "is not a limit"),
             (&format!("ci {one} at-once"), "is not a limit"),
