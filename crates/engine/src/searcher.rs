@@ -81,7 +81,8 @@ impl Searcher {
         let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
         if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
-            let counting = left_out::count(search, catalog);
+            // Boxed: searches hold this in their own state.
+            let counting = Box::pin(left_out::count(search, catalog));
             match state.clock.wait_at_least(left_out::MOST, counting).await {
                 Some(skipped) => done.skipped = skipped?,
                 None => {

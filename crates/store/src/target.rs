@@ -76,6 +76,10 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             ("client_min_messages", "warning"),
             // The server ends a statement soon after its client has disappeared.
             ("client_connection_check_interval", "1s"),
+            // Over TCP, a client that is gone without a word is noticed within two minutes, and its locks go.
+            ("tcp_keepalives_idle", "60"),
+            ("tcp_keepalives_interval", "10"),
+            ("tcp_keepalives_count", "6"),
         ])
         // Each shard has statements of its own.
         .statement_cache_capacity(2048)

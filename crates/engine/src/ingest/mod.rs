@@ -155,7 +155,7 @@ pub async fn run(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    store.watched(bring_up_to_date(store, options, progress)).await
+    store.watched(Box::pin(bring_up_to_date(store, options, progress))).await
 }
 
 async fn bring_up_to_date(
@@ -259,7 +259,7 @@ async fn bring_up_to_date(
 /// # Errors
 /// [`Error::NoSuchRepo`], or the database fails.
 pub async fn remove(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {
-    store.watched(take_out(store, names, progress)).await
+    store.watched(Box::pin(take_out(store, names, progress))).await
 }
 
 async fn take_out(store: &Store, names: &[String], progress: &dyn Progress) -> Result<(), Error> {

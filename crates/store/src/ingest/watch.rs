@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::session::Session;
 use crate::error::{Error, Result};
-use crate::locks::HELPER_LOCK;
+use crate::locks::{HELPER_LOCK, WRITE_LOCK};
 use crate::store::Store;
 use crate::target::{CONNECT, answered, connect};
 
@@ -64,12 +64,35 @@ impl Store {
         tokio::select! {
             biased;
             done = work => done,
-            () = self.silence(silent) => Err(Error::Unreachable(
-                "it has done nothing for this ingest for a minute; run it again when the database answers: what is \
-                 stored is kept"
-                    .to_owned(),
+            () = self.silence(silent) => {
+                self.give_up_lock().await;
+                Err(Error::Unreachable(
+                    "it has done nothing for this ingest for a minute; run it again when the database answers: what \
+                     is stored is kept"
+                        .to_owned(),
+                )
+                .into())
+            }
+        }
+    }
+
+    /// Terminates the backend that holds the lock on writing. On a dead connection it would hold it until Postgres notices.
+    async fn give_up_lock(&self) {
+        let ending = async {
+            let mut conn = connect(&self.options).await?;
+            sqlx::query(
+                "select pg_terminate_backend(pid) from pg_locks
+                 where locktype = 'advisory' and objsubid = 1 and granted and pid = $1
+                   and classid::bigint = $2 >> 32 and objid::bigint = $2 & 4294967295
+                   and database = (select oid from pg_database where datname = current_database())",
             )
-            .into()),
+            .bind(self.writer.load(Ordering::Relaxed))
+            .bind(WRITE_LOCK)
+            .execute(&mut conn)
+            .await
+        };
+        if let Err(error) = answered(CONNECT, ending).await {
+            tracing::debug!("the lock on writing could not be given up: {error}");
         }
     }
 
@@ -129,13 +152,15 @@ mod tests {
         on_index(1, async |store| {
             let waits: Result<()> = store
                 .watched_for(SOON, async {
-                    let _session = session(store).await;
-                    // Stands for a statement on a dead connection.
+                    // Stands for a dead connection, which stays open, and a statement on it.
+                    std::mem::forget(session(store).await);
                     std::future::pending().await
                 })
                 .await;
             let error = waits.unwrap_err().to_string();
             assert!(error.contains("has done nothing for this ingest"), "{error}");
+            // The next one need not wait for its lock.
+            session(store).await.close().await.unwrap();
         });
     }
 
