@@ -1,6 +1,6 @@
 //! The page of results: what was found, the best first, and where to go from there.
 //!
-//! Ranking needs more than what is shown: the best of the first [`WINDOW`] files that are found are shown
+//! Ranking needs more than what is shown: the best of the first [`POOL`] files that are found are shown
 //! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
 //! that there is is found, and only as much is kept as is shown.
 
@@ -21,17 +21,17 @@ use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::hints;
-use crate::http::order::Order;
 use crate::http::pages::view::{CONTEXT, FileView};
 use crate::http::pages::{link, search_page};
 use crate::http::params::{SearchParams, names};
 use crate::http::request::compiled;
 use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
-use crate::http::top_k::{TopK, WINDOW};
 use crate::human::grouped;
+use crate::order::Order;
 use crate::print::explained;
 use crate::request::Client;
+use crate::top_k::{POOL, TopK};
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -91,11 +91,12 @@ impl Prepared {
     /// What is wrong with it.
     pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
         let order = params.order();
-        let limit = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
+        let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
         // They are read for the files that are shown only.
         request.context = (0, 0);
+        request.best = order == Order::Relevance;
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
         Ok(Self { request: Arc::new(request), order, shown })
@@ -106,7 +107,7 @@ impl Prepared {
         let Self { request, order, shown } = self;
         Search {
             running: SearchStream::start(server, &request),
-            top: TopK::new(order, shown.saturating_add(PAGE)),
+            top: TopK::new(request.query(), order, shown.saturating_add(PAGE)),
             request,
             shown,
             begun: Instant::now(),
