@@ -157,9 +157,8 @@ impl ServerHandler for Tools {
             // Dropped, a search ends, and so do its statements in the database.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
-        let done = done.unwrap_or_else(|_| {
-            Err(anyhow::anyhow!("the tool failed; see the log on stderr"))
-        });
+        let done =
+            done.unwrap_or_else(|_| Err(anyhow::anyhow!("the tool failed; see the log on stderr")));
         let result = match done {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
