@@ -14,23 +14,30 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 
+def field(of: object, name: str):
+    """A field by its name in version 2 of the SDK, or in version 1: server_info, serverInfo."""
+    first, *rest = name.split("_")
+    old = first + "".join(part.capitalize() for part in rest)
+    return getattr(of, name) if hasattr(of, name) else getattr(of, old)
+
+
 async def check(session: ClientSession) -> None:
     hello = await session.initialize()
-    assert hello.serverInfo.name == "codesearch", hello
+    assert field(hello, "server_info").name == "codesearch", hello
     tools = {tool.name: tool for tool in (await session.list_tools()).tools}
     assert set(tools) == {"search", "docs", "read_file", "find_file", "list_repos"}, tools
     for tool in tools.values():
-        for name, what in tool.inputSchema["properties"].items():
+        for name, what in field(tool, "input_schema")["properties"].items():
             assert isinstance(what["type"], str), (tool.name, name, what)
 
     async def told(tool: str, arguments: dict, **more) -> str:
         answer = await session.call_tool(tool, arguments, **more)
-        assert not answer.isError, answer
+        assert not field(answer, "is_error"), answer
         return answer.content[0].text
 
     async def refused(tool: str, arguments: dict) -> str:
         answer = await session.call_tool(tool, arguments)
-        assert answer.isError, answer
+        assert field(answer, "is_error"), answer
         return answer.content[0].text
 
     repos = await told("list_repos", {})

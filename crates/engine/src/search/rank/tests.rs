@@ -93,7 +93,7 @@ fn words_that_together_are_one_name() {
         &[
             "a.go: func ReadFile(name string) {",
             "a.go: x := ReadFile(name)",
-            "a.go: read the file",
+            "a.go: read a file",
             "a.go: read it from a file",
             "a.go: read | a file",
             "a.go: read | a | b | c | d | file",
