@@ -186,15 +186,13 @@ pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
     let cost = |name: &str| {
         let name = name.to_lowercase();
         let last = name.rsplit('/').next().unwrap_or(&name);
-        if last == typed || name == typed {
+        if last == typed {
             return Some(0);
         }
         if name.contains(&typed) || typed.contains(last) {
             return Some(1);
         }
-        let slips = strsim::damerau_levenshtein(last, &typed)
-            .min(strsim::damerau_levenshtein(&name, &typed));
-        (slips <= 2 && slips * 2 < typed.len()).then_some(1 + slips)
+        query::nearest(&typed, [last, name.as_str()]).map(|_| 2)
     };
     let costs =
         tree.repos().iter().filter_map(|repo| Some((cost(&repo.name)?, repo.name.as_str())));
