@@ -139,6 +139,21 @@ fn everybody_is_shown_the_same_order() {
 }
 
 #[test]
+fn the_limit_does_not_choose_what_is_ranked() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    for (query, _) in WANTED {
+        let expected = ranked(&server, query, 100);
+        assert_eq!(ranked(&server, query, 1), expected[..1], "{query}");
+        let encoded = utf8_percent_encode(query, NON_ALPHANUMERIC);
+        let (_, _, page) = server.get(&format!("/search?q={encoded}&limit=1&wait=1"), "text/html");
+        assert_eq!(page.matches("<article").count(), 1, "{query}");
+        let (repo, path) = expected[0].split_once('/').unwrap();
+        assert!(page.contains(&format!("/file?repo={repo}&#38;path={path}")), "{query}: {page}");
+    }
+}
+
+#[test]
 fn of_a_file_the_best_lines_are_shown() {
     let fixture = fixture();
     let mut agent = Agent::of(&fixture);
