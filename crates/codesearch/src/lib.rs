@@ -22,10 +22,12 @@ pub mod fuzz;
 mod hints;
 mod http;
 mod human;
+mod order;
 mod print;
 mod progress;
 mod request;
 mod statistics;
+mod top_k;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use store::{BlobId, Catalog, Shard, ShardId, Store, Switch};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ use crate::search::merge::Merge;
 use crate::search::plans::PlanCache;
 use crate::search::shards::Selection;
 use crate::search::state::{EndOnDrop, Search, State};
-use crate::search::{Stats, Stopped, context, left_out, order};
+use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
 use crate::types::{Error, FileMatch, Request, Resume};
 
@@ -67,6 +67,21 @@ impl Searcher {
     /// The database cannot be asked; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`])
     /// or to an epoch that is gone ([`Error::Gone`]).
     pub async fn search(
+        &self,
+        request: &Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        if request.best {
+            let plain = |request: Arc<Request>, found| {
+                async move { self.search_plain(&request, found).await }.boxed()
+            };
+            return best::search(&plain, request, found).await;
+        }
+        self.search_plain(request, found).await
+    }
+
+    /// The same in the order in which files are found, whatever they will be used for.
+    pub(crate) async fn search_plain(
         &self,
         request: &Arc<Request>,
         found: mpsc::Sender<Vec<FileMatch>>,

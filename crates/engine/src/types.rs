@@ -16,7 +16,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A query and the options of its search.
 #[derive(Clone, Debug)]
 pub struct Request {
-    query: CompiledQuery,
+    program: CompiledQuery,
+    query: Query,
     /// Most results; `None` for all.
     pub limit: Option<usize>,
     /// Most time that the search may take; `None` for no timeout.
@@ -29,6 +30,8 @@ pub struct Request {
     pub brute: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
+    /// The results will be ranked: find what is likely to be the best of them, too, if the limit ends the search before.
+    pub best: bool,
 }
 
 impl Request {
@@ -44,24 +47,52 @@ impl Request {
             Some(Count::All) => None,
         };
         Ok(Self {
-            query: CompiledQuery::new(query)?,
+            program: CompiledQuery::new(query)?,
+            query: query.clone(),
             limit,
             timeout: query.settings.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
             context: (0, 0),
             skipped: false,
             brute: false,
             resume: None,
+            best: false,
         })
+    }
+
+    /// Returns the query.
+    pub fn query(&self) -> &Query {
+        &self.query
     }
 
     /// Returns the compiled query.
     pub fn program(&self) -> &CompiledQuery {
-        &self.query
+        &self.program
+    }
+
+    /// The request for another query beside this one, for up to `limit` results.
+    pub(crate) fn beside(
+        &self,
+        program: CompiledQuery,
+        limit: usize,
+        timeout: Option<Duration>,
+        resume: Option<Resume>,
+    ) -> Self {
+        Self {
+            program,
+            query: self.query.clone(),
+            limit: Some(limit),
+            timeout,
+            context: self.context,
+            skipped: false,
+            brute: self.brute,
+            resume,
+            best: false,
+        }
     }
 
     /// Returns the plan of the query, before it is simplified for a single shard.
     pub fn plan(&self) -> Plan {
-        if self.brute { Plan::Scan } else { Plan::of(&self.query.expr, &self.query) }
+        if self.brute { Plan::Scan } else { Plan::of(&self.program.expr, &self.program) }
     }
 }
 
@@ -142,6 +173,11 @@ impl ShardSet {
 }
 
 impl Resume {
+    /// Returns the position before the first result of a query in a state of the index.
+    pub(crate) fn start(switch: Switch, query: u64) -> Self {
+        Self { switch, query, results: 0, searched: ShardSet::default(), last: None }
+    }
+
     /// Encodes the position as numbers for a cursor.
     pub fn numbers(&self) -> Vec<u64> {
         let mut numbers = vec![self.switch.0.cast_unsigned(), self.query, self.results as u64];

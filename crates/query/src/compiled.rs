@@ -45,6 +45,8 @@ pub struct CompiledTerm {
     pub ngrams: NgramQuery,
     /// The languages, in small letters, of most files whose paths it matches, if its end tells that.
     pub languages_of_paths: Option<Vec<String>>,
+    /// What it matches is shown. One that only says which files are wanted shows nothing.
+    pub shown: bool,
 }
 
 impl CompiledQuery {
@@ -100,6 +102,7 @@ impl CompiledQuery {
                             ngrams: ngram_query(&literals, &term.pattern),
                             languages_of_paths: language::of_paths(&term.pattern),
                             literals,
+                            shown: true,
                         });
                         self.terms.len() - 1
                     }

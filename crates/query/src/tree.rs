@@ -100,6 +100,12 @@ impl Query {
         collect(&self.tree, &mut terms);
         terms
     }
+
+    /// The query for another condition, with the settings of this one.
+    #[must_use]
+    pub fn with(&self, tree: Tree) -> Self {
+        Self { source: self.source.clone(), tree, settings: self.settings }
+    }
 }
 
 impl Tree {

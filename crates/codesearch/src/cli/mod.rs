@@ -11,6 +11,7 @@ mod ingest;
 mod report;
 mod search;
 mod serve;
+mod sort;
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +23,7 @@ pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs}
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use search::SearchArgs;
 pub(crate) use serve::{ServeArgs, TokenArgs};
+pub(crate) use sort::Sort;
 
 /// Search all your repositories by regular expression.
 ///

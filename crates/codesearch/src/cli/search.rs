@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::color::Color;
+use super::sort::Sort;
 
 pub(super) const SEARCH_HELP: &str = "\
 A query is made of terms with blanks between them, all of which must match somewhere in a file. Each is a
@@ -70,6 +71,9 @@ pub(crate) struct SearchArgs {
     /// Stop after N files; 0 for all [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Print files in this order [default: relevance on a terminal, none elsewhere and with --limit 0]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) sort: Option<Sort>,
     /// Stop after this time: 500ms, 5s, 2m [default: 10s, but none with --limit 0]
     #[arg(long, value_name = "TIME", value_parser = query::duration)]
     pub(crate) timeout: Option<Duration>,

@@ -1,5 +1,6 @@
 //! One file for each verb of the command line.
 
+mod by_rank;
 pub(crate) mod check;
 pub(crate) mod db;
 pub(crate) mod docs;

@@ -4,24 +4,27 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::search::{Request, Searcher, Stats, Stopped};
+use engine::search::{FileMatch, Request, Searcher, Stats, Stopped};
 use query::{Case, Count, Field, Pattern, Query, Select, Suggestion, Tree};
 use tokio::sync::mpsc;
 
+use super::by_rank::ByRank;
 use super::{hints, refused};
-use crate::cli::{DatabaseArgs, SearchArgs};
+use crate::cli::{DatabaseArgs, SearchArgs, Sort};
 use crate::database::Database;
 use crate::human::count;
 use crate::print::{Explain, Json, Paths, Printer, Text};
 use crate::request::{self, Client, Options};
+use crate::top_k::POOL;
 
 /// Batches of files that the search may be ahead of the printing.
 const FOUND_AHEAD: usize = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let options = options(args);
-    let request = request(args, &options)
+    let mut request = request(args, &options)
         .map_err(|error| hints::explained(database, args, &options, error))?;
+    let mut by_rank = by_rank(args, request.limit).then(|| ByRank::of(&mut request));
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, parallel as u32)?.run(async |store| {
@@ -34,6 +37,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
             let mut files = files;
             while let Some(found) = files.recv().await {
+                if let Some(by_rank) = &mut by_rank {
+                    by_rank.add(found);
+                    continue;
+                }
                 for file in found {
                     printer.file(&mut out, &file)?;
                 }
@@ -45,7 +52,22 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             Ok::<_, std::io::Error>(())
         };
         let (stats, done) = tokio::join!(searcher.search(&request, found), print);
-        let stats = stats?;
+        let mut stats = stats?;
+        let done = match (done, by_rank) {
+            (Ok(()), Some(by_rank)) => {
+                let (mut files, around, found) = by_rank.into_files();
+                if around != (0, 0) && request.program().select == Select::Lines {
+                    searcher.add_context(&mut files, stats.switch, around).await?;
+                }
+                stats.files = files.len();
+                stats.matches = files.iter().map(FileMatch::matches).sum();
+                if files.len() < found {
+                    stats.stopped.get_or_insert(Stopped::Limit);
+                }
+                files.iter().try_for_each(|file| printer.file(&mut out, file))
+            }
+            (done, _) => done,
+        };
         let ended = done.and_then(|()| printer.end(&mut out, &stats)).and_then(|()| out.flush());
         match ended {
             // Whoever reads has seen enough: `codesearch search x | head`.
@@ -69,6 +91,17 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             _ => crate::FOUND,
         })
     })
+}
+
+/// Whether the best are printed first: where somebody looks at them who is to see no more of them than are ranked.
+fn by_rank(args: &SearchArgs, limit: Option<usize>) -> bool {
+    match args.sort {
+        Some(sort) => sort == Sort::Relevance,
+        None => {
+            let printed = !args.json && !args.vimgrep && !args.explain;
+            printed && stdout().is_terminal() && limit.is_some_and(|limit| limit <= POOL)
+        }
+    }
 }
 
 fn request(args: &SearchArgs, options: &Options) -> Result<Request> {

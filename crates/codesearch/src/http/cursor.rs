@@ -2,8 +2,8 @@
 
 use engine::search::{Request, Resume, Stats};
 
-use super::order::Order;
 use crate::cursor;
+use crate::order::Order;
 
 /// Where an answer ended. As text it says nothing to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,6 @@ mod json;
 mod limits;
 mod metrics;
 mod openapi;
-mod order;
 mod pages;
 mod params;
 mod request;
@@ -22,7 +21,6 @@ mod search;
 mod search_stream;
 mod server;
 mod stream;
-mod top_k;
 
 use std::future::ready as ready_made;
 use std::sync::LazyLock;

@@ -38,7 +38,9 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     request.limit = limit;
     request.timeout = timeout;
     request.context = options.context;
-    request.skipped = options.skipped || client.skipped;
+    // Whoever asks for repositories does not miss files.
+    let of_files = query.settings.select != Select::Repos;
+    request.skipped = options.skipped || client.skipped && of_files;
     request.brute = options.brute;
     request.resume = options.resume;
     Ok(request)

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran};
-use agent::Agent;
+pub(crate) use agent::Agent;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -30,12 +30,17 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
     let described: Vec<(&str, Vec<&str>, &Value)> = tools
         .iter()
         .map(|tool| {
-            assert!(tool["description"].as_str().unwrap().contains("32768 bytes at most"));
+            assert!(tool["description"].as_str().unwrap().contains("(32768 at most)"));
             assert_eq!(tool["annotations"]["readOnlyHint"], true);
             let schema = &tool["inputSchema"];
             let takes = schema["properties"].as_object().unwrap();
             for (name, what) in takes {
                 assert!(what["description"].is_string(), "{name}: {what}");
+                // Clients show a form by them, and know what to send.
+                assert!(what["type"].is_string() && what.get("format").is_none(), "{name}: {what}");
+                if what["type"] == "integer" {
+                    assert!(what["minimum"].is_u64(), "{name}: {what}");
+                }
             }
             let names = takes.keys().map(String::as_str).collect();
             (tool["name"].as_str().unwrap(), names, &schema["required"])
@@ -44,16 +49,36 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
     assert_eq!(
         described,
         [
-            ("search", vec!["context_lines", "cursor", "limit", "query"], &json!(["query"])),
+            (
+                "search",
+                vec![
+                    "context_lines",
+                    "cursor",
+                    "limit",
+                    "lines_per_file",
+                    "max_bytes",
+                    "order",
+                    "query"
+                ],
+                &json!(["query"])
+            ),
+            ("docs", vec!["language", "limit", "max_bytes", "query", "repo"], &json!(["query"])),
             (
                 "read_file",
-                vec!["from_byte", "from_line", "path", "repo", "to_line"],
+                vec!["from_byte", "from_line", "max_bytes", "path", "repo", "to_line"],
                 &json!(["repo"])
             ),
-            ("find_file", vec!["language", "limit", "offset", "repo", "typed"], &json!(["typed"])),
-            ("list_repos", vec!["filter", "limit", "offset"], &Value::Null),
+            (
+                "find_file",
+                vec!["language", "limit", "max_bytes", "offset", "repo", "typed"],
+                &json!(["typed"])
+            ),
+            ("list_repos", vec!["filter", "limit", "max_bytes", "offset"], &Value::Null),
         ]
     );
+    let limit = &tools[0]["inputSchema"]["properties"]["limit"];
+    let (default, most) = (&limit["default"], &limit["maximum"]);
+    assert_eq!((default, &limit["minimum"], most), (&json!(50), &json!(1), &json!(500)));
     let none = agent.ask("tools/call", &json!({ "name": "write_file", "arguments": {} }));
     assert_eq!(none["error"]["message"], "there is no tool named write_file; see tools/list");
 }
@@ -65,7 +90,7 @@ fn searches() {
     assert_eq!(
         agent.told("search", &json!({ "query": "func repo:one", "context_lines": 1 })),
         "3 matching lines in 2 files. That is all.\n\n\
-         one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n6-\n7:func B() {\n8-}\n\n\
+         one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n--\n6-\n7:func B() {\n8-}\n\n\
          one: lib/b.py (Python)\n1-def a():\n2:    return func\n"
     );
     // What was left out might match, too.
@@ -75,10 +100,10 @@ fn searches() {
     );
     assert_eq!(
         agent.told("search", &json!({ "query": "func type:file lang:go" })),
-        "2 files. That is all. Not in the index, though they might match: 1 binary.\n\none: a.go (Go)\ntwo: c.go (Go)\n"
+        "2 files of 2 repositories. That is all. Not in the index, though they might match: 1 binary.\n\none: a.go (Go)\ntwo: c.go (Go)\n"
     );
     let cut = agent.told("search", &json!({ "query": "func type:repo", "limit": 1 }));
-    assert!(cut.starts_with("1 repository, and there is more: the limit was reached. "), "{cut}");
+    assert!(cut.starts_with("2 repositories. Here are 1 to 1: the limit was reached. "), "{cut}");
     assert!(cut.ends_with("\n\none\n"), "{cut}");
 }
 
@@ -122,6 +147,112 @@ fn pages_put_together_are_the_whole_answer() {
 }
 
 #[test]
+fn an_answer_is_as_large_as_is_asked_for() {
+    let fixture = Fixture::new();
+    for n in 0..60 {
+        let lines =
+            "a needle in a line of some length, so that an answer is soon full\n".repeat(20);
+        fixture.write(&format!("repo{}/file{n}.txt", n % 3), format!("{n}\n{lines}"));
+    }
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    let first = agent.told("search", &json!({ "query": "needle" }));
+    assert!(first.len() <= 8192, "{}", first.len());
+    let (head, body) = first.split_once("\n\n").unwrap();
+    assert!(
+        head.starts_with("1,200 matching lines in 60 files of 3 repositories. Here are 1 to "),
+        "{head}"
+    );
+    assert!(head.ends_with("\nFiles by repository: repo0 20, repo1 20, repo2 20."), "{head}");
+    let file = body.split("\n\n").next().unwrap();
+    assert_eq!(file.matches("needle").count(), 10, "{file}");
+    assert!(file.ends_with("... and 10 more matching lines"), "{file}");
+    let all =
+        json!({ "query": "needle", "max_bytes": "32768", "lines_per_file": 1.0, "limit": "500" });
+    let all = agent.told("search", &all);
+    assert!(
+        all.starts_with("1,200 matching lines in 60 files of 3 repositories. That is all."),
+        "{all}"
+    );
+    // The best of one answer after those of another, each once.
+    let (mut files, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let asked = json!({ "query": "needle", "limit": 7, "lines_per_file": 2, "cursor": cursor });
+        let answer = agent.told("search", &asked);
+        let (head, body) = answer.split_once("\n\n").unwrap();
+        files.extend(body.split("\n\n").map(|file| file.lines().next().unwrap().to_owned()));
+        match head.split_once("cursor \"") {
+            Some((_, rest)) => cursor = json!(rest.split_once('"').unwrap().0),
+            None => break,
+        }
+    }
+    let given = files.len();
+    files.sort();
+    files.dedup();
+    assert_eq!((given, files.len()), (60, 60));
+}
+
+#[test]
+fn nothing_found_is_explained() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let nothing = agent.told("search", &json!({ "query": "func nowhere return" }));
+    for order in ["best", "exhaustive"] {
+        let asked = json!({ "query": "func nowhere return", "order": order });
+        assert_eq!(agent.told("search", &asked), nothing, "{order}");
+    }
+    assert!(nothing.starts_with("Nothing matches."), "{nothing}");
+    assert!(nothing.contains("\n\nOther queries:\n- "), "{nothing}");
+    let nothing = agent.told("search", &json!({ "query": "func repo:onne" }));
+    assert!(nothing.starts_with("Nothing matches.") && nothing.contains("one"), "{nothing}");
+}
+
+#[test]
+fn documents_are_found() {
+    let fixture = Fixture::new();
+    fixture.write("one/README.md", "# Retries\n\nHow to configure retries of requests.\n");
+    fixture.write("two/other.md", "# Other\n\nNothing of that.\n");
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    let told = agent.told("docs", &json!({ "query": "how do I configure a retry" }));
+    assert_eq!(
+        told,
+        "1 document has these words. That is all.\n\none: README.md\nRetries\n\
+         Retries How to configure retries of requests.\n"
+    );
+    let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
+    assert!(none.starts_with("No document has all of these words"), "{none}");
+    let wrong = agent.refused("docs", &json!({ "query": "the" }));
+    assert!(wrong.contains("add one that tells"), "{wrong}");
+}
+
+#[test]
+fn who_asks_for_it_is_told_of_progress() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let params = json!({
+        "name": "search",
+        "arguments": { "query": "func" },
+        "_meta": { "progressToken": "mine" },
+    });
+    agent.send(&json!({ "jsonrpc": "2.0", "id": 70, "method": "tools/call", "params": params }));
+    let mut told = Vec::new();
+    let answer = loop {
+        let mut line = String::new();
+        agent.output.read_line(&mut line).unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["id"] == 70 {
+            break message;
+        }
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progressToken"], "mine", "{message}");
+        told.push(message["params"]["progress"].as_f64().unwrap());
+    };
+    assert!(answer["result"]["content"][0]["text"].is_string(), "{answer}");
+    assert!(!told.is_empty() && told.is_sorted_by(|a, b| a < b), "{told:?}");
+}
+
+#[test]
 fn pages_that_cannot_go_on() {
     let fixture = fixture();
     let mut agent = Agent::of(&fixture);
@@ -134,6 +265,11 @@ fn pages_that_cannot_go_on() {
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": "1.2" })),
         "invalid cursor; copy the one from the previous answer"
+    );
+    let other = json!({ "query": "func", "cursor": cursor, "order": "exhaustive" });
+    assert_eq!(
+        agent.refused("search", &other),
+        "this cursor goes on in the other order; give the order with which it came"
     );
     fixture.write("two/d.go", "func D() {}\n");
     fixture.ingest();
@@ -166,6 +302,10 @@ fn files_are_read_in_parts() {
         read(&mut agent, json!({ "repo": "one", "path": "a.go", "from_line": 3, "to_line": 4 })),
         "Go, 46 bytes. Lines 3 to 4 of 8.\n\n3:func A() {\n4:\treturn\n"
     );
+    for path in ["./lib/b.py", "/lib//b.py", "lib/../lib/./b.py"] {
+        let told = read(&mut agent, json!({ "repo": "one", "path": path }));
+        assert!(told.starts_with("Python, 25 bytes. Lines 1 to 2 of 2."), "{path}: {told}");
+    }
     for (path, expected) in [("large.txt", &text), ("wide.txt", &wide)] {
         let (mut whole, mut parts) = (String::new(), 0);
         let (mut line, mut byte) = (json!(1), json!(0));
@@ -206,6 +346,10 @@ fn files_are_read_in_parts() {
         (
             json!({ "repo": "four", "path": "a.go" }),
             "no repository is named 'four'; list_repos lists them",
+        ),
+        (
+            json!({ "repo": "thre", "path": "a.go" }),
+            "no repository is named 'thre'; nearest: three; list_repos lists them",
         ),
         (
             json!({ "repo": "one", "path": "src/b.py" }),
@@ -290,7 +434,7 @@ fn many_long_paths_are_listed_in_parts() {
     let mut agent = Agent::of(&fixture);
     let (mut found, mut offset, mut answers) = (Vec::new(), 0, 0);
     while offset < 300 {
-        let asked = json!({ "typed": "txt", "limit": 500, "offset": offset });
+        let asked = json!({ "typed": "txt", "limit": 500, "offset": offset, "max_bytes": 32768 });
         let answer = agent.told("find_file", &asked);
         let (head, body) = answer.split_once("\n\n").unwrap();
         let full = "the answer is full, at 32768 bytes. For the rest, call again with offset=";
@@ -325,14 +469,12 @@ fn errors_are_answers_that_say_what_to_do() {
                quotes (at character 4)\n    foo(bar\n       ^\nTry this query";
     assert!(told.starts_with(why) && told.ends_with(": lit:foo(bar"), "{told}");
     for (arguments, expected) in [
-        (json!({}), "wrong arguments: missing field `query`"),
-        (json!({ "query": 1 }), "wrong arguments: invalid type: integer `1`, expected a string"),
-        (json!({ "query": "a", "limit": 0 }), "limit: give a number of files from 1 to 500"),
-        (json!({ "query": "a", "limit": 501 }), "limit: give a number of files from 1 to 500"),
-        (
-            json!({ "query": "a", "lines": 1 }),
-            "wrong arguments: unknown field `lines`, expected one of `query`, `limit`, `cursor`, `context_lines`",
-        ),
+        (json!({}), "search needs query: give a text"),
+        (json!({ "query": [] }), "query: give a text"),
+        (json!({ "query": "a", "limit": 0 }), "limit: give a whole number from 1 to 500"),
+        (json!({ "query": "a", "limit": "many" }), "limit: give a whole number from 1 to 500"),
+        (json!({ "query": "a", "order": "worst" }), "order: give best or exhaustive"),
+        (json!({ "query": "a", "lines": 1 }), "search takes no lines; it takes context_lines, "),
         (json!({ "query": " " }), "the query is empty; type what to search for (at character 1)"),
     ] {
         let told = agent.refused("search", &arguments);
@@ -344,7 +486,7 @@ fn errors_are_answers_that_say_what_to_do() {
     );
     assert_eq!(
         agent.refused("list_repos", &json!({ "limit": 501 })),
-        "limit: give a number from 1 to 500"
+        "limit: give a whole number from 1 to 500"
     );
     assert_eq!(agent.end().code(0).err, "");
 }
@@ -362,6 +504,6 @@ fn it_ends_with_its_input() {
     drop(agent.input.take());
     let mut line = String::new();
     agent.output.read_line(&mut line).unwrap();
-    assert!(line.contains("4 matching lines in 3 files."), "{line}");
+    assert!(line.contains("4 matching lines in 3 files of 2 repositories."), "{line}");
     agent.end().code(0);
 }

@@ -25,6 +25,7 @@ mod memory;
 mod private_postgres;
 mod property;
 mod prose;
+mod ranking;
 mod search;
 mod stats;
 mod torture;

@@ -175,6 +175,7 @@ impl<'a> Evaluator<'a> {
         let (mut parts, mut path_ranges) = (Vec::new(), Vec::new());
         for predicate in shown {
             match predicate {
+                Predicate::Content(term) | Predicate::Path(term) if !query.terms[term].shown => {}
                 Predicate::Content(term) if query.select == Select::Lines => {
                     let hit = (open.file.blob, term);
                     let lines = &mut hits.hits;

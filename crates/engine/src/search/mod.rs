@@ -9,10 +9,12 @@
 //! | filter chunks in memory; choose memory or Postgres for a shard | [`survivors`], [`source`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
-//! | add context lines; count skipped files; rank results | [`context`], [`left_out`], [`rank`] |
+//! | add context lines; count skipped files | [`context`], [`left_out`] |
+//! | rank results; find the best beyond the first | [`rank`], [`best`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod batch;
+pub(crate) mod best;
 mod candidates;
 pub(crate) mod clock;
 pub(crate) mod context;
@@ -24,7 +26,7 @@ pub(crate) mod left_out;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod plans;
-mod rank;
+pub mod rank;
 mod sender;
 mod shard;
 pub(crate) mod shards;
@@ -38,5 +40,4 @@ pub use crate::searcher::Searcher;
 pub use crate::types::{
     DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Progress, Request, Resume,
 };
-pub use rank::score;
 pub use stats::{Phases, Stats, Stopped};

@@ -1,40 +1,55 @@
 //! The bounds of an answer.
 
-/// Bytes of text in an answer at most: some thousand tokens, less than agents cut off by themselves.
-pub(super) const MAX_ANSWER_BYTES: usize = 32 * 1024;
+/// Bytes of text in an answer at most, and unless a call says otherwise: some thousand tokens, a part of what an agent can
+/// keep in mind.
+pub(super) const MAX_BYTES: usize = 32 * 1024;
+pub(super) const DEFAULT_BYTES: usize = 8 * 1024;
 
-/// Of those, what is kept for the first line, which says what the answer is and what it is not.
+/// Of those, what is kept for the first lines, which say what the answer is and what it is not.
 const MAX_HEAD_BYTES: usize = 1024;
 
 /// Bytes of a line that is shown because something in it matches.
 pub(super) const MAX_LINE_BYTES: usize = 500;
 
-/// The text of an answer, below its first line.
-#[derive(Default)]
-pub(super) struct Text(String);
+/// The text of an answer, below its first lines.
+pub(super) struct Text {
+    text: String,
+    /// Bytes of the answer at most.
+    max: usize,
+}
 
 impl Text {
+    /// Of an answer of so many bytes at most.
+    pub(super) fn of(max: usize) -> Self {
+        Self { text: String::new(), max }
+    }
+
     /// Bytes that there is still room for.
     pub(super) fn room(&self) -> usize {
-        MAX_ANSWER_BYTES - MAX_HEAD_BYTES - self.0.len()
+        (self.max - MAX_HEAD_BYTES).saturating_sub(self.text.len())
+    }
+
+    /// Bytes of the answer at most.
+    pub(super) fn max(&self) -> usize {
+        self.max
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
 
     /// Adds a piece; false if there is no room for it.
     pub(super) fn add(&mut self, piece: &str) -> bool {
         let fits = piece.len() <= self.room();
         if fits {
-            self.0.push_str(piece);
+            self.text.push_str(piece);
         }
         fits
     }
 
     /// The whole answer. What is said of it is short, whatever was asked.
     pub(super) fn below(self, head: &str) -> String {
-        if self.0.is_empty() { head.to_owned() } else { format!("{head}\n\n{}", self.0) }
+        if self.text.is_empty() { head.to_owned() } else { format!("{head}\n\n{}", self.text) }
     }
 }
 
@@ -55,7 +70,7 @@ pub(super) fn shown(line: &str, matched: usize) -> String {
 
 /// A number of things, as in `1 file` and `2 files`.
 pub(super) fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+    format!("{} {}", crate::human::grouped(n), if n == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -77,11 +92,11 @@ mod tests {
 
     #[test]
     fn no_more_than_there_is_room_for() {
-        let mut text = Text::default();
-        assert!(!text.add(&"x".repeat(MAX_ANSWER_BYTES)));
+        let mut text = Text::of(DEFAULT_BYTES);
+        assert!(!text.add(&"x".repeat(DEFAULT_BYTES)));
         assert!(text.is_empty());
         assert!(text.add(&"x".repeat(text.room())));
         assert!(!text.add("x"));
-        assert!(text.below(&"h".repeat(MAX_HEAD_BYTES - 2)).len() <= MAX_ANSWER_BYTES);
+        assert!(text.below(&"h".repeat(MAX_HEAD_BYTES - 2)).len() <= DEFAULT_BYTES);
     }
 }

@@ -9,19 +9,17 @@ use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::answer::{MAX_ANSWER_BYTES, Text, count};
+use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
 
-/// Files or repositories in an answer unless a call says otherwise, and at most.
+/// Files or repositories in an answer unless a call says otherwise.
 const ENTRIES: usize = 50;
-const MAX_ENTRIES: usize = 500;
 
-/// Paths that are named instead of one that is not there.
+/// Paths or repositories that are named instead of one that is not there.
 const NEAR: usize = 3;
 
 /// What can be asked of `read_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-#[serde(deny_unknown_fields)]
 pub(super) struct ReadFile {
     /// The name of the repository, as other tools give it.
     repo: String,
@@ -30,48 +28,69 @@ pub(super) struct ReadFile {
     path: String,
     /// The first line, from 1.
     #[serde(default = "first")]
+    #[schemars(range(min = 1))]
     from_line: usize,
     /// The last line; that of the file unless given.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
     to_line: Option<usize>,
     /// How many bytes of the first line to leave out: for a line that is longer than an answer.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     from_byte: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "most")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
 }
 
 /// What can be asked of `find_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-#[serde(deny_unknown_fields)]
 pub(super) struct FindFile {
     /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
     /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
     /// The name of the repository may stand before the path.
     typed: String,
     /// Only in repositories whose names hold this, in any case.
+    #[serde(default)]
     repo: Option<String>,
     /// Only files in this language: its name (c++, plain text) or the extension of its files (rs, py).
+    #[serde(default)]
     language: Option<String>,
-    /// Most files in the answer, up to 500; 50 unless given.
+    /// Most files in the answer.
     #[serde(default = "entries")]
+    #[schemars(range(min = 1, max = 500))]
     limit: usize,
     /// How many of the best to leave out: those of the answers before.
     #[serde(default)]
-    offset: u32,
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    offset: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
 }
 
 /// What can be asked of `list_repos`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-#[serde(deny_unknown_fields)]
 pub(super) struct ListRepos {
     /// Only repositories whose names hold this, in any case.
+    #[serde(default)]
     filter: Option<String>,
-    /// Most repositories in the answer, up to 500; 50 unless given.
+    /// Most repositories in the answer.
     #[serde(default = "entries")]
+    #[schemars(range(min = 1, max = 500))]
     limit: usize,
     /// How many to leave out: those of the answers before.
     #[serde(default)]
-    offset: u32,
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    offset: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
 }
 
 fn first() -> usize {
@@ -82,10 +101,19 @@ fn entries() -> usize {
     ENTRIES
 }
 
+fn bytes() -> usize {
+    DEFAULT_BYTES
+}
+
+/// A file is read to be read: what is asked for of it is given as far as an answer can hold it.
+fn most() -> usize {
+    MAX_BYTES
+}
+
 pub(super) fn read_description() -> String {
     format!(
-        "Reads a file, or some of its lines, as NUMBER:LINE; or lists what lies in a folder. An answer has \
-         {MAX_ANSWER_BYTES} bytes at most. Its first line says which lines these are of how many, and if it was \
+        "Reads a file, or some of its lines, as NUMBER:LINE; or lists what lies in a folder. An answer has `max_bytes` \
+         bytes ({MAX_BYTES} at most). Its first line says which lines these are of how many, and if it was \
          cut, with which from_line to go on."
     )
 }
@@ -93,7 +121,7 @@ pub(super) fn read_description() -> String {
 pub(super) fn find_description() -> String {
     format!(
         "Finds files by what is typed of their paths, gaps and few wrong letters forgiven, the best first, as REPOSITORY: PATH. It does not look into \
-         them; search does. An answer has `limit` files and {MAX_ANSWER_BYTES} bytes at most. Its first line says \
+         them; search does. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says \
          how many there are in all, and with which offset to go on."
     )
 }
@@ -101,7 +129,7 @@ pub(super) fn find_description() -> String {
 pub(super) fn list_description() -> String {
     format!(
         "Lists the repositories that are indexed, by name, with how much of each is indexed and when it was \
-         read. An answer has `limit` repositories and {MAX_ANSWER_BYTES} bytes at most. Its first line says how \
+         read. An answer has `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says how \
          many there are in all, and with which offset to go on."
     )
 }
@@ -109,9 +137,11 @@ pub(super) fn list_description() -> String {
 pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<String> {
     let tree = searcher.tree().await?;
     let Some(repo) = tree.repo(&asked.repo) else {
-        bail!("no repository is named '{}'; list_repos lists them", asked.repo);
+        let near = near_repos(&tree, &asked.repo, NEAR);
+        bail!("no repository is named '{}'{near}; list_repos lists them", asked.repo);
     };
-    let path = asked.path.trim_matches('/');
+    let path = plain_path(&asked.path);
+    let path = path.as_str();
     if let Some(document) = searcher.file_text(&asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
@@ -135,6 +165,41 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
     }
     bail!("there is no file '{path}' in {}; near it are: {}", asked.repo, near.join(", "));
+}
+
+/// A path without what means nothing in it: `./fmt//print.go/` is `fmt/print.go`.
+fn plain_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// The repositories whose names are nearest to a text, as the rest of a sentence; nothing if none is near.
+pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
+    let typed = typed.to_lowercase();
+    let cost = |name: &str| {
+        let name = name.to_lowercase();
+        let last = name.rsplit('/').next().unwrap_or(&name);
+        if last == typed {
+            return Some(0);
+        }
+        if name.contains(&typed) || typed.contains(last) {
+            return Some(1);
+        }
+        query::nearest(&typed, [last, name.as_str()]).map(|_| 2)
+    };
+    let costs =
+        tree.repos().iter().filter_map(|repo| Some((cost(&repo.name)?, repo.name.as_str())));
+    let mut near: Vec<(usize, &str)> = costs.collect();
+    near.sort_by_key(|(cost, name)| (*cost, name.len(), *name));
+    let near: Vec<&str> = near.into_iter().take(most).map(|(_, name)| name).collect();
+    if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
 }
 
 /// What lies in a folder, as a line.
@@ -162,8 +227,8 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<String> {
         bail!("to_line: it is before from_line");
     }
     let full =
-        format!("the answer is full, at {MAX_ANSWER_BYTES} bytes. For the rest, read again with");
-    let mut shown = Text::default();
+        format!("the answer is full, at {} bytes. For the rest, read again with", asked.max_bytes);
+    let mut shown = Text::of(asked.max_bytes);
     let wanted = text.split_terminator('\n').enumerate().skip(from - 1).take(to + 1 - from);
     for (at, line) in wanted {
         let number = at + 1;
@@ -190,18 +255,17 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<String> {
 }
 
 pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<String> {
-    check_limit(asked.limit)?;
     if asked.typed.trim().is_empty() {
         bail!("typed: give some letters of the path");
     }
     let tree = searcher.tree().await?;
-    let (limit, offset) = (asked.limit, asked.offset as usize);
+    let page = (asked.limit, asked.offset, asked.max_bytes);
     // It looks at every path there is.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
-    Ok(list(&files, limit, offset, all, ("file", "files")))
+    Ok(list(&files, page, all, ("file", "files")))
 }
 
 /// The files that were found after some others, as lines, and how many there are in all.
@@ -210,7 +274,7 @@ fn found(
     asked: &FindFile,
     languages: &[String],
 ) -> Result<(Vec<String>, usize), QueryTooLong> {
-    let offset = asked.offset as usize;
+    let offset = asked.offset;
     let (near, all) = tree.find(&FindRequest {
         query: &asked.typed,
         repo: asked.repo.as_deref(),
@@ -225,7 +289,6 @@ fn found(
 }
 
 pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<String> {
-    check_limit(asked.limit)?;
     let mut repos = searcher.store().repos().await?;
     if repos.is_empty() {
         bail!(store::Error::Empty);
@@ -233,7 +296,7 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
     if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
-    let offset = asked.offset as usize;
+    let offset = asked.offset;
     let lines: Vec<String> = repos
         .iter()
         .skip(offset)
@@ -249,21 +312,14 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
             )
         })
         .collect();
-    Ok(list(&lines, asked.limit, offset, repos.len(), ("repository", "repositories")))
-}
-
-fn check_limit(limit: usize) -> Result<()> {
-    if (1..=MAX_ENTRIES).contains(&limit) {
-        return Ok(());
-    }
-    bail!("limit: give a number from 1 to {MAX_ENTRIES}");
+    let page = (asked.limit, offset, asked.max_bytes);
+    Ok(list(&lines, page, repos.len(), ("repository", "repositories")))
 }
 
 /// As many lines as there is room for, of what comes after `offset` others; there are `all` in all.
 fn list(
     lines: &[String],
-    limit: usize,
-    offset: usize,
+    (limit, offset, max_bytes): (usize, usize, usize),
     all: usize,
     (one, many): (&str, &str),
 ) -> String {
@@ -274,7 +330,7 @@ fn list(
             _ => format!("No more: there are {all_of_them} in all."),
         };
     }
-    let mut text = Text::default();
+    let mut text = Text::of(max_bytes);
     let upto = offset + lines.iter().take_while(|line| text.add(line)).count();
     let from = offset + 1;
     let head = if upto == all {
@@ -283,7 +339,7 @@ fn list(
         let why = if upto == offset + limit {
             "the limit was reached".to_owned()
         } else {
-            format!("the answer is full, at {MAX_ANSWER_BYTES} bytes")
+            format!("the answer is full, at {max_bytes} bytes")
         };
         format!(
             "{from} to {upto} of {all_of_them}: {why}. For the rest, call again with offset={upto}, or say more \

@@ -1,23 +1,28 @@
 //! `codesearch mcp`: answer agents, by the Model Context Protocol on standard input and output.
 //!
-//! `search` and `browse` have the tools, `answer` keeps what they say within its bounds. Here is which
-//! tools there are, and how a call comes to its tool. What a tool cannot do is an answer, too, one that
-//! says so: agents do not get to read errors of the protocol.
+//! `search`, `docs` and `browse` have the tools, `arguments` understands what they are given, `answer` keeps what they
+//! say within its bounds. Here is which tools there are, and how a call comes to its tool. What a tool cannot do is an
+//! answer, too, one that says so: agents do not get to read errors of the protocol.
 
 mod answer;
+mod arguments;
+mod best;
 mod browse;
+mod docs;
+mod exhaustive;
 mod hints;
+mod progress;
 mod search;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result};
 use engine::search::Searcher;
 use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     ToolAnnotations,
 };
 use rmcp::schemars::JsonSchema;
@@ -26,16 +31,17 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::progress::Found;
 use super::serve;
 use crate::cli::DatabaseArgs;
 use crate::database::{Database, close_postgres};
 
 /// What an agent is told before it calls a tool.
 const INSTRUCTIONS: &str = "\
-Searches the source code of all indexed repositories. Use search for what is in files, find_file for files by \
-their names, read_file for the lines around what was found, list_repos for what is indexed. A file is named by \
-its repository and its path in it, which answers write as REPOSITORY: PATH. Answers are bounded: the first line \
-says whether that is all, and how to get the rest.";
+Searches the source code of all indexed repositories. Use search for names and code in files, docs for questions in \
+words, find_file for files by their names, read_file for the lines around what was found, list_repos for what is \
+indexed. A file is named by its repository and its path in it, which answers write as REPOSITORY: PATH. Answers are \
+bounded: the first line says whether that is all, and how to get the rest.";
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open(database, serve::connections())?;
@@ -79,42 +85,44 @@ struct Tools {
 }
 
 impl Tools {
-    /// Does what a call asks for. None if there is no such tool.
-    async fn call(&self, name: &str, arguments: Value) -> Option<Result<String>> {
+    /// Does what a call asks for.
+    async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<String> {
+        let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let searcher = &self.searcher;
-        Some(match name {
-            "search" => with(arguments, |asked| search::search(searcher, asked)).await,
-            "read_file" => with(arguments, |asked| browse::read_file(searcher, asked)).await,
-            "find_file" => with(arguments, |asked| browse::find_file(searcher, asked)).await,
-            "list_repos" => with(arguments, |asked| browse::list_repos(searcher, asked)).await,
-            _ => return None,
-        })
+        match &*tool.name {
+            "search" => search::search(searcher, of(asked)?, found).await,
+            "docs" => docs::docs(searcher, of(asked)?).await,
+            "read_file" => browse::read_file(searcher, of(asked)?).await,
+            "find_file" => browse::find_file(searcher, of(asked)?).await,
+            "list_repos" => browse::list_repos(searcher, of(asked)?).await,
+            other => unreachable!("{other} is in the list of tools"),
+        }
     }
 }
 
-/// Does something with the arguments of a call.
-async fn with<T: DeserializeOwned, F: Future<Output = Result<String>>>(
-    arguments: Value,
-    work: impl FnOnce(T) -> F,
-) -> Result<String> {
-    let asked = serde_json::from_value(arguments).context("wrong arguments")?;
-    work(asked).await
+/// The arguments of a call as its tool has them.
+fn of<T: DeserializeOwned>(asked: Value) -> Result<T> {
+    serde_json::from_value(asked).context("wrong arguments")
 }
 
-fn tools() -> Vec<Tool> {
+/// What an agent can call.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         tool::<search::Search>("search", search::description()),
+        tool::<docs::FindDocs>("docs", docs::description()),
         tool::<browse::ReadFile>("read_file", browse::read_description()),
         tool::<browse::FindFile>("find_file", browse::find_description()),
         tool::<browse::ListRepos>("list_repos", browse::list_description()),
     ]
-}
+});
 
 fn tool<T: JsonSchema + 'static>(name: &'static str, description: String) -> Tool {
     let reads_only = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    Tool::new(name, description, serde_json::Map::new())
+    let mut tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<T>()
-        .with_annotations(reads_only)
+        .with_annotations(reads_only);
+    arguments::plain(Arc::make_mut(&mut tool.input_schema));
+    tool
 }
 
 impl ServerHandler for Tools {
@@ -129,7 +137,7 @@ impl ServerHandler for Tools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools()))
+        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
     }
 
     async fn call_tool(
@@ -137,25 +145,23 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let call = AssertUnwindSafe(self.call(&request.name, arguments)).catch_unwind();
+        let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
+            let message = format!("there is no tool named {}; see tools/list", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let found = Found::default();
+        let call = self.call(tool, request.arguments.unwrap_or_default(), &found);
+        let call = AssertUnwindSafe(progress::told(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,
             // Dropped, a search ends, and so do its statements in the database.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
-        let done = done.unwrap_or_else(|_| {
-            Some(Err(anyhow::anyhow!("the tool failed; see the log on stderr")))
-        });
+        let done =
+            done.unwrap_or_else(|_| Err(anyhow::anyhow!("the tool failed; see the log on stderr")));
         let result = match done {
-            None => {
-                let message = format!("there is no tool named {}; see tools/list", request.name);
-                return Err(ErrorData::invalid_params(message, None));
-            }
-            Some(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Some(Err(error)) => {
-                CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))])
-            }
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
         };
         Ok(result.into())
     }

@@ -8,13 +8,13 @@ use query::Select;
 
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
-use crate::http::order::Order;
 use crate::http::params::SearchParams;
 use crate::http::request::compiled;
 use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
-use crate::http::top_k::{TopK, WINDOW};
+use crate::order::Order;
 use crate::request::Client;
+use crate::top_k::{POOL, TopK};
 
 /// Results of one answer. More of them are had by going on, or in the order in which they are found.
 const MAX_SORTED: usize = 1000;
@@ -57,7 +57,8 @@ impl Sort {
                  as they are found"
             )));
         };
-        request.limit = (order == Order::Relevance).then_some(WINDOW);
+        request.limit = (order == Order::Relevance).then_some(POOL);
+        request.best = order == Order::Relevance;
         request.resume = cursor.map(|cursor| cursor.resume);
         // They are read for the files that are sent only.
         let around = std::mem::take(&mut request.context);
@@ -72,10 +73,10 @@ impl Sort {
     pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
         let Self { request, order, shown, limit, around } = self;
         let mut running = SearchStream::start(server, &request);
-        let mut top = TopK::new(order, shown.saturating_add(limit));
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         while let Some(found) = running.next().await {
             for file in found {
-                top.add(file, |_| Vec::new());
+                top.add(file, |_, _| Vec::new());
             }
             if top.bytes() > MAX_BYTES {
                 top.settle();
@@ -88,7 +89,8 @@ impl Sort {
         }
         let stats = running.end()?;
         let found = top.files;
-        let mut files: Vec<_> = top.into_best().skip(shown).take(limit).collect();
+        let mut files: Vec<_> =
+            top.into_best().map(|ranked| ranked.file).skip(shown).take(limit).collect();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
         if around != (0, 0) && request.program().select == Select::Lines {
             server.searcher.add_context(&mut files, stats.switch, around).await?;

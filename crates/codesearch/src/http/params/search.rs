@@ -8,7 +8,7 @@ use super::names::{
 use super::param::Param;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
-use crate::http::order::Order;
+use crate::order::Order;
 use crate::request::{self, MAX_CONTEXT, Options};
 
 /// What is asked of a search.

@@ -93,7 +93,13 @@ impl Agent {
     pub(crate) fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
         let (mut pages, mut cursor) = (Vec::new(), Value::Null);
         loop {
-            let asked = json!({ "query": query, "limit": limit, "cursor": cursor });
+            let asked = json!({
+                "query": query,
+                "limit": limit,
+                "cursor": cursor,
+                "order": "exhaustive",
+                "max_bytes": 32768,
+            });
             let answer = self.told("search", &asked);
             let (head, body) = answer.split_once("\n\n").unwrap_or((&answer, ""));
             pages.push(body.to_owned());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use engine::search::{FileMatch, Request, Stopped, score};
+use engine::search::rank::{Ranking, Score, Votes};
+use engine::search::{FileMatch, Request, Stopped};
 use query::{Predicate, Query, Select};
 use store::Repo;
 
@@ -25,7 +26,9 @@ pub(super) struct Collected {
     pub(super) matches: usize,
     pub(super) by_repo: HashMap<String, usize>,
     /// The best files and their scores.
-    pub(super) kept: Vec<(f32, FileMatch)>,
+    pub(super) kept: Vec<(Score, FileMatch)>,
+    ranking: Ranking,
+    pub(super) votes: Votes,
     pub(super) bytes: usize,
     pub(super) skipped: usize,
     /// Not everything was looked at.
@@ -33,9 +36,19 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn new(limits: MatchLimits) -> Self {
-        let (by_repo, kept) = (HashMap::new(), Vec::new());
-        Self { limits, files: 0, matches: 0, by_repo, kept, bytes: 0, skipped: 0, cut: false }
+    pub(super) fn new(query: &Query, limits: MatchLimits) -> Self {
+        Self {
+            limits,
+            files: 0,
+            matches: 0,
+            by_repo: HashMap::new(),
+            kept: Vec::new(),
+            ranking: Ranking::of(query),
+            votes: Votes::default(),
+            bytes: 0,
+            skipped: 0,
+            cut: false,
+        }
     }
 
     /// Takes a file with so many matches; false if it is one too many.
@@ -53,7 +66,8 @@ impl Collected {
         self.matches += matches;
         self.files += 1;
         self.bytes += file.size();
-        self.kept.push((score(&file), file));
+        let (score, _) = self.ranking.score(&file, &mut self.votes);
+        self.kept.push((score, file));
         if self.limits.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000))
         {
             self.sort();
@@ -64,7 +78,8 @@ impl Collected {
     /// Puts the best first, and lets go of those that are not shown.
     pub(super) fn sort(&mut self) {
         self.kept.sort_by(|(a, x), (b, y)| {
-            b.total_cmp(a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
+            let (a, b) = (self.votes.points(a), self.votes.points(b));
+            b.total_cmp(&a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
         });
         self.kept.truncate(self.limits.files.unwrap_or(usize::MAX));
         self.bytes = self.kept.iter().map(|(_, file)| file.size()).sum();
@@ -146,7 +161,7 @@ pub(super) async fn matching(
     let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
     // A search for files is shown as if each was asked for by its name.
     let names_only = program.select == Select::Files;
-    let mut found = Collected::new(limits);
+    let mut found = Collected::new(request.query(), limits);
     let stats = gather(server, request, |mut file| {
         if names_only {
             file.path_ranges.clear();
@@ -163,6 +178,7 @@ pub(super) async fn matching(
     let mut left = limits.matches;
     let mut files = Vec::with_capacity(found.kept.len());
     for (score, file) in found.kept {
+        let score = found.votes.points(&score);
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
             chunk_matches = matches::chunks(&file, context, spanning, &mut left);

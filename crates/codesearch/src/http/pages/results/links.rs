@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use query::{Query as Parsed, Tree};
 
 use super::view::Facet;
-use crate::http::order::Order;
 use crate::http::pages::link;
 use crate::http::params::names::{CURSOR, SORT};
 use crate::http::params::{Param, SearchParams};
-use crate::http::top_k::TopK;
+use crate::order::Order;
+use crate::top_k::TopK;
 
 /// Values of a facet that are shown.
 const FACET_VALUES: usize = 12;

@@ -1,6 +1,6 @@
 //! The page of results: what was found, the best first, and where to go from there.
 //!
-//! Ranking needs more than what is shown: the best of the first [`WINDOW`] files that are found are shown
+//! Ranking needs more than what is shown: the best of the first [`POOL`] files that are found are shown
 //! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
 //! that there is is found, and only as much is kept as is shown.
 
@@ -21,17 +21,17 @@ use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::hints;
-use crate::http::order::Order;
 use crate::http::pages::view::{CONTEXT, FileView};
 use crate::http::pages::{link, search_page};
 use crate::http::params::{SearchParams, names};
 use crate::http::request::compiled;
 use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
-use crate::http::top_k::{TopK, WINDOW};
 use crate::human::grouped;
+use crate::order::Order;
 use crate::print::explained;
 use crate::request::Client;
+use crate::top_k::{POOL, TopK};
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -74,6 +74,8 @@ pub(crate) struct Search {
     top: TopK,
     /// Results of this window that were shown on the pages before.
     shown: usize,
+    /// Ranked results that are shown at most, on all pages.
+    most: usize,
     begun: Instant,
 }
 
@@ -82,6 +84,7 @@ pub(crate) struct Prepared {
     request: Arc<Request>,
     order: Order,
     shown: usize,
+    most: usize,
 }
 
 impl Prepared {
@@ -91,24 +94,30 @@ impl Prepared {
     /// What is wrong with it.
     pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
         let order = params.order();
-        let limit = if order == Order::Relevance { Count::Most(WINDOW) } else { Count::All };
+        let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
         // They are read for the files that are shown only.
         request.context = (0, 0);
+        request.best = order == Order::Relevance;
+        // Ranked first, then cut.
+        let most = request.limit.filter(|_| request.best).unwrap_or(usize::MAX);
+        let most = if most < POOL { most } else { usize::MAX };
+        request.limit = if request.best { Some(POOL) } else { request.limit };
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        Ok(Self { request: Arc::new(request), order, shown })
+        Ok(Self { request: Arc::new(request), order, shown, most })
     }
 
     /// Starts it.
     pub(crate) fn start(self, server: &Server) -> Search {
-        let Self { request, order, shown } = self;
+        let Self { request, order, shown, most } = self;
         Search {
             running: SearchStream::start(server, &request),
-            top: TopK::new(order, shown.saturating_add(PAGE)),
+            top: TopK::new(request.query(), order, shown.saturating_add(PAGE)),
             request,
             shown,
+            most,
             begun: Instant::now(),
         }
     }
@@ -167,16 +176,17 @@ impl Search {
         server: &Server,
         params: &SearchParams,
     ) -> Result<(Results, UnrenderedFiles), Failure> {
-        let Self { running, request, mut top, shown, .. } = self;
+        let Self { running, request, mut top, shown, most, .. } = self;
         let stats = running.end()?;
         top.settle();
         let select = request.program().select;
-        let best = top.best.drain(..).skip(shown).take(PAGE);
+        let best = top.best.drain(..).take(most).skip(shown).take(PAGE);
         let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
             best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
-        let next =
-            Cursor::after(&request, &stats, Some(top.order), (shown + files.len(), top.files))
-                .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
+        let seen = shown + files.len();
+        let next = Cursor::after(&request, &stats, Some(top.order), (seen, top.files))
+            .filter(|_| seen < most)
+            .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
         let mut repos = Vec::new();
         if select == Select::Repos {
             repos.extend(files.drain(..).map(|file| {

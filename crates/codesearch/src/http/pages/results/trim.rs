@@ -3,22 +3,31 @@
 use engine::search::{FileMatch, Line};
 
 use crate::http::pages::view::{CONTEXT, MAX_LINES};
-use crate::http::top_k::DroppedMatches;
+use crate::top_k::{BestLines, DroppedMatches};
 
 /// Of a longer line so many bytes are kept, around its first match.
 const MAX_LINE: usize = 4096;
 
-/// Drops what a page does not show at first. Gives what matches in lines that are dropped and will be shown around those
-/// that are kept: their numbers and ranges.
-pub(super) fn trim(file: &mut FileMatch) -> DroppedMatches {
-    let lines = &mut file.lines;
-    let rest = lines.split_off(lines.len().min(MAX_LINES));
-    let last = lines.last().map_or(0, |line| line.number);
-    let seen = rest.into_iter().take_while(|line| line.number <= last + CONTEXT as u64);
-    // A line may be a megabyte of matches.
-    let hidden =
-        seen.map(|line| (line.number, line.ranges.into_iter().take(64).collect())).collect();
-    lines.iter_mut().for_each(shorten);
+/// Keeps the lines that say most, and drops what a page does not show at first. Gives what matches in lines that are
+/// dropped and will be shown around those that are kept: their numbers and ranges.
+pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatches {
+    let mut hidden = Vec::new();
+    if file.lines.len() > MAX_LINES {
+        let best = lines.of(file, MAX_LINES);
+        let (mut kept, mut dropped) = (Vec::with_capacity(best.len()), Vec::new());
+        for (at, line) in std::mem::take(&mut file.lines).into_iter().enumerate() {
+            if best.contains(&at) { kept.push(line) } else { dropped.push(line) }
+        }
+        let near = |line: &Line| {
+            kept.iter().any(|kept| kept.number.abs_diff(line.number) <= CONTEXT as u64)
+        };
+        dropped.retain(near);
+        // A line may be a megabyte of matches.
+        let ranges = |line: Line| (line.number, line.ranges.into_iter().take(64).collect());
+        hidden.extend(dropped.into_iter().map(ranges));
+        file.lines = kept;
+    }
+    file.lines.iter_mut().for_each(shorten);
     hidden
 }
 

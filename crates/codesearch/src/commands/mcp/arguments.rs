@@ -1,0 +1,155 @@
+//! The arguments of a call: their schemas as plain as can be, and values as agents write them.
+//!
+//! Agents, and the models behind them, write `"5"` and `5.0` for 5, and null for what they leave out. That is understood;
+//! what is not gets a sentence that names the argument and says what it takes.
+
+use anyhow::{Result, bail};
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// The same schema with one type for each argument, without null and without the widths of numbers.
+pub(super) fn plain(schema: &mut JsonObject) {
+    schema.remove("$schema");
+    schema.remove("title");
+    let Some(Value::Object(arguments)) = schema.get_mut("properties") else { return };
+    for argument in arguments.values_mut().filter_map(Value::as_object_mut) {
+        argument.remove("format");
+        if argument.get("default") == Some(&Value::Null) {
+            argument.remove("default");
+        }
+        let types = argument.get("type").and_then(Value::as_array).cloned().unwrap_or_default();
+        if let Some(only) = types.into_iter().find(|one| one != "null") {
+            argument.insert("type".to_owned(), only);
+        }
+    }
+}
+
+/// The arguments of a call of a tool, each as its schema has it.
+///
+/// # Errors
+/// One is unknown, missing, or of no use.
+pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> Result<Value> {
+    let empty = JsonObject::new();
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let mut arguments = JsonObject::new();
+    for (name, value) in given {
+        let Some(takes) = known.get(&name) else {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            bail!("{tool} takes no {name}; it takes {}", names.join(", "));
+        };
+        if !value.is_null() {
+            let Some(value) = of_type(takes, &value) else {
+                bail!("{name}: give {}", wanted(takes))
+            };
+            arguments.insert(name, value);
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !arguments.contains_key(name) {
+            bail!("{tool} needs {name}: give {}", wanted(&known[name]));
+        }
+    }
+    Ok(Value::Object(arguments))
+}
+
+/// A value in the type that a schema wants; none if it cannot be understood so.
+fn of_type(takes: &Value, value: &Value) -> Option<Value> {
+    match takes["type"].as_str() {
+        Some("integer") => {
+            let number = match value {
+                Value::String(text) => text.trim().parse().ok()?,
+                other => other.as_f64()?,
+            };
+            let bounds = takes["minimum"].as_f64().unwrap_or(0.0)
+                ..=takes["maximum"].as_f64().unwrap_or(1e15);
+            (number.fract() == 0.0 && bounds.contains(&number)).then(|| json!(number as u64))
+        }
+        Some("string") => {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => return None,
+            };
+            let choice = takes["enum"].as_array();
+            choice.is_none_or(|choice| choice.contains(&json!(text))).then(|| json!(text))
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+/// What an argument takes, in words.
+fn wanted(takes: &Value) -> String {
+    match (takes["type"].as_str(), takes["enum"].as_array()) {
+        (_, Some(choice)) => {
+            let names: Vec<&str> = choice.iter().filter_map(Value::as_str).collect();
+            names.join(" or ")
+        }
+        (Some("integer"), _) => match (takes["minimum"].as_u64(), takes["maximum"].as_u64()) {
+            (from, Some(upto)) => format!("a whole number from {} to {upto}", from.unwrap_or(0)),
+            (from, None) => format!("a whole number from {}", from.unwrap_or(0)),
+        },
+        _ => "a text".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> JsonObject {
+        let mut schema = json!({
+            "$schema": "x",
+            "properties": {
+                "query": { "type": "string" },
+                "limit": { "type": ["integer", "null"], "format": "uint", "default": null, "minimum": 1, "maximum": 500 },
+                "order": { "type": "string", "enum": ["best", "exhaustive"] },
+            },
+            "required": ["query"],
+        });
+        plain(schema.as_object_mut().unwrap());
+        schema.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn schemas_are_plain() {
+        assert_eq!(
+            schema()["properties"]["limit"],
+            json!({ "type": "integer", "minimum": 1, "maximum": 500 })
+        );
+        assert_eq!(schema().get("$schema"), None);
+    }
+
+    #[test]
+    fn numbers_are_understood_however_they_are_written() {
+        let of = |given: Value| {
+            let given = given.as_object().unwrap().clone();
+            understood("search", &schema(), given).map_err(|error| error.to_string())
+        };
+        for limit in [json!(5), json!(5.0), json!("5"), json!(" 5.0 ")] {
+            assert_eq!(
+                of(json!({ "query": "x", "limit": limit })),
+                Ok(json!({ "query": "x", "limit": 5 }))
+            );
+        }
+        assert_eq!(of(json!({ "query": 404, "limit": null })), Ok(json!({ "query": "404" })));
+        for limit in
+            [json!(0), json!(501), json!(1.5), json!("many"), json!(-1), json!([5]), json!(true)]
+        {
+            let why = "limit: give a whole number from 1 to 500".to_owned();
+            assert_eq!(of(json!({ "query": "x", "limit": limit })), Err(why), "{limit}");
+        }
+        for (given, why) in [
+            (json!({}), "search needs query: give a text"),
+            (json!({ "query": null }), "search needs query: give a text"),
+            (json!({ "query": {} }), "query: give a text"),
+            (json!({ "query": "x", "order": "worst" }), "order: give best or exhaustive"),
+            (
+                json!({ "query": "x", "lines": 1 }),
+                "search takes no lines; it takes limit, order, query",
+            ),
+        ] {
+            assert_eq!(of(given), Err(why.to_owned()));
+        }
+    }
+}

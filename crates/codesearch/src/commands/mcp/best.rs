@@ -1,0 +1,241 @@
+//! The best of what a search finds: counts of all, then the files that are likely to be wanted, of each the lines that say
+//! most.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use engine::search::{FileMatch, Searcher, Stats, Stopped};
+use query::Select;
+
+use super::answer::{Text, count};
+use super::hints;
+use super::progress::Found;
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+use crate::order::Order;
+use crate::top_k::{BestLines, DroppedMatches, POOL, RankedFile, TopK};
+
+/// Repositories and languages that are named with how many files each has.
+const NAMED: usize = 6;
+
+pub(super) async fn answer(
+    searcher: &Searcher,
+    asked: &Search,
+    from: Option<Cursor>,
+    found: &Found,
+) -> Result<String> {
+    let (limit, most) = (asked.limit, asked.lines_per_file);
+    let context = (asked.context_lines, asked.context_lines);
+    let request = request(searcher, asked, from.as_ref(), |request| {
+        request.limit = Some(POOL);
+        request.best = true;
+        // They are read for the files that are shown only.
+        request.context = (0, 0);
+    })
+    .await?;
+    let shown = from.map_or(0, |from| from.told as usize);
+    let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
+    let stats = run(searcher, &request, found, |file| {
+        top.add(file, |file, lines| keep(file, lines, most));
+        true
+    })
+    .await?;
+    if top.files == 0 && from.is_none() && stats.stopped.is_none() {
+        let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+        return Ok(format!("Nothing matches.{}{hints}", left_out(&stats)));
+    }
+    let select = request.program().select;
+    let mut page = Page {
+        select,
+        text: Text::of(asked.max_bytes),
+        files: top.files,
+        found: summary(&top, &stats, select),
+        by: if select == Select::Repos { String::new() } else { by(&top) },
+        from: shown,
+        upto: shown,
+        lines_cut: false,
+        full: false,
+    };
+    for mut ranked in top.into_best().skip(shown) {
+        if context != (0, 0) && select == Select::Lines && page.has_room() {
+            let one = std::slice::from_mut(&mut ranked.file);
+            searcher.add_context(one, stats.switch, context).await?;
+        }
+        if !page.add(&ranked) {
+            break;
+        }
+    }
+    let resume = if page.upto < page.files {
+        Some((stats.from_start(&request), page.upto))
+    } else {
+        stats.ended_at_limit().then(|| (stats.from(&request, stats.progress), 0))
+    };
+    let cursor = resume.map(|(resume, told)| Cursor { resume, best: true, told: told as u64 });
+    let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
+    let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+    Ok(format!("{}{hints}", page.text.below(&head)))
+}
+
+/// Keeps the lines of a file that say most.
+fn keep(file: &mut FileMatch, lines: &BestLines<'_>, most: usize) -> DroppedMatches {
+    if file.lines.len() > most {
+        let best = lines.of(file, most);
+        let mut at = 0;
+        file.lines.retain(|_| {
+            at += 1;
+            best.binary_search(&(at - 1)).is_ok()
+        });
+    }
+    Vec::new()
+}
+
+/// What an answer shows.
+struct Page {
+    select: Select,
+    text: Text,
+    /// Files that were found.
+    files: usize,
+    /// What was found in all.
+    found: String,
+    /// How it spreads over repositories and languages.
+    by: String,
+    /// Files that were shown before, and with this answer.
+    from: usize,
+    upto: usize,
+    /// Of some files not all lines are shown.
+    lines_cut: bool,
+    full: bool,
+}
+
+impl Page {
+    fn has_room(&self) -> bool {
+        self.text.room() > 0
+    }
+
+    /// Adds a file; false if there is no room for it. The first one is cut rather than left out.
+    fn add(&mut self, ranked: &RankedFile) -> bool {
+        let RankedFile { file, matches, .. } = ranked;
+        if self.select != Select::Lines {
+            let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
+            return self.take(&format!("{name}\n"));
+        }
+        let first = self.text.is_empty();
+        let gap = if first { "" } else { "\n" };
+        let mut piece = format!("{gap}{}\n", named(file));
+        let left = |shown: usize| match matches.saturating_sub(shown) {
+            0 => String::new(),
+            left => {
+                format!("... and {}\n", count(left, "more matching line", "more matching lines"))
+            }
+        };
+        let in_context = file.lines.iter().any(|line| line.ranges.is_empty());
+        let (mut matching, mut last) = (0, None);
+        for line in &file.lines {
+            let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
+            last = Some(line.number);
+            let shown = format!("{}{}", if gap { "--\n" } else { "" }, numbered(line));
+            let is_match = usize::from(!line.ranges.is_empty());
+            let rest = left(matching + is_match);
+            if first && piece.len() + shown.len() + rest.len() > self.text.room() {
+                break;
+            }
+            piece.push_str(&shown);
+            matching += is_match;
+        }
+        let rest = left(matching);
+        piece.push_str(&rest);
+        let taken = self.take(&piece);
+        self.lines_cut |= taken && !rest.is_empty();
+        taken
+    }
+
+    fn take(&mut self, piece: &str) -> bool {
+        let taken = self.text.add(piece);
+        self.upto += usize::from(taken);
+        self.full |= !taken;
+        taken
+    }
+
+    /// What was found, what of it is here, and how to get the rest.
+    fn head(&self, stats: &Stats, cursor: Option<Cursor>, goes_on: bool) -> String {
+        let mut head = self.found.clone();
+        match &stats.stopped {
+            Some(Stopped::Timeout(time)) => {
+                head += &format!(", and there may be more: {}", late(*time))
+            }
+            Some(Stopped::Shards(_)) => head += &format!(", and there may be more: {BROKEN}"),
+            Some(Stopped::Limit) => {
+                let which = if goes_on { "next" } else { "first" };
+                head += &format!(
+                    ", and there is more: these are the best of the {which} {}. Narrow the query to rank all.",
+                    count(self.files, "file", "files")
+                );
+            }
+            None => head += ".",
+        }
+        let all = self.from == 0 && self.upto == self.files;
+        if all && stats.stopped.is_none() {
+            head += if goes_on { " That is the rest." } else { " That is all." };
+        } else if self.upto > self.from && !(all && cursor.is_none()) {
+            head += &format!(" Here are {} to {}", self.from + 1, self.upto);
+            head += &if self.full {
+                format!(": the answer is full, at {} bytes.", self.text.max())
+            } else if self.upto < self.files {
+                ": the limit was reached.".to_owned()
+            } else {
+                ".".to_owned()
+            };
+        }
+        if let Some(cursor) = cursor {
+            head += &format!(
+                " For the next ones, search again with the same query and cursor \"{cursor}\"."
+            );
+        }
+        if self.lines_cut {
+            head += " Of some files not all matching lines are shown: read_file, a higher lines_per_file, or the query with file: has them.";
+        }
+        if stats.stopped.is_none() {
+            head += &left_out(stats);
+        }
+        if !all && !self.by.is_empty() {
+            head += &format!("\n{}", self.by);
+        }
+        head
+    }
+}
+
+/// What was found in all.
+fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
+    let files = count(top.files, "file", "files");
+    let least = if stats.stopped.is_some() { "at least " } else { "" };
+    let repos = match top.repos.len() {
+        0 | 1 => String::new(),
+        many => format!(" of {}", count(many, "repository", "repositories")),
+    };
+    match select {
+        Select::Repos => format!("{least}{}", count(top.files, "repository", "repositories")),
+        Select::Files => format!("{least}{files}{repos}"),
+        Select::Lines => {
+            let lines = count(top.matches, "matching line", "matching lines");
+            format!("{least}{lines} in {files}{repos}")
+        }
+    }
+}
+
+/// How many of the files each repository and each language has, the most first.
+fn by(top: &TopK) -> String {
+    let of = |what: &str, counts: &HashMap<String, usize>| {
+        if counts.len() < 2 {
+            return None;
+        }
+        let mut counts: Vec<(&String, &usize)> = counts.iter().collect();
+        counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        let named = counts.iter().take(NAMED).map(|(name, files)| format!("{name} {files}"));
+        let more = match counts.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", {more} more"),
+        };
+        Some(format!("Files by {what}: {}{more}.", named.collect::<Vec<_>>().join(", ")))
+    };
+    let parts = [of("repository", &top.repos), of("language", &top.languages)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

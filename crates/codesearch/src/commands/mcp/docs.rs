@@ -1,0 +1,107 @@
+//! The tool `docs`: documents and comments, found by words and ranked.
+
+use anyhow::Result;
+use engine::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_RANKED, TextRun};
+use engine::search::{DEFAULT_TIMEOUT, Searcher};
+use rmcp::schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
+use crate::print::docs::stopped;
+use crate::request;
+
+/// What can be asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct FindDocs {
+    /// Words, all of which must be there in any form; "a phrase" in quotes, or between two of which one will do, a minus
+    /// before what must not be there.
+    query: String,
+    /// Only repositories whose names match this regular expression.
+    #[serde(default)]
+    repo: Option<String>,
+    /// Only files in this language: its name (markdown) or the extension of its files (md).
+    #[serde(default)]
+    language: Option<String>,
+    /// Most documents in the answer.
+    #[serde(default = "documents")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+fn documents() -> usize {
+    10
+}
+
+fn bytes() -> usize {
+    DEFAULT_BYTES
+}
+
+pub(super) fn description() -> String {
+    format!(
+        "Answers questions in words (how do I configure retries) from what people wrote: READMEs, manuals and the comments \
+         at the head of source files, the best first, as REPOSITORY: PATH with title and the lines that fit best. For names \
+         and code, use search. An answer has `limit` documents and `max_bytes` bytes ({MAX_BYTES} at most)."
+    )
+}
+
+pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<String> {
+    let request = DocsRequest {
+        query: asked.query,
+        limit: asked.limit,
+        repos: Vec::new(),
+        languages: Vec::new(),
+        dictionary: Dictionary::Both,
+        ranked: MAX_RANKED,
+        timeout: Some(DEFAULT_TIMEOUT),
+    };
+    let repos: Vec<String> = asked.repo.into_iter().collect();
+    let languages: Vec<String> = asked.language.into_iter().collect();
+    let found = searcher.docs(&request::docs(request, &repos, &languages)?).await?;
+    if found.docs.is_empty() && found.stopped.is_none() {
+        return Ok(
+            "No document has all of these words; leave out some, or use search for names and code."
+                .to_owned(),
+        );
+    }
+    let mut text = Text::of(asked.max_bytes);
+    let shown =
+        found.docs.iter().take_while(|doc| text.add(&written(doc, text.is_empty()))).count();
+    let mut head = count(found.matched, "document has these words", "documents have these words");
+    head += &match shown {
+        shown if shown == found.matched => ". That is all.".to_owned(),
+        shown if shown < found.docs.len() => {
+            format!("; here are the best {shown}: the answer is full, at {} bytes.", text.max())
+        }
+        shown => format!("; here are the best {shown}."),
+    };
+    if let Some(("timeout" | "shard_error" | "common", why)) = stopped(&found) {
+        head += &format!(" Not all could be looked at: {why}.");
+    }
+    Ok(text.below(&head))
+}
+
+/// A document: where it is, its title, and what of it fits.
+fn written(doc: &Doc, first: bool) -> String {
+    let joined = |runs: &[TextRun]| runs.iter().map(|run| run.text.as_str()).collect::<String>();
+    let kind = match doc.kind {
+        DocKind::File => "",
+        DocKind::Comment => " (its first comment)",
+    };
+    let same = match doc.same {
+        0 => String::new(),
+        same => format!(" (and {same} more with the same contents)"),
+    };
+    let gap = if first { "" } else { "\n" };
+    let mut text = format!("{gap}{}: {}{kind}{same}\n", doc.repo, doc.path);
+    for part in [joined(&doc.title), joined(&doc.snippet)] {
+        if !part.is_empty() {
+            text += &format!("{part}\n");
+        }
+    }
+    text
+}

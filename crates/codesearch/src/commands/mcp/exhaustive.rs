@@ -1,0 +1,128 @@
+//! All that a search finds, in the order of the index, a part at a time: put together, the parts are the whole answer.
+
+use anyhow::Result;
+use engine::search::{FileMatch, Progress, Searcher, Stats, Stopped};
+use query::Select;
+
+use super::answer::{Text, count};
+use super::hints;
+use super::progress::Found;
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+
+pub(super) async fn answer(
+    searcher: &Searcher,
+    asked: &Search,
+    from: Option<Cursor>,
+    found: &Found,
+) -> Result<String> {
+    let request = request(searcher, asked, from.as_ref(), |_| {}).await?;
+    let mut page = Page {
+        select: request.program().select,
+        text: Text::of(asked.max_bytes),
+        results: 0,
+        progress: Progress::of(&request),
+        matches: 0,
+        told: from.as_ref().map_or(0, |from| from.told),
+        full: false,
+    };
+    let stats = run(searcher, &request, found, |file| page.add(&file)).await?;
+    if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
+        let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+        return Ok(format!("Nothing matches.{}{hints}", left_out(&stats)));
+    }
+    let cursor =
+        Cursor { resume: stats.from(&request, page.progress), best: false, told: page.told };
+    let head = head(&page, &stats, &cursor, from.is_some());
+    let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+    Ok(format!("{}{hints}", page.text.below(&head)))
+}
+
+/// What an answer shows.
+struct Page {
+    select: Select,
+    text: Text,
+    /// Results that are in it, the last one perhaps in part.
+    results: usize,
+    /// How far the answers have come with the results that are in it to their end.
+    progress: Progress,
+    /// Matching lines in it.
+    matches: usize,
+    /// Up to which line the file that comes next was told, here or on the page before.
+    told: u64,
+    /// There was no room for more.
+    full: bool,
+}
+
+impl Page {
+    /// Adds a file, or as many of its lines as there is room for; false if that is not all.
+    fn add(&mut self, file: &FileMatch) -> bool {
+        let told = self.told;
+        let mut lines = file.lines.iter().filter(|line| line.number > told);
+        let mut piece = match self.select {
+            Select::Repos => format!("{}\n", file.repo),
+            Select::Files => format!("{}\n", named(file)),
+            Select::Lines => {
+                let gap = if self.text.is_empty() { "" } else { "\n" };
+                format!("{gap}{}\n", named(file))
+            }
+        };
+        // No file is named without a line of it.
+        let mut line = lines.next();
+        if let Some(line) = line {
+            piece.push_str(&numbered(line));
+        }
+        loop {
+            if !self.text.add(&piece) {
+                self.full = true;
+                return false;
+            }
+            if self.told == told {
+                self.results += 1;
+            }
+            if let Some(line) = line {
+                self.told = line.number;
+                self.matches += usize::from(!line.ranges.is_empty());
+            }
+            line = lines.next();
+            match line {
+                Some(line) => piece = numbered(line),
+                None => break,
+            }
+        }
+        self.told = 0;
+        self.progress.note(file);
+        true
+    }
+}
+
+/// What the answer is, whether it is all there is, and how to get the rest.
+fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
+    let found = match page.select {
+        Select::Lines => format!(
+            "{} in {}",
+            count(page.matches, "matching line", "matching lines"),
+            count(page.results, "file", "files")
+        ),
+        Select::Files => count(page.results, "file", "files"),
+        Select::Repos => count(page.results, "repository", "repositories"),
+    };
+    let next = format!(
+        "For the rest, search again with the same query and order and cursor \"{cursor}\"."
+    );
+    match &stats.stopped {
+        _ if page.full => format!(
+            "{found}, and there is more: the answer is full, at {} bytes. {next} With type:file the query gives paths \
+             only.",
+            page.text.max()
+        ),
+        Some(Stopped::Limit) => {
+            format!("{found}, and there is more: the limit was reached. {next}")
+        }
+        Some(Stopped::Timeout(time)) => format!("{found}, and there may be more: {}", late(*time)),
+        Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
+        None => {
+            let rest = if goes_on { "That is the rest." } else { "That is all." };
+            format!("{found}. {rest}{}", left_out(stats))
+        }
+    }
+}

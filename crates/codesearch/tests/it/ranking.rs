@@ -1,0 +1,294 @@
+//! The order in which results are shown: the same for pages, programs, agents and terminals, and what people want first.
+
+mod tree;
+
+use std::fmt::Write as _;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::harness::{Fixture, Server};
+
+/// Queries, and the file that is wanted first for each, of the small tree.
+const WANTED: [(&str, &str); 30] = [
+    // Definitions before uses; one-line wrappers, and those of two lines, after what they hand over to.
+    ("ReadFile", "os/file.go"),
+    // Keywords tell where words stand together, and score on no path.
+    ("func ReadFile", "os/file.go"),
+    ("type Reader interface", "io/io.go"),
+    ("type Client struct", "net/http/client.go"),
+    ("func Unmarshal", "encoding/json/decode.go"),
+    // Words that together are one name.
+    ("read file", "os/file.go"),
+    ("write file", "os/file.go"),
+    ("new reader", "bufio/bufio.go"),
+    ("serve http", "net/http/server.go"),
+    ("unexpected eof", "io/io.go"),
+    ("open options", "src/fs.rs"),
+    ("read dir", "src/fs.rs"),
+    // Who is called by way of which name says what is meant.
+    ("NewReader", "bufio/bufio.go"),
+    ("Unmarshal", "encoding/json/decode.go"),
+    // Several definitions, and a path that speaks of them.
+    ("ServeHTTP", "net/http/server.go"),
+    // One word defined where the path has the other.
+    ("json decoder", "encoding/json/stream.go"),
+    ("http server", "net/http/server.go"),
+    ("http client", "net/http/client.go"),
+    ("xml unmarshal", "encoding/xml/read.go"),
+    // A name with a qualifier is defined where that says, and nobody writes the qualifier there.
+    ("json.Unmarshal", "encoding/json/decode.go"),
+    ("xml.Unmarshal", "encoding/xml/read.go"),
+    ("http.Client", "net/http/client.go"),
+    ("io.Reader", "io/io.go"),
+    ("fs::read_dir", "src/fs.rs"),
+    // Copies and tests come last.
+    ("read_dir", "src/fs.rs"),
+    ("type Server", "net/http/server.go"),
+    // A type before what else has its name; entries of groups; patterns.
+    ("OpenOptions", "src/fs.rs"),
+    ("ErrUnexpectedEOF", "io/io.go"),
+    (r"func \(\w+ \*?ServeMux\)", "net/http/server.go"),
+    (r"fn\s+walk", "src/walk.rs"),
+];
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    for (path, text) in tree::FILES {
+        fixture.write(path, text);
+    }
+    fixture.ingest();
+    fixture
+}
+
+/// What programs are told of the best files.
+fn asked(server: &Server, query: &str, limit: usize, cursor: &str) -> Value {
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    let address = format!("/search?q={query}&sort=relevance&limit={limit}&cursor={cursor}");
+    let (status, found) = server.json(&address);
+    assert_eq!(status, 200, "{found}");
+    found
+}
+
+/// The paths of the best files, as programs are told.
+fn ranked(server: &Server, query: &str, limit: usize) -> Vec<String> {
+    paths(&asked(server, query, limit, ""))
+}
+
+fn paths(found: &Value) -> Vec<String> {
+    let path = |file: &Value| {
+        format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap())
+    };
+    found["files"].as_array().unwrap().iter().map(path).collect()
+}
+
+/// The paths of the files on the page, in their order.
+fn on_page(server: &Server, query: &str) -> Vec<String> {
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    let (status, _, page) = server.get(&format!("/search?q={query}&wait=1"), "text/html");
+    assert_eq!(status, 200, "{page}");
+    let path = |article: &str| {
+        let link = article.split("href=\"/file?repo=").nth(1).unwrap().split('"').next().unwrap();
+        let link = link.split("&#38;q=").next().unwrap().replace("&#38;path=", "/");
+        percent_decode_str(&link).decode_utf8().unwrap().into_owned()
+    };
+    page.split("<article").skip(1).map(path).collect()
+}
+
+#[test]
+fn what_is_wanted_comes_first() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    let mut wrong = String::new();
+    for (query, wanted) in WANTED {
+        let found = ranked(&server, query, 10);
+        if !found.first().is_some_and(|first| first.ends_with(wanted)) {
+            writeln!(wrong, "{query}: {wanted}, not {found:#?}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let last = ranked(&server, "read_dir", 10);
+    assert_eq!(last.last().map(String::as_str), Some("crate/vendor/old/fs.rs"), "{last:?}");
+    let wrapper = ranked(&server, "ReadFile", 20);
+    let at = |name: &str| wrapper.iter().position(|path| path.ends_with(name)).unwrap();
+    assert!(at("os/file.go") < at("ioutil/ioutil.go"), "{wrapper:?}");
+}
+
+#[test]
+fn everybody_is_shown_the_same_order() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    let mut agent = Agent::of(&fixture);
+    for (query, _) in WANTED {
+        let expected = ranked(&server, query, 100);
+        let told =
+            agent.told("search", &json!({ "query": query, "limit": 100, "max_bytes": 32768 }));
+        let (_, body) = told.split_once("\n\n").unwrap();
+        let heads = body.split("\n\n").map(|file| file.lines().next().unwrap());
+        let paths: Vec<String> =
+            heads.map(|head| head.split(" (").next().unwrap().replace(": ", "/")).collect();
+        assert_eq!(paths, expected, "{query}");
+        assert_eq!(on_page(&server, query), expected, "{query}");
+        let printed = fixture.run(&["search", "--sort", "relevance", query]).code(0).out;
+        let mut paths: Vec<&str> =
+            printed.lines().map(|line| line.split(':').next().unwrap()).collect();
+        paths.dedup();
+        assert_eq!(paths, expected, "{query}");
+    }
+}
+
+#[test]
+fn the_limit_does_not_choose_what_is_ranked() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    for (query, _) in WANTED {
+        let expected = ranked(&server, query, 100);
+        assert_eq!(ranked(&server, query, 1), expected[..1], "{query}");
+        let encoded = utf8_percent_encode(query, NON_ALPHANUMERIC);
+        let (_, _, page) = server.get(&format!("/search?q={encoded}&limit=1&wait=1"), "text/html");
+        assert_eq!(page.matches("<article").count(), 1, "{query}");
+        let (repo, path) = expected[0].split_once('/').unwrap();
+        assert!(page.contains(&format!("/file?repo={repo}&#38;path={path}")), "{query}: {page}");
+    }
+}
+
+#[test]
+fn of_a_file_the_best_lines_are_shown() {
+    let fixture = fixture();
+    let mut agent = Agent::of(&fixture);
+    let asked = json!({ "query": "loader", "lines_per_file": 3 });
+    let told = agent.told("search", &asked);
+    let (head, body) = told.split_once("\n\n").unwrap();
+    assert!(head.contains("Of some files not all matching lines are shown"), "{head}");
+    assert_eq!(
+        body,
+        "crate: py/loader.py (Python)\n7:    loader(\"a\")\n10:class Loader:\n25:def loader(name):\n... and 14 more matching lines\n"
+    );
+    let (_, _, page) = fixture.serve().get("/search?q=loader&wait=1", "text/html");
+    assert!(page.contains("#L25") && !page.contains("Licence"), "{page}");
+}
+
+#[test]
+fn the_best_are_found_beyond_the_first_thousand() {
+    let fixture = Fixture::new();
+    for n in 0..1400 {
+        fixture.write(
+            &format!("r/uses/use{n}.go"),
+            format!("package uses\n\n// {n}\nfunc u() {{ pkg.Wanted(x) }}\n"),
+        );
+    }
+    fixture.write("r/zzz/pkg/impl.go", "package pkg\n\nfunc Wanted(x int) int {\n\treturn x\n}\n");
+    fixture.ingest_over(7);
+    let server = fixture.serve();
+    for query in ["Wanted", "pkg.Wanted", "wanted"] {
+        assert_eq!(ranked(&server, query, 3)[0], "r/zzz/pkg/impl.go", "{query}");
+        // All parts together hold each file once, also those that were found before their time.
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let found = asked(&server, query, 300, &cursor);
+            all.extend(paths(&found));
+            match found["next"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => break,
+            }
+        }
+        let given = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!((given, all.len()), (1401, 1401), "{query}");
+    }
+    let mut agent = Agent::of(&fixture);
+    let told = agent.told("search", &json!({ "query": "Wanted" }));
+    assert!(told.starts_with("at least "), "{told}");
+    assert!(told.contains("these are the best of the first 1,00"), "{told}");
+    assert!(told.contains("\n\nr: zzz/pkg/impl.go (Go)\n3:func Wanted(x int) int {\n"), "{told}");
+}
+
+/// Queries on the Go standard library, and the file that is wanted for each; several where one is as good as another.
+const IN_GO: [(&str, &str); 50] = [
+    ("json decoder", "encoding/json/stream.go"),
+    ("ReadFile", "os/file.go"),
+    ("func ReadFile", "os/file.go"),
+    ("read file", "os/file.go"),
+    ("ServeHTTP", "net/http/server.go"),
+    ("NewReader", "bufio/bufio.go"),
+    ("Unmarshal", "encoding/json/decode.go"),
+    ("json.Unmarshal", "encoding/json/decode.go"),
+    ("type Reader interface", "io/io.go"),
+    ("http.Client", "net/http/client.go"),
+    ("http server", "net/http/server.go"),
+    ("strings builder", "strings/builder.go"),
+    ("bytes.Buffer", "bytes/buffer.go"),
+    ("sync.Mutex", "sync/mutex.go"),
+    ("WaitGroup", "sync/waitgroup.go"),
+    ("with timeout", "context/context.go"),
+    ("type Context interface", "context/context.go"),
+    ("fmt.Println", "fmt/print.go"),
+    ("Sprintf", "fmt/print.go"),
+    ("url.Parse", "net/url/url.go"),
+    ("ErrUnexpectedEOF", "io/io.go"),
+    ("io.EOF", "io/io.go"),
+    ("copy buffer", "io/io.go"),
+    ("type Handler interface", "net/http/server.go"),
+    ("sort.Slice", "sort/slice.go"),
+    ("time.Duration", "time/time.go"),
+    ("regexp compile", "regexp/regexp.go"),
+    ("MustCompile", "regexp/regexp.go"),
+    ("flag parse", "flag/flag.go"),
+    ("big int", "math/big/int.go"),
+    ("tls config", "crypto/tls/common.go"),
+    ("gzip writer", "compress/gzip/gzip.go"),
+    ("new request", "net/http/request.go"),
+    ("http.Get", "net/http/client.go"),
+    ("bufio scanner", "bufio/scan.go"),
+    ("exec command", "os/exec/exec.go"),
+    ("Getenv", "os/env.go"),
+    ("listen and serve", "net/http/server.go"),
+    ("atomic value", "sync/atomic/value.go"),
+    ("file server", "net/http/fs.go"),
+    ("reverse proxy", "net/http/httputil/reverseproxy.go"),
+    ("csv reader", "encoding/csv/reader.go"),
+    ("filepath.Walk", "path/filepath/path.go"),
+    ("heap.Push", "container/heap/heap.go"),
+    ("func Getwd", "os/getwd.go"),
+    ("type Server struct", "net/http/server.go"),
+    ("round tripper", "net/http/client.go"),
+    ("errors.Is", "errors/wrap.go"),
+    ("temp dir", "os/file.go"),
+    ("hex dump", "encoding/hex/hex.go"),
+];
+
+/// Where the source of the Go standard library lies, if these queries are to be asked of it: the folder `src` of
+/// `go env GOROOT`, as of version 1.26.
+const GO_TREE: &str = "CODESEARCH_GO_SRC";
+
+#[test]
+fn what_is_wanted_of_a_large_tree_comes_first() {
+    let Some(tree) = std::env::var_os(GO_TREE) else {
+        eprintln!("left out: set {GO_TREE} to the folder src of the Go tree");
+        return;
+    };
+    let fixture = Fixture::new();
+    fixture.run(&["ingest", "--depth", "0", tree.to_str().unwrap()]).code(0);
+    let server = fixture.serve();
+    let (mut first, mut wrong) = (0, String::new());
+    for (query, wanted) in IN_GO {
+        let found = ranked(&server, query, 50);
+        let is_wanted =
+            |path: &String| path.split_once('/').is_some_and(|(_, path)| path.ends_with(wanted));
+        let place = found.iter().position(is_wanted).map(|at| at + 1);
+        eprintln!("{query}\t{wanted}\t{}", place.map_or("-".to_owned(), |place| place.to_string()));
+        first += usize::from(place == Some(1));
+        if place.is_none_or(|place| place > 3) {
+            writeln!(
+                wrong,
+                "{query}: {wanted} is {place:?}; first: {:?}",
+                &found[..found.len().min(3)]
+            )
+            .unwrap();
+        }
+    }
+    eprintln!("{first} of {} come first", IN_GO.len());
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,250 @@
+//! Whether a line defines a name, in most languages, by what stands before and behind it.
+
+use std::ops::Range;
+
+use super::words::is_name;
+
+/// How far inside a line something may be defined, in bytes. A line may be very long.
+const MAX_BEFORE: usize = 200;
+
+/// A type is what people mean by its name most often, then a function, then a member.
+const TYPE: f32 = 1.0;
+const FUNCTION: f32 = 0.95;
+const MEMBER: f32 = 0.85;
+
+/// A variable or a constant.
+const VALUE: f32 = 0.7;
+
+/// A package or a module says its name in each of its files, or where it is used.
+const MODULE: f32 = 0.3;
+
+/// An entry of a group of constants, or a field that is set.
+const ENTRY: f32 = 0.4;
+
+/// What counts less since it lies inside of something else: a local variable.
+const LOCAL: f32 = 0.5;
+
+/// Words before a name that say that it is defined here, and how much that counts.
+const DEFINERS: [(&str, f32); 41] = [
+    ("alias", TYPE),
+    ("class", TYPE),
+    ("const", VALUE),
+    ("constexpr", VALUE),
+    ("def", FUNCTION),
+    ("define", VALUE),
+    ("defmacro", FUNCTION),
+    ("defn", FUNCTION),
+    ("defun", FUNCTION),
+    ("enum", TYPE),
+    ("extension", TYPE),
+    ("fn", FUNCTION),
+    ("fun", FUNCTION),
+    ("func", FUNCTION),
+    ("function", FUNCTION),
+    ("interface", TYPE),
+    ("let", VALUE),
+    ("macro", FUNCTION),
+    ("macro_rules!", FUNCTION),
+    ("message", TYPE),
+    ("mod", MODULE),
+    ("module", MODULE),
+    ("namespace", MODULE),
+    ("object", TYPE),
+    ("package", MODULE),
+    ("proc", FUNCTION),
+    ("procedure", FUNCTION),
+    ("protocol", TYPE),
+    ("record", TYPE),
+    ("service", TYPE),
+    ("static", VALUE),
+    ("struct", TYPE),
+    ("sub", FUNCTION),
+    ("table", TYPE),
+    ("trait", TYPE),
+    ("type", TYPE),
+    ("typedef", TYPE),
+    ("union", TYPE),
+    ("val", VALUE),
+    ("var", VALUE),
+    ("view", TYPE),
+];
+
+/// Words before a name that say in most languages that it is defined here, and after which nothing but a blank is
+/// written: those that an index can be asked for.
+pub(super) const COMMON_DEFINERS: [&str; 16] = [
+    "class",
+    "const",
+    "def",
+    "define",
+    "enum",
+    "fn",
+    "func",
+    "function",
+    "interface",
+    "macro_rules!",
+    "module",
+    "static",
+    "struct",
+    "trait",
+    "type",
+    "var",
+];
+
+/// How much a line defines the name in a range of it: 1 for a type, less for other things, none if it does not look as
+/// if it defined it.
+pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
+    let before = &text[..name.start];
+    if before.len() > MAX_BEFORE {
+        return None;
+    }
+    let after = &text[name.end..];
+    let indented = text.starts_with(char::is_whitespace);
+    if before.ends_with(char::is_whitespace)
+        && let Some(word) = before.split_whitespace().next_back()
+    {
+        let word = word.trim_start_matches(['#', '(']);
+        if let Ok(at) = DEFINERS.binary_search_by_key(&word, |(definer, _)| definer) {
+            let weight = DEFINERS[at].1;
+            // An import, an alias and a field of that type say the same word.
+            return Some(match weight {
+                VALUE if indented => weight * LOCAL,
+                FUNCTION if indented => MEMBER,
+                _ => weight,
+            });
+        }
+    }
+    // A method of Go: `func (s *Server) Name(`.
+    if before.starts_with("func (") && before.trim_end().ends_with(')') {
+        return after.starts_with(['(', '[']).then_some(MEMBER);
+    }
+    // A variable of a file, or an exported entry of a group of constants: `Name = value`, with little before it.
+    if is_assigned(after) {
+        if before.is_empty() {
+            return Some(VALUE);
+        }
+        let within = before == "\t" || before.len() <= 4 && before.trim_matches(' ').is_empty();
+        if within && text[name.start..].starts_with(char::is_uppercase) {
+            return Some(ENTRY);
+        }
+    }
+    // A function of C and its like begins at the start of a line and has a type before its name.
+    let end = text.trim_end();
+    let is_function = before.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && before.ends_with([' ', '*', '&', ':'])
+        && !before.contains(['=', '(', '"', ';', ',', '.'])
+        && !before.starts_with("return ")
+        && !before.starts_with("else ")
+        && after.starts_with('(')
+        && !end.ends_with(';');
+    is_function.then_some(FUNCTION)
+}
+
+/// `= value`, perhaps with a type before; not `==` and not `=>`.
+fn is_assigned(after: &str) -> bool {
+    let Some((between, value)) = after.split_once('=') else { return false };
+    let between = between.trim();
+    between.chars().all(|c| is_name(c) || matches!(c, '.' | '*' | '[' | ']' | ':' | ' '))
+        && between.split_whitespace().count() <= 2
+        && !between.ends_with(':')
+        && !value.starts_with(['=', '>'])
+}
+
+/// Whether a line looks like a comment, in most languages.
+pub(super) fn is_comment(text: &str) -> bool {
+    let text = text.trim_start();
+    let directive = ["#define", "#include", "#if", "#[", "#!["];
+    let marks = ["//", "/*", "* ", "*/", "#", "--", ";;", "<!--", "%%", "\"\"\""];
+    (text == "*" || marks.iter().any(|mark| text.starts_with(mark)))
+        && !directive.iter().any(|d| text.starts_with(d))
+}
+
+/// Whether a line names what is defined elsewhere for use in its file, in most languages.
+pub(super) fn is_import(text: &str) -> bool {
+    let text = text.trim_start();
+    let words = [
+        "import ", "from ", "use ", "pub use ", "using ", "#include", "require ", "require(",
+        "@import",
+    ];
+    words.iter().any(|word| text.starts_with(word))
+        || text.starts_with("package ")
+        || text.contains("= require(")
+}
+
+/// Whether a line that defines a name at once hands over to another thing of that name: `func Open() { return os.Open() }`,
+/// `type File = os.File`. `next` is the next line where something matches, if it is near.
+pub(super) fn wraps(text: &str, name: &Range<usize>, next: Option<&str>) -> bool {
+    let named = &text[name.clone()];
+    let rest = &text[name.end..];
+    let calls = |text: &str| {
+        text.match_indices(named).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + named.len()..]);
+            before.ends_with(['.', ':', '>']) && !after.starts_with(is_name)
+        })
+    };
+    calls(rest) || next.is_some_and(|next| next.trim_start().starts_with("return ") && calls(next))
+}
+
+/// Whether a function is all on the line that defines it.
+pub(super) fn is_one_liner(text: &str, name: &Range<usize>) -> bool {
+    let rest = text[name.end..].trim_end();
+    rest.starts_with(['(', '[', '<']) && rest.ends_with('}') && rest.contains("{ ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str, name: &str) -> Option<f32> {
+        let at = line.find(name).unwrap();
+        defines(line, &(at..at + name.len()))
+    }
+
+    #[test]
+    fn definers_are_in_order() {
+        assert!(DEFINERS.is_sorted_by_key(|(word, _)| word));
+        for word in COMMON_DEFINERS {
+            assert!(DEFINERS.iter().any(|(definer, _)| *definer == word), "{word}");
+        }
+    }
+
+    #[test]
+    fn lines_define_names() {
+        for (line, name, expected) in [
+            ("type Reader struct {", "Reader", Some(TYPE)),
+            ("func Open(path string) {", "Open", Some(FUNCTION)),
+            ("func (s *Server) Open() {", "Open", Some(MEMBER)),
+            ("    def open(self):", "open", Some(MEMBER)),
+            ("pub struct Point {", "Point", Some(TYPE)),
+            ("#define LIMIT 100", "LIMIT", Some(VALUE)),
+            ("static int open_file(int x)", "open_file", Some(FUNCTION)),
+            ("void *open_file(int x)", "open_file", Some(FUNCTION)),
+            ("int open_file(int x);", "open_file", None),
+            ("\treturn open_file(1);", "open_file", None),
+            ("\tErrEOF = errors.New(\"x\")", "ErrEOF", Some(ENTRY)),
+            ("\t\tConfig = &tls.Config{", "Config", None),
+            ("\tconfig = &tls.Config{", "config", None),
+            ("config = 5", "config", Some(VALUE)),
+            ("var ErrEOF = errors.New(\"x\")", "ErrEOF", Some(VALUE)),
+            ("\tvar count int", "count", Some(VALUE * LOCAL)),
+            ("\tx := Open(path)", "Open", None),
+            ("    if a == b {", "a", None),
+            ("package json", "json", Some(MODULE)),
+        ] {
+            assert_eq!(of(line, name), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_hands_over_is_a_wrapper() {
+        let wraps = |line: &str, name: &str, next| {
+            let at = line.find(name).unwrap();
+            super::wraps(line, &(at..at + name.len()), next)
+        };
+        assert!(wraps("func Open(p string) { return os.Open(p) }", "Open", None));
+        assert!(wraps("type File = os.File", "File", None));
+        assert!(wraps("func Open(p string) {", "Open", Some("\treturn os.Open(p)")));
+        assert!(!wraps("func Open(p string) {", "Open", Some("\tx := os.Open(p)")));
+        assert!(!wraps("func Open(p string) {", "Open", Some("\tlog.Open(p)")));
+        assert!(!wraps("func Open(p string) {", "Open", None));
+    }
+}

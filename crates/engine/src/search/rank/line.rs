@@ -1,0 +1,310 @@
+//! What a line is worth.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::definition::{defines, is_comment, is_import, is_one_liner, wraps};
+use super::name::{Name, Share};
+use super::path::PathNames;
+use super::words::{Group, Word, is_name};
+use crate::types::Line;
+
+/// A line defines what was looked for.
+const DEFINITION: f32 = 80.0;
+
+/// What is looked for is a word of its own.
+const WORD: f32 = 20.0;
+/// It is spelled with the same capitals.
+const SPELLED: f32 = 3.0;
+
+/// Several words are one name: all of it, or a part.
+const ONE_NAME: f32 = 40.0;
+/// They follow each other, with hardly anything between.
+const FOLLOWS: f32 = 30.0;
+/// They stand in one line.
+const TOGETHER: f32 = 15.0;
+
+/// A definition that at once hands over to another of the same name.
+const WRAPPER: f32 = -45.0;
+/// A function in one line: whatever it does, another does the work.
+const ONE_LINER: f32 = -12.0;
+
+/// What a line is worth that is a comment, or an import: the words are there, but not the thing.
+const COMMENT: f32 = 0.2;
+const IMPORT: f32 = 0.3;
+
+/// A name with a qualifier that is defined in another place than that.
+const ELSEWHERE: f32 = 0.3;
+
+/// So many matches of a line are looked at, and so far into it: a line may be a megabyte of matches.
+const MAX_RANGES: usize = 16;
+const MAX_BYTES: usize = 4096;
+
+/// Words that follow each other have no more than so many bytes between them.
+const MAX_BETWEEN: usize = 3;
+
+/// Lines within which a definition hands over.
+const HANDS_OVER: u64 = 2;
+
+/// What was found in a line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    pub(super) points: f32,
+    /// The words that are in it: a bit for each name of the group.
+    pub(super) words: u64,
+    /// It defines all of what was looked for.
+    pub(super) defines: bool,
+    /// The name by way of which it calls what was looked for, folded.
+    pub(super) caller: Option<String>,
+}
+
+/// Scores lines of a file for a group of words.
+pub(super) struct LineScorer<'g, 'l> {
+    group: &'g Group,
+    names: Vec<&'g Word>,
+    /// All names as one.
+    joined: String,
+    /// For each name, whether all others stand in the path: what it is a definition of is then all of what was looked for.
+    others_in_path: Vec<bool>,
+    /// Whether the file is where a qualifier says.
+    at_home: bool,
+    /// What names of the file have of the words: a file says the same names again and again.
+    known: HashMap<&'l str, Rc<Shares>>,
+}
+
+/// How much of a name each word of the group is, and all of them as one.
+#[derive(Debug)]
+struct Shares {
+    /// In the order of the group's words.
+    words: Vec<Option<Share>>,
+    joined: Option<Share>,
+}
+
+/// A name in a line at which something matches.
+struct Spot<'l> {
+    range: Range<usize>,
+    text: &'l str,
+    shares: Rc<Shares>,
+    /// What matches is all of it.
+    whole: bool,
+}
+
+impl Spot<'_> {
+    /// How much of it the names of a group are, in their order.
+    fn names(&self, group: &Group) -> impl Iterator<Item = Option<Share>> {
+        let words = group.words.iter().zip(&self.shares.words);
+        words.filter(|(word, _)| !word.keyword).map(|(_, share)| *share)
+    }
+}
+
+impl<'g, 'l> LineScorer<'g, 'l> {
+    pub(super) fn new(group: &'g Group, path: &PathNames) -> Self {
+        let names: Vec<&Word> = group.names().collect();
+        let in_path: Vec<bool> =
+            names.iter().map(|word| path.called(&word.folded) >= 0.4).collect();
+        let others = |at: usize| in_path.iter().enumerate().all(|(other, is)| other == at || *is);
+        let qualifier = names.iter().find_map(|word| word.qualifier.as_ref());
+        Self {
+            group,
+            joined: names.iter().map(|word| word.folded.as_str()).collect(),
+            others_in_path: (0..names.len()).map(others).collect(),
+            at_home: qualifier.is_none_or(|qualifier| path.is_home(qualifier)),
+            known: HashMap::new(),
+            names,
+        }
+    }
+
+    /// What a name has of the words.
+    fn shares(&mut self, text: &'l str) -> Rc<Shares> {
+        if let Some(known) = self.known.get(text) {
+            return Rc::clone(known);
+        }
+        let name = Name::new(text);
+        let words = self.group.words.iter().map(|word| name.share(&word.folded)).collect();
+        let joined = if self.names.len() > 1 { name.share(&self.joined) } else { None };
+        let shares = Rc::new(Shares { words, joined });
+        self.known.insert(text, Rc::clone(&shares));
+        shares
+    }
+
+    /// What the line at a place among the lines of a file is worth.
+    pub(super) fn score(&mut self, lines: &'l [Line], at: usize) -> Found {
+        let line = &lines[at];
+        let text = line.text.as_str();
+        let spots = self.spots(line);
+        let next = lines[at + 1..].iter().find(|next| !next.ranges.is_empty());
+        let next = next.filter(|next| next.number - line.number <= HANDS_OVER);
+        let mut found = self.words(text, &spots);
+        let mut best = 0.0_f32;
+        for spot in &spots {
+            let Some((strength, all)) = self.strength(spot) else { continue };
+            if let Some(weight) = defines(text, &spot.range) {
+                let mut points = DEFINITION * weight * strength;
+                let own = if self.at_home { 1.0 } else { ELSEWHERE };
+                points *= own;
+                points += if is_one_liner(text, &spot.range) { ONE_LINER } else { 0.0 };
+                if wraps(text, &spot.range, next.map(|next| next.text.as_str())) {
+                    points += WRAPPER;
+                } else if all && own == 1.0 {
+                    found.defines = true;
+                    // The path has the words that the line has not.
+                    points += if self.names.len() > 1 { TOGETHER } else { 0.0 };
+                }
+                best = best.max(points);
+            } else if all && found.caller.is_none() {
+                found.caller = caller(&text[..spot.range.start]);
+            }
+        }
+        found.points += best;
+        if is_comment(text) {
+            found.points *= COMMENT;
+            found.defines = false;
+        } else if is_import(text) {
+            found.points *= IMPORT;
+            found.defines = false;
+        }
+        found
+    }
+
+    /// What the words of a line are worth, whatever it does with them.
+    fn words(&self, text: &str, spots: &[Spot<'_>]) -> Found {
+        let mut found = Found::default();
+        let mut points = 0.0;
+        for (at, word) in self.names.iter().enumerate() {
+            let of = |spot: &Spot<'_>| {
+                let share = spot.names(self.group).nth(at)??.weight();
+                let spelled = if spot.text == word.typed { SPELLED } else { 0.0 };
+                Some(share * WORD + spelled)
+            };
+            if let Some(best) = spots.iter().filter_map(of).reduce(f32::max) {
+                points += best;
+                found.words |= 1 << (at % 64);
+            }
+        }
+        if self.names.is_empty() || self.group.patterns && found.words == 0 {
+            let of = |spot: &Spot<'_>| if spot.whole { WORD } else { WORD / 3.0 };
+            found.points = spots.iter().map(of).fold(0.0, f32::max);
+            let first = spots.first().map(|spot| spot.text);
+            if spots.iter().any(|spot| Some(spot.text) != first) {
+                found.points += TOGETHER;
+            }
+            return found;
+        }
+        let count = self.names.len() as f32;
+        found.points = points / count;
+        if self.names.len() > 1 {
+            let one = |spot: &Spot<'_>| spot.shares.joined.map_or(0.0, Share::weight);
+            let one = spots.iter().map(one).fold(0.0, f32::max);
+            let covered = found.words.count_ones() as f32;
+            if one > 0.0 {
+                found.points += ONE_NAME * one;
+            } else if covered > 1.0 {
+                found.points += TOGETHER * covered / count;
+            }
+        }
+        let pairs = self.group.words.len().saturating_sub(1);
+        if pairs > 0 {
+            found.points += FOLLOWS * self.following(text, spots) as f32 / pairs as f32;
+        }
+        found
+    }
+
+    /// How many of the words follow the one before.
+    fn following(&self, text: &str, spots: &[Spot<'_>]) -> usize {
+        let is = |spot: &Spot<'_>, word: usize| spot.shares.words[word] >= Some(Share::Parts);
+        let follows = |word: &usize| {
+            spots.windows(2).any(|two| {
+                let between = &text[two[0].range.end..two[1].range.start];
+                between.len() <= MAX_BETWEEN && is(&two[0], word - 1) && is(&two[1], *word)
+            })
+        };
+        (1..self.group.words.len()).filter(follows).count()
+    }
+
+    /// How much a name is what was looked for, and whether it is all of it; none if it is nothing of it.
+    fn strength(&self, spot: &Spot<'_>) -> Option<(f32, bool)> {
+        if self.names.is_empty() || self.group.patterns {
+            let weight = if spot.whole { 1.0 } else { Share::Parts.weight() };
+            return Some((weight, spot.whole));
+        }
+        let whole = |share: Share| (share.weight(), share == Share::Whole);
+        if self.names.len() == 1 {
+            return spot.names(self.group).next()?.map(whole);
+        }
+        if let Some(share) = spot.shares.joined {
+            return Some(whole(share));
+        }
+        let count = self.names.len() as f32;
+        let (mut best, mut parts) = (None::<(f32, bool)>, 0);
+        for (at, share) in spot.names(self.group).enumerate() {
+            let Some(share) = share else { continue };
+            parts += usize::from(share >= Share::Parts);
+            // The others stand in the path: `json decoder` is what is called Decoder below json/.
+            let part = if self.others_in_path[at] { 0.9 } else { 0.5 / count };
+            let all = share == Share::Whole && self.others_in_path[at];
+            let weight = share.weight() * part;
+            if best.is_none_or(|(best, _)| weight > best) {
+                best = Some((weight, all));
+            }
+        }
+        let (weight, all) = best?;
+        // All of them, in another order or with others between.
+        let scattered = if parts == self.names.len() { 0.5 } else { 0.0 };
+        Some((weight.max(scattered), all))
+    }
+
+    /// The names in a line at which something matches, in order, each once. Where what matches is no name, that itself.
+    fn spots(&mut self, line: &'l Line) -> Vec<Spot<'l>> {
+        let text = line.text.as_str();
+        let mut spots: Vec<Spot<'l>> = Vec::new();
+        let near = |range: &&Range<usize>| range.end <= MAX_BYTES && !range.is_empty();
+        for range in line.ranges.iter().take(MAX_RANGES).filter(near) {
+            let names = names_at(text, range);
+            let is_none = names.is_empty();
+            for (name, whole) in names {
+                if spots.last().is_none_or(|last| last.range.end <= name.start) {
+                    let named = &text[name.clone()];
+                    let shares = self.shares(named);
+                    spots.push(Spot { range: name, text: named, shares, whole });
+                }
+            }
+            if is_none && spots.last().is_none_or(|last| last.range.end <= range.start) {
+                let words = vec![None; self.group.words.len()];
+                let shares = Rc::new(Shares { words, joined: None });
+                let text = &text[range.clone()];
+                spots.push(Spot { range: range.clone(), text, shares, whole: true });
+            }
+        }
+        spots
+    }
+}
+
+/// The names in a text that a range touches, and whether it holds all of each.
+fn names_at(text: &str, range: &Range<usize>) -> Vec<(Range<usize>, bool)> {
+    let mut names = Vec::new();
+    let length = |chars: &mut dyn Iterator<Item = char>| -> usize {
+        chars.take_while(|c| is_name(*c)).map(char::len_utf8).sum()
+    };
+    let mut at = range.start;
+    while at < range.end {
+        let inside = length(&mut text[at..range.end].chars());
+        if inside == 0 {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            continue;
+        }
+        let end = at + inside;
+        let before = if at == range.start { length(&mut text[..at].chars().rev()) } else { 0 };
+        let after = if end == range.end { length(&mut text[end..].chars()) } else { 0 };
+        names.push((at - before..end + after, before + after == 0));
+        at = end;
+    }
+    names
+}
+
+/// The name before a dot or two colons.
+fn caller(before: &str) -> Option<String> {
+    let rest = [".", "::", "->"].iter().find_map(|sign| before.strip_suffix(sign))?;
+    let start = rest.char_indices().rev().take_while(|(_, c)| is_name(*c)).last()?.0;
+    Some(super::name::folded(&rest[start..]))
+}

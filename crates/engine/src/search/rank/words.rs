@@ -1,0 +1,247 @@
+//! What a query looks for, as words: the names that its terms spell, in their order.
+
+use query::{Field, Query, Term, Tree};
+
+use super::name::folded;
+
+/// Words that say what kind of thing is defined, or how. Beside other words they are no names.
+const KEYWORDS: [&str; 26] = [
+    "async",
+    "class",
+    "const",
+    "constexpr",
+    "def",
+    "defn",
+    "enum",
+    "extern",
+    "fn",
+    "fun",
+    "func",
+    "impl",
+    "let",
+    "mod",
+    "mut",
+    "namespace",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "struct",
+    "trait",
+    "typedef",
+    "val",
+    "var",
+    "void",
+];
+
+/// The same, but people also name things so: they are keywords only beside what is written like a name.
+const NOUNS: [&str; 16] = [
+    "abstract",
+    "alias",
+    "define",
+    "export",
+    "final",
+    "function",
+    "inline",
+    "interface",
+    "macro",
+    "module",
+    "package",
+    "protocol",
+    "record",
+    "static",
+    "type",
+    "union",
+];
+
+/// A name that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// As it is typed.
+    pub(super) typed: String,
+    /// The same, [`folded`].
+    pub(super) folded: String,
+    /// What stands before it, folded: `json` of `json.Decoder`.
+    pub(super) qualifier: Option<String>,
+    /// It is a keyword beside names: it tells where words stand together, and nothing else.
+    pub(super) keyword: bool,
+    /// It may match in paths.
+    pub(super) in_paths: bool,
+    /// Its case counts.
+    pub(super) exact: bool,
+}
+
+/// Words of which a file has all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    /// In the order of the query.
+    pub(super) words: Vec<Word>,
+    /// Some terms are patterns that spell no words.
+    pub(super) patterns: bool,
+}
+
+impl Group {
+    /// Those of its words that are no keywords.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Word> + Clone {
+        self.words.iter().filter(|word| !word.keyword)
+    }
+}
+
+/// What a query looks for: one group for each of its alternatives.
+pub(super) fn groups(query: &Query) -> Vec<Group> {
+    alternatives(&query.tree).into_iter().map(|tree| group(tree)).collect()
+}
+
+/// The alternatives of a query.
+pub(super) fn alternatives(tree: &Tree) -> Vec<&Tree> {
+    match tree {
+        Tree::Any(parts) => parts.iter().collect(),
+        other => vec![other],
+    }
+}
+
+fn group(tree: &Tree) -> Group {
+    let mut group = Group::default();
+    let parts = match tree {
+        Tree::All(parts) => &parts[..],
+        other => std::slice::from_ref(other),
+    };
+    for part in parts {
+        match part {
+            Tree::Term(term) => match of_term(term) {
+                Some(words) => group.words.extend(words),
+                None => group.patterns = true,
+            },
+            Tree::Any(_) | Tree::All(_) => group.patterns = true,
+            Tree::Not(_) | Tree::Language(_) => {}
+        }
+    }
+    let like_a_name = |word: &Word| word.typed.contains(|c: char| c.is_uppercase() || c == '_');
+    let nouns = if group.words.iter().any(like_a_name) { &NOUNS[..] } else { &[] };
+    let is_keyword = |word: &Word| {
+        let word = word.typed.as_str();
+        KEYWORDS.binary_search(&word).is_ok() || nouns.binary_search(&word).is_ok()
+    };
+    if !group.words.iter().all(is_keyword) {
+        for word in &mut group.words {
+            word.keyword = word.qualifier.is_none() && is_keyword(word);
+        }
+    }
+    group
+}
+
+/// The words that a term spells, if any; none if it is a pattern for something else. A term that narrows the search to
+/// some files spells nothing, and neither do signs.
+pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
+    let in_paths = match term.field {
+        Field::Anywhere => true,
+        Field::Content => false,
+        Field::Path | Field::Repo => return Some(Vec::new()),
+    };
+    let mut words: Vec<Word> = Vec::new();
+    // Where the last word ended, and what followed it.
+    let text = spelled(term.pattern.source())?;
+    let mut between = String::new();
+    for run in text.chars().collect::<Vec<_>>().chunk_by(|a, b| is_name(*a) == is_name(*b)) {
+        let run: String = run.iter().collect();
+        if !run.starts_with(is_name) {
+            between = run;
+            continue;
+        }
+        let joins = matches!(between.as_str(), "." | "::" | "->" | "#");
+        let qualifier = words.pop_if(|_| joins).map(|word| word.folded);
+        let folded = folded(&run);
+        let exact = !term.pattern.is_caseless();
+        words.push(Word { typed: run, folded, qualifier, keyword: false, in_paths, exact });
+        between.clear();
+    }
+    words.retain(|word| !word.folded.is_empty());
+    Some(words)
+}
+
+pub(super) fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The text for which a pattern stands, if it stands for one, more or less: a dot between names is one, and `\s+` is a
+/// blank.
+fn spelled(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next()? {
+                'b' => {}
+                's' => {
+                    chars.next_if(|next| matches!(next, '+' | '*'));
+                    text.push(' ');
+                }
+                c if c.is_alphanumeric() => return None,
+                c => text.push(c),
+            },
+            '.' if chars.peek().is_some_and(|next| is_name(*next)) && text.ends_with(is_name) => {
+                text.push('.');
+            }
+            '.' | '(' | ')' | '[' | ']' | '{' | '}' | '*' | '+' | '?' | '|' => return None,
+            '^' | '$' => {}
+            c => text.push(c),
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use query::Case;
+
+    use super::*;
+
+    /// Words with a plus before keywords and with qualifiers; `?` for patterns; alternatives with a bar between.
+    fn told(text: &str) -> String {
+        let query = Query::parse(text, Case::Smart).unwrap();
+        let word = |word: &Word| {
+            let qualifier = word.qualifier.iter().map(|q| format!("{q}>")).collect::<String>();
+            format!("{}{qualifier}{}", if word.keyword { "+" } else { "" }, word.typed)
+        };
+        let group = |group: &Group| {
+            let mut words: Vec<String> = group.words.iter().map(word).collect();
+            words.extend(group.patterns.then(|| "?".to_owned()));
+            words.join(" ")
+        };
+        groups(&query).iter().map(group).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn keywords_are_in_order() {
+        assert!(KEYWORDS.is_sorted() && NOUNS.is_sorted());
+    }
+
+    #[test]
+    fn terms_spell_words() {
+        for (query, expected) in [
+            ("read file", "read file"),
+            ("func ReadFile", "+func ReadFile"),
+            ("\"func ReadFile\"", "+func ReadFile"),
+            ("func", "func"),
+            ("type interface", "type interface"),
+            ("type checker", "type checker"),
+            ("type Reader interface", "+type Reader +interface"),
+            ("json.Unmarshal", "json>Unmarshal"),
+            (r"fs::read_dir", "fs>read_dir"),
+            (r"lit:json.Unmarshal", "json>Unmarshal"),
+            (r"a.b.c", "b>c"),
+            (r"\bfoo\b", "foo"),
+            (r"fn\s+main", "+fn main"),
+            (r"Read\w+", "?"),
+            ("foo.*bar baz", "baz ?"),
+            ("foo lang:go -bar file:x repo:y", "foo"),
+            ("foo or bar baz", "foo | bar baz"),
+            ("(a or b) c", "c ?"),
+            (r"lit:a[i]", "a i"),
+            ("=>", ""),
+            ("ErrEOF = errors", "ErrEOF errors"),
+        ] {
+            assert_eq!(told(query), expected, "{query}");
+        }
+    }
+}
