@@ -34,7 +34,9 @@ pub(crate) struct TopK {
     bytes: usize,
     /// How many were found.
     pub(crate) files: usize,
-    /// Files found in each repository, in each language, and in each folder at the top of a repository.
+    /// A folder with a slash at its end, or nothing: folders are counted that lie directly in it.
+    pub(crate) below: String,
+    /// Files found in each repository, in each language, and in each folder.
     pub(crate) repos: HashMap<String, usize>,
     pub(crate) languages: HashMap<String, usize>,
     pub(crate) folders: HashMap<String, usize>,
@@ -43,7 +45,8 @@ pub(crate) struct TopK {
 impl TopK {
     pub(crate) fn new(order: Order, keep: usize) -> Self {
         let (repos, languages, folders) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { order, keep, best: Vec::new(), bytes: 0, files: 0, repos, languages, folders }
+        let (best, below) = (Vec::new(), String::new());
+        Self { order, keep, best, bytes: 0, files: 0, below, repos, languages, folders }
     }
 
     /// Counts and ranks a file, and keeps of it what `trim` leaves.
@@ -61,7 +64,8 @@ impl TopK {
         if let Some(language) = &file.language {
             count(&mut self.languages, language);
         }
-        if let Some((folder, _)) = file.path.split_once('/') {
+        let within = file.path.strip_prefix(&self.below);
+        if let Some((folder, _)) = within.and_then(|path| path.split_once('/')) {
             count(&mut self.folders, folder);
         }
         let score = if self.order == Order::Relevance { score(&file) } else { 0.0 };
