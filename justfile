@@ -24,6 +24,12 @@ property queries="20000" seed="1":
     CODESEARCH_PROPERTY_QUERIES={{queries}} CODESEARCH_PROPERTY_SEED={{seed}} \
         cargo test --release -p codesearch --test it property -- --nocapture
 
+# axe-core on every page, light and dark, wide and narrow; npm installs it
+axe:
+    npm install --no-save --no-audit --no-fund --prefix target/axe axe-core@4
+    CODESEARCH_BROWSER=required CODESEARCH_AXE={{justfile_directory()}}/target/axe/node_modules/axe-core/axe.min.js \
+        cargo test -p codesearch --test it axe_finds_nothing -- --nocapture
+
 # Generated input for the parser and the planner, much of it
 generated cases="100000":
     PROPTEST_CASES={{cases}} cargo test --release -p query --test fuzz

@@ -85,26 +85,56 @@ expandable();
 const switches = one(".switches");
 const bare = (text) => text.replace(/\s+/g, " ").trim();
 // Words, phrases and fields of a query, as they stand.
-const FIELD = /^-?(?:repo|r|file|f|path|lang|l|language|case|multiline|type|t|select|count|timeout):/;
+const FIELD = /^-?(?:repo|r|org|user|file|f|path|ext|extension|filename|dir|lang|l|language|case|multiline|type|t|select|count|timeout):./i;
 const OPERATOR = /^(?:or|OR|and|AND|not|NOT|\||-|\(|\))$/;
 const words = (text) => text.match(/-?[a-z]*:?"(?:\\.|[^"\\])*"|\/(?:\\.|[^/\\])*\/(?=\s|$)|\S+/g) || [];
 // What a switch changes: terms, not fields, operators, groups and what is negated.
 const is_term = (word) => !FIELD.test(word) && !OPERATOR.test(word) && !/^[-(]/.test(word) && !/\)$/.test(word.replace(/\\\)/g, ""));
 const every = (text, does) => { const found = words(text).filter(is_term); return found.length > 0 && found.every(does); };
 const each = (text, change) => words(text).map((word) => is_term(word) ? change(word) : word).join(" ");
+// The text that a query looks for, without its fields; and these.
+function parts(text) {
+  const fields = [];
+  let rest = "";
+  let from = 0;
+  for (const word of words(text)) {
+    const at = text.indexOf(word, from);
+    if (FIELD.test(word)) {
+      rest += text.slice(from, at).trimEnd();
+      fields.push(word);
+    } else rest += text.slice(from, at + word.length);
+    from = at + word.length;
+  }
+  return { text: rest.trim(), fields };
+}
+const joined = (text, fields) => [text, ...fields].filter(Boolean).join(" ");
+// A text that stands for itself: lit:word, lit:"two words".
+const LITERAL = /^lit:(?:"((?:\\.|[^"\\])*)"|([^\s"]+))$/;
+const quoted = (text) => /^[^\s"()|]+$/.test(text) ? `lit:${text}` : `lit:"${text.replace(/["\\]/g, "\\$&")}"`;
+const unquoted = (text) => { const found = text.match(LITERAL); return found && (found[2] ?? found[1].replace(/\\(["\\])/g, "$1")); };
 const state = {
   case: (text) => /(^|\s)case:yes(\s|$)/.test(text),
   word: (text) => every(text, (word) => /^\\b.*\\b$/.test(word)),
-  regex: (text) => !every(text, (word) => /^lit:/.test(word)),
+  regex: (text) => !LITERAL.test(parts(text).text),
 };
 const change = {
   case: (text, on) => on ? bare(text.replace(/(^|\s)case:yes(?=\s|$)/, " ")) : bare(`${text} case:yes`),
   // Phrases and expressions are left as they are: what a whole word of them is nobody knows.
   word: (text, on) => each(text, (word) => on ? word.replace(/^\\b(.*)\\b$/, "$1") : /^\w+$/.test(word) ? `\\b${word}\\b` : word),
-  regex: (text, on) => each(text, (word) => {
-    if (!on) return word.replace(/^lit:/, "");
-    return word.startsWith("\"") ? `lit:${word}` : word.startsWith("lit:") ? word : `lit:${word.replace(/^"|"$/g, "")}`;
-  }),
+  // All of the text stands for itself, or none of it: what it was before comes back.
+  regex: (query, on) => {
+    const { text, fields } = parts(query);
+    if (on) {
+      if (!text) return query;
+      const phrase = text.match(/^"((?:\\.|[^"\\])*)"$/);
+      const literal = phrase ? `lit:${text}` : quoted(text);
+      kept.set("switched", JSON.stringify([literal, text]));
+      return joined(literal, fields);
+    }
+    let before = null;
+    try { before = JSON.parse(kept.get("switched")); } catch { /* not ours */ }
+    return joined(before?.[0] === text ? before[1] : unquoted(text), fields);
+  },
 };
 function press() {
   for (const button of all("button", switches)) {
@@ -120,6 +150,8 @@ if (switches) {
       box.value = change[name](box.value, state[name](box.value));
       press();
       box.focus();
+      // What is shown is to be what was asked for.
+      if (location.pathname === "/search" && bare(box.value)) box.form.requestSubmit();
     };
     button.addEventListener("click", flip);
     document.addEventListener("keydown", (event) => {
@@ -182,7 +214,7 @@ async function suggest() {
   const before = box.value.slice(0, at);
   const word = (before.match(/-?[a-z]+:"[^"]*$|\S+$/) || [""])[0];
   if (!box.value) {
-    return offer(history_of().slice(0, 8).map((q) => ({ label: q, note: "asked before", take: () => { box.value = q; close_list(); box.form.requestSubmit(); } })));
+    return offer(history_of().slice(0, 8).map((q) => ({ label: q, note: "recent", take: () => { box.value = q; close_list(); box.form.requestSubmit(); } })));
   }
   if (word.length < 1) return close_list();
   const answer = await fetch(`/suggest?word=${encodeURIComponent(word)}`).catch(() => null);
@@ -210,6 +242,23 @@ box.addEventListener("keydown", (event) => {
   if (event.key === "ArrowUp") { event.preventDefault(); choose(chosen < 0 ? -1 : chosen - 1); }
   if ((event.key === "Enter" || event.key === "Tab") && chosen >= 0) { event.preventDefault(); list.items[chosen].take(); }
 });
+
+// --- what this browser asked before, on the first page -----------------------
+
+const recent = one("#recent");
+if (recent) {
+  const row = (q) => {
+    const link = Object.assign(document.createElement("a"), { href: `/search?q=${encodeURIComponent(q)}` });
+    link.append(Object.assign(document.createElement("code"), { textContent: q }));
+    const item = document.createElement("li");
+    item.append(link);
+    return item;
+  };
+  const asked_before = history_of().slice(0, 8);
+  one("ul", recent).replaceChildren(...asked_before.map(row));
+  recent.hidden = asked_before.length === 0;
+  one("button", recent).addEventListener("click", () => { kept.set("history", "[]"); recent.hidden = true; box.focus(); });
+}
 
 // --- the finder -------------------------------------------------------------
 
@@ -249,7 +298,7 @@ async function find() {
     row.addEventListener("click", () => { location.href = row.dataset.href; });
     return row;
   }));
-  one("p", finder).textContent = `${files.length} of ${count} files`;
+  one("p", finder).textContent = count === files.length ? `${count} ${count === 1 ? "file" : "files"}` : `the nearest ${files.length} of ${count} files`;
   pick(0);
 }
 function open_finder() { if (!finder.open) { finder.showModal(); typed.select(); find(); } }
@@ -316,8 +365,51 @@ for (const [id, step] of [["#previous", -1], ["#following", 1]]) {
   if (button) button.addEventListener("click", () => go(step));
 }
 
+// --- copying, wrapping, going to a line --------------------------------------
+
+async function copy(said, button) {
+  try {
+    await navigator.clipboard.writeText(said);
+  } catch {
+    // Over plain HTTP a page has no clipboard but this one.
+    const area = Object.assign(document.createElement("textarea"), { value: said, className: "unseen" });
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  if (!button) return;
+  const name = button.dataset.name ||= button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = name; }, 1500);
+}
+const copy_link = () => copy(location.href, one("#copy-link"));
+const copy_path = () => { const path = one("h1[data-path]")?.dataset.path; if (path) copy(path, one("#copy-path")); };
+one("#copy-link")?.addEventListener("click", copy_link);
+one("#copy-path")?.addEventListener("click", copy_path);
+
+function wrap(on) {
+  document.documentElement.classList.toggle("wrapped", on);
+  one("#wrap")?.setAttribute("aria-pressed", String(on));
+}
+const toggle_wrap = () => { const on = !document.documentElement.classList.contains("wrapped"); kept.set("wrap", on ? "1" : ""); wrap(on); };
+wrap(kept.get("wrap") === "1");
+one("#wrap")?.addEventListener("click", toggle_wrap);
+
+function go_to_line() {
+  if (!text) return;
+  const said = prompt("Go to line", "");
+  if (/^\d+$/.test(said?.trim() ?? "")) location.hash = `#L${said.trim()}`;
+}
+
+// The file that is shown is seen in its tree, too.
+const shown = one(".tree [aria-current]");
+if (shown) { const tree = shown.closest(".tree"); tree.scrollTop = shown.offsetTop - tree.clientHeight / 2; }
+
 // --- keys -------------------------------------------------------------------
 
+const help = one("#keys");
+one("#help").addEventListener("click", () => help.showModal());
 let at = -1;
 function walk(step) {
   const files = all(".file");
@@ -325,21 +417,26 @@ function walk(step) {
   files[at]?.classList.remove("here");
   at = Math.max(0, Math.min(files.length - 1, at + step));
   files[at].classList.add("here");
-  one("h3 a", files[at]).focus({ preventScroll: true });
+  one("h2 a, h3 a", files[at]).focus({ preventScroll: true });
   files[at].scrollIntoView({ block: "center" });
 }
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); open_finder(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches("input, textarea, select") || finder.open) return;
+  if (event.target.matches("input:not([type=checkbox]), textarea, select") || finder.open || help.open) return;
   const keys = {
+    "?": () => help.showModal(),
+    w: toggle_wrap,
+    y: copy_link,
+    c: copy_path,
+    l: go_to_line,
     "/": () => { box.focus(); box.select(); },
     t: open_finder,
     j: () => walk(1),
     k: () => walk(-1),
     n: () => go(1),
     p: () => go(-1),
-    o: () => one(".file.here h3 a")?.click(),
+    o: () => one(".file.here :is(h2, h3) a")?.click(),
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });

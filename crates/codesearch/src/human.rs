@@ -15,14 +15,26 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
-/// A number of things, in words: `1 file`, `2,000 repositories`.
-pub(crate) fn count(n: usize, thing: &str) -> String {
-    let things = match (n, thing.strip_suffix('y')) {
+/// A number of things, in words: `1 file`, `2 repositories`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    let things = match (number, thing.strip_suffix('y')) {
         (1, _) => thing.to_owned(),
+        _ if thing.ends_with("ch") => format!("{thing}es"),
         (_, Some(stem)) => format!("{stem}ies"),
         (_, None) => format!("{thing}s"),
     };
-    format!("{} {things}", grouped(n))
+    format!("{} {things}", grouped(number))
+}
+
+/// How long ago something was, from the seconds since then: `3 min ago`.
+pub(crate) fn ago(seconds: i64) -> String {
+    let (number, unit) = match seconds {
+        ..60 => return "just now".to_owned(),
+        60..3600 => (seconds / 60, "min"),
+        3600..172_800 => (seconds / 3600, "h"),
+        _ => (seconds / 86_400, "days"),
+    };
+    format!("{} {unit} ago", grouped(number as usize))
 }
 
 /// Formats bytes in units of 1000: `1.8 GB`.
@@ -70,10 +82,33 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_no_more() {
-        assert_eq!(count(1, "file"), "1 file");
-        assert_eq!(count(0, "file"), "0 files");
-        assert_eq!(count(2000, "repository"), "2,000 repositories");
+    fn one_is_not_many() {
+        for (number, thing, text) in [
+            (0, "file", "0 files"),
+            (1, "file", "1 file"),
+            (1234, "file", "1,234 files"),
+            (1, "repository", "1 repository"),
+            (2, "repository", "2 repositories"),
+            (2, "search", "2 searches"),
+        ] {
+            assert_eq!(count(number, thing), text);
+        }
+    }
+
+    #[test]
+    fn times_are_told_from_now() {
+        for (seconds, text) in [
+            (-5, "just now"),
+            (59, "just now"),
+            (60, "1 min ago"),
+            (3599, "59 min ago"),
+            (3600, "1 h ago"),
+            (172_799, "47 h ago"),
+            (172_800, "2 days ago"),
+            (86_400 * 1234, "1,234 days ago"),
+        ] {
+            assert_eq!(ago(seconds), text);
+        }
     }
 
     #[test]

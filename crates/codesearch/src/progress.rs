@@ -4,13 +4,14 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::human::count;
 use engine::ingest::Event;
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use tracing::Metadata;
 use tracing_indicatif::IndicatifLayer;
 use tracing_subscriber::filter::{EnvFilter, FilterFn};
 use tracing_subscriber::prelude::*;
+
+use crate::human::{count, size};
 
 /// Least time between two lines that are not on a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -30,7 +31,9 @@ pub(crate) fn init(server: bool) {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .without_time();
-    let style = style("{spinner} downloading Postgres {bar:30} {bytes}/{total_bytes} {eta}");
+    let style = style(
+        "{spinner} downloading Postgres {bar:30} {decimal_bytes}/{decimal_total_bytes} {eta}",
+    );
     let bar = std::io::stderr().is_terminal().then(|| {
         // The archive crate reports the received bytes on this span.
         let span = |m: &Metadata<'_>| {
@@ -96,7 +99,7 @@ impl IngestProgress {
                 self.begin(
                     &mut state,
                     totals.bytes,
-                    "reading  {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left, {msg}",
+                    "reading  {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left, {msg}",
                 );
             }
             Event::Read(totals) => {
@@ -116,9 +119,9 @@ impl IngestProgress {
                     let left = (state.all_bytes - state.bytes).max(0) as f64 / rate.max(1.0);
                     format!(
                         "reading: {files}, {} of {}, {}/s, {left:.0} s left",
-                        HumanBytes(state.bytes as u64),
-                        HumanBytes(state.all_bytes as u64),
-                        HumanBytes(rate as u64)
+                        size(state.bytes as u64),
+                        size(state.all_bytes as u64),
+                        size(rate as u64)
                     )
                 };
                 self.tell(&mut state, text);
@@ -128,16 +131,13 @@ impl IngestProgress {
                 self.begin(
                     &mut state,
                     bytes,
-                    "indexing {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+                    "indexing {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left",
                 );
             }
             Event::Indexed(bytes) => {
                 state.bar.set_position(bytes as u64);
-                let text = format!(
-                    "indexing: {} of {}",
-                    HumanBytes(bytes as u64),
-                    HumanBytes(state.all_bytes as u64)
-                );
+                let text =
+                    format!("indexing: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
                 self.tell(&mut state, text);
             }
         }

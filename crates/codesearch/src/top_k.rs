@@ -42,7 +42,9 @@ pub(crate) struct TopK {
     pub(crate) files: usize,
     /// Matching lines that were found.
     pub(crate) matches: usize,
-    /// Files found in each repository, in each language, and in each folder at the top of a repository.
+    /// A folder with a slash at its end, or nothing: the folders directly in it are counted.
+    pub(crate) below: String,
+    /// Files found in each repository, in each language, and in each folder.
     pub(crate) repos: HashMap<String, usize>,
     pub(crate) languages: HashMap<String, usize>,
     pub(crate) folders: HashMap<String, usize>,
@@ -60,6 +62,7 @@ impl TopK {
             bytes: 0,
             files: 0,
             matches: 0,
+            below: String::new(),
             repos: HashMap::new(),
             languages: HashMap::new(),
             folders: HashMap::new(),
@@ -81,7 +84,8 @@ impl TopK {
         if let Some(language) = &file.language {
             count(&mut self.languages, language);
         }
-        if let Some((folder, _)) = file.path.split_once('/') {
+        let within = file.path.strip_prefix(&self.below);
+        if let Some((folder, _)) = within.and_then(|path| path.split_once('/')) {
             count(&mut self.folders, folder);
         }
         let (score, points) = match self.order {

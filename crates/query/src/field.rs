@@ -78,6 +78,11 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 
+/// The first name of a field, one for all its aliases.
+pub(crate) fn name(field: FieldName) -> &'static str {
+    NAMES.iter().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
+}
+
 /// What is wrong with a word `name:value` whose name is no field, and what to write instead of the word; nothing to
 /// leave it out.
 pub(crate) fn unknown(name: &str, value: &str) -> (String, String) {

@@ -82,6 +82,11 @@ impl<'a> Lexer<'a> {
         Ok(Some((at, keyword.unwrap_or(Token::Word(token)))))
     }
 
+    /// The byte behind the last token.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
     fn rest(&self) -> &'a str {
         &self.source[self.at..]
     }

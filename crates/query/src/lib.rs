@@ -38,6 +38,7 @@ mod stepped;
 mod suggest;
 mod tree;
 mod trigram;
+mod typed;
 mod write;
 
 pub use build::Defaults;
@@ -60,4 +61,5 @@ pub use plan::{Lookup, Plan, Scope};
 pub use settings::{Count, Select, Settings, duration};
 pub use tree::{Field, Query, Term, Tree};
 pub use trigram::{Trigram, has_trigram, rarest, trigrams};
-pub use write::{below, escape, exactly, literal, written};
+pub use typed::{TypedField, typed_fields, without};
+pub use write::{below, escape, exactly, literal, plain, written};

@@ -15,6 +15,22 @@ pub fn below(field: &str, folder: &str) -> String {
     written(field, &format!("^{}/", escape(folder)))
 }
 
+/// The name or folder of a pattern that [`exactly`] or [`below`] wrote, as it is shown to people; none if it is another one.
+pub fn plain(pattern: &str) -> Option<String> {
+    let inner = pattern.strip_prefix('^')?;
+    let inner = inner.strip_suffix('$').or_else(|| inner.ends_with('/').then_some(inner))?;
+    let mut name = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => name.push(chars.next().filter(|c| !c.is_alphanumeric())?),
+            c => name.push(c),
+        }
+    }
+    let ends = if pattern.ends_with('/') { "" } else { "$" };
+    (format!("^{}{ends}", escape(&name)) == pattern && !name.is_empty()).then_some(name)
+}
+
 /// A field with a value, in quotes if it needs them: `lang:"plain text"`.
 pub fn written(field: &str, value: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "^$./\\-_+#@~".contains(c);
@@ -103,5 +119,21 @@ mod tests {
         }
         assert_eq!(exactly("repo", "github.com/golang/go"), r"repo:^github\.com/golang/go$");
         assert_eq!(written("lang", "plain text"), "lang:\"plain text\"");
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        for (pattern, name) in [
+            (r"^github\.com/golang/go$", Some("github.com/golang/go")),
+            ("^src/", Some("src/")),
+            (r"^a\$", None),
+            (r"^a\$$", Some("a$")),
+            ("^a.b$", None),
+            ("^$", None),
+            ("go", None),
+            (r"^\d$", None),
+        ] {
+            assert_eq!(plain(pattern).as_deref(), name, "{pattern}");
+        }
     }
 }

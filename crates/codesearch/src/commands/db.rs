@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 
 use anyhow::Result;
-use indicatif::HumanBytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use postgres::Postgres;
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
 use crate::database::{close_postgres, external, postgres_options};
+use crate::human::size;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {
@@ -42,9 +42,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                 ),
                 None => say!("running: no"),
             }
-            say!("data:    {}", HumanBytes(status.bytes));
+            say!("data:    {}", size(status.bytes));
             let postgres::Memory { bytes, bound } = status.memory;
-            say!("memory:  {}, the bound of {bound}", HumanBytes(bytes));
+            say!("memory:  {}, the bound of {bound}", size(bytes));
             if !status.given.is_empty() {
                 say!(
                     "         of which Postgres was given at its last start: {}",

@@ -10,12 +10,13 @@ use super::refused;
 use crate::cli::{DatabaseArgs, DocsArgs};
 use crate::database::Database;
 use crate::print::docs::{Answer, print, stopped};
-use crate::request;
+use crate::request::{self, DocsQuery};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let query = args.query.join(" ");
+    let asked = DocsQuery::of(&query);
     let request = DocsRequest {
-        query: query.clone(),
+        query: asked.words.clone(),
         limit: usize::from(args.limit),
         repos: Vec::new(),
         languages: Vec::new(),
@@ -23,14 +24,16 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         dictionary: args.dictionary.into(),
         timeout: args.timeout.or(Some(DEFAULT_TIMEOUT)),
     };
-    let request = request::docs(request, &args.repo, &args.lang).map_err(refused)?;
+    let repos = [args.repo.as_slice(), &asked.repos].concat();
+    let languages = [args.lang.as_slice(), &asked.languages].concat();
+    let request = request::docs(request, &repos, &languages).map_err(refused)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let found = searcher.docs(&request).await?;
         let mut out = BufWriter::new(stdout().lock());
         let printed = if args.json {
-            serde_json::to_writer(&mut out, &Answer::of(&query, &found))
+            serde_json::to_writer(&mut out, &Answer::of(&query, &asked.ignored, &found))
                 .map_err(std::io::Error::from)
                 .and_then(|()| writeln!(out))
         } else {
@@ -44,6 +47,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
             other => other.context("cannot write")?,
         }
         drop(out);
+        if let Some(notice) = asked.notice() {
+            eprintln!("codesearch: {notice}");
+        }
         if let Some((_, why)) = stopped(&found) {
             eprintln!("codesearch: {why}");
         }

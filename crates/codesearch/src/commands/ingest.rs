@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use engine::ingest::{self, Options, Report, SkipReason};
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanCount;
 use store::Store;
 
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
 use crate::database::Database;
-use crate::human::count;
+use crate::human::{count, size};
 use crate::progress::IngestProgress;
 
 /// Connections beside the writer's and the loaders' own: for looking how far the indexes are.
@@ -81,7 +81,7 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         "indexed: {} in {}, {} of text",
         count(files as usize, "file"),
         count(repos.len(), "repository"),
-        HumanBytes(bytes as u64)
+        size(bytes as u64)
     );
     let reasons: Vec<String> = SkipReason::ALL
         .iter()
@@ -100,9 +100,9 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     }
     say!(
         "on disk: {} of tables, {} of trigram indexes, {} of document index",
-        HumanBytes(tables as u64),
-        HumanBytes(indexes as u64),
-        HumanBytes(docs as u64)
+        size(tables as u64),
+        size(indexes as u64),
+        size(docs as u64)
     );
     say!(
         "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing",

@@ -2,12 +2,11 @@
 
 use anyhow::{Context, Result};
 use engine::ingest::{self, SkipReason};
-use indicatif::HumanBytes;
 use serde_json::json;
 
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
-use crate::human::count;
+use crate::human::{count, size};
 use crate::progress::IngestProgress;
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
@@ -24,7 +23,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     say!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
                 } else {
                     let reason = SkipReason::of(reason).map_or_else(|| reason.clone(), |r| r.to_string());
-                    say!("{:>10}  {reason:<24}  {path}", HumanBytes(*bytes as u64).to_string());
+                    say!("{:>10}  {reason:<24}  {path}", size(*bytes as u64));
                 }
             }
             return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
@@ -45,7 +44,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     "{:<width$} {:>9} {:>12} {:>9}  {}",
                     repo.name,
                     repo.files,
-                    HumanBytes(repo.bytes as u64).to_string(),
+                    size(repo.bytes as u64),
                     repo.skipped,
                     repo.indexed_at
                 );

@@ -79,7 +79,7 @@ async fn slow(store: &Store, args: &StatsArgs, span: Span) -> Result<u8> {
         }
     }
     if slow.is_empty() {
-        eprintln!("codesearch: no slow searches in {}", span.describe());
+        eprintln!("codesearch: no slow searches {}", span.describe());
         return Ok(crate::NOTHING);
     }
     if slow.len() as i64 == MAX_LISTED && !args.json {

@@ -49,8 +49,13 @@ impl Failure {
     }
 
     /// There is no such file or repository.
-    pub(crate) fn no_such(what: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} is not in the index"))
+    pub(crate) fn no_such(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// The same, where nothing else is known of it.
+    pub(crate) fn not_indexed(what: &str) -> Self {
+        Self::no_such(format!("{what} is not in the index"))
     }
 
     pub(crate) fn not_found() -> Self {

@@ -31,7 +31,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::{from_fn_with_state, map_request, map_response};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutBody;
@@ -64,7 +64,7 @@ fn endpoints() -> Vec<Endpoint> {
         metrics::METRICS,
         READY,
         HEALTHY,
-        SYNTAX,
+        pages::SYNTAX,
         OPENAPI,
         access::SIGN_IN,
         access::SIGN_OUT,
@@ -92,8 +92,6 @@ const HEALTHY: Endpoint = Endpoint {
     admits: Admits::Anyone,
     ..Endpoint::untold("/healthz", Class::Light, || get(|| async { "ok\n" }))
 };
-
-const SYNTAX: Endpoint = Endpoint::untold("/syntax", Class::Light, || get(syntax));
 
 const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get(openapi));
 
@@ -154,8 +152,34 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
     }
 }
 
+/// Addresses that people try, and those that they mean.
+const ALIASES: [(&str, &str); 9] = [
+    ("/status", "/stats"),
+    ("/statistics", "/stats"),
+    ("/help", "/syntax"),
+    ("/repositories", "/repos"),
+    ("/repo", "/repos"),
+    ("/find", "/files"),
+    ("/documents", "/docs"),
+    ("/login", "/sign-in"),
+    ("/api", "/openapi.json"),
+];
+
+/// The address that is meant by one at which there is nothing: another name, or one without slashes at its end.
+fn meant(address: &Uri) -> Option<String> {
+    let trimmed = address.path().trim_end_matches('/');
+    let alias = ALIASES.iter().find(|(name, _)| *name == trimmed).map(|(_, meant)| *meant);
+    let known = || endpoints().iter().any(|endpoint| endpoint.path == trimmed);
+    let path = alias.or_else(|| (trimmed != address.path() && known()).then_some(trimmed))?;
+    let query = address.query().map(|query| format!("?{query}")).unwrap_or_default();
+    Some(format!("{path}{query}"))
+}
+
 /// What is said where there is nothing.
-async fn nothing(headers: HeaderMap) -> Response {
+async fn nothing(address: Uri, headers: HeaderMap) -> Response {
+    if let Some(place) = meant(&address) {
+        return Redirect::to(&place).into_response();
+    }
     let failure = Failure::not_found();
     if params::wants_page(&headers, None) {
         pages::failed("", failure)
@@ -178,11 +202,6 @@ async fn mark(mut response: Response) -> Response {
 async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
     server.searcher.catalog().await?;
     Ok("ready\n")
-}
-
-/// What a query can say.
-async fn syntax() -> &'static str {
-    include_str!("../../../../docs/syntax.md")
 }
 
 /// The document of what can be asked over HTTP, and what is answered.

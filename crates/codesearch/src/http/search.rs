@@ -9,8 +9,8 @@ use axum::routing::get;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
-    TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO,
+    SORT, TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
 use super::request::compiled;
@@ -30,7 +30,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             HINTS, FORMAT, SORT,
         ],
-        untold: &[WAIT],
+        untold: &[WAIT, FACETS],
     },
     doc: Some(Doc {
         summary: "Search",
@@ -56,7 +56,10 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: Known {
         told: &[Q, CASE, REPO, FILE, LANG],
-        untold: &[LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT],
+        untold: &[
+            LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
+            FACETS,
+        ],
     },
     doc: Some(Doc {
         summary: "How a query is understood and planned",

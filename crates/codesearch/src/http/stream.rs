@@ -23,8 +23,8 @@ use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
-    TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO,
+    SORT, TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -40,7 +40,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: Known {
         told: &[Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN],
-        untold: &[FORMAT, HINTS, SORT, WAIT],
+        untold: &[FORMAT, HINTS, SORT, WAIT, FACETS],
     },
     doc: Some(Doc {
         summary: "Search, and hear of results while they are found",

@@ -13,6 +13,8 @@ use crate::cli::Color;
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
     query: &'a str,
+    /// Fields of the query that mean nothing for documents.
+    ignored: &'a [String],
     docs: Vec<DocJson<'a>>,
     stats: StatsJson,
 }
@@ -47,10 +49,11 @@ struct StatsJson {
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn of(query: &'a str, found: &'a Docs) -> Self {
+    pub(crate) fn of(query: &'a str, ignored: &'a [String], found: &'a Docs) -> Self {
         let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
         Self {
             query,
+            ignored,
             docs: found.docs.iter().map(DocJson::of).collect(),
             stats: StatsJson {
                 duration_ms: ms(found.duration),

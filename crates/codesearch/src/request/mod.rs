@@ -19,6 +19,7 @@
 
 mod build;
 mod client;
+mod docs;
 mod narrow;
 mod options;
 mod refused;
@@ -26,7 +27,7 @@ mod spell;
 
 pub(crate) use build::{build, parse, settled_limit};
 pub(crate) use client::Client;
-pub(crate) use narrow::docs;
+pub(crate) use docs::{DocsQuery, docs};
 pub(crate) use options::{MAX_CONTEXT, Options, case, context, count};
 pub(crate) use refused::Refused;
 pub(crate) use spell::{LinePattern, spelled};

@@ -1,10 +1,9 @@
 //! Restrictions beside the query text (`--file`, `&lang=`), as parts of the query.
 
-use engine::docs::DocsRequest;
 use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 use super::options::Options;
-use super::refused::Refused;
+use super::refused::{Refused, option};
 
 /// Restrictions beside the query text. Of each kind, one must hold.
 #[derive(Clone, Copy, Debug)]
@@ -41,31 +40,6 @@ impl<'a> Narrow<'a> {
         let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
         Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
     }
-}
-
-/// Restricts a search for documents and comments to repositories and languages; of each kind, one
-/// must hold.
-///
-/// # Errors
-/// [`Refused::Option`] for an invalid pattern (`repo`), and for an unknown language (`lang`).
-pub(crate) fn docs(
-    mut request: DocsRequest,
-    repos: &[String],
-    languages: &[String],
-) -> Result<DocsRequest, Refused> {
-    for pattern in repos {
-        let matcher = Pattern::parse(pattern, Case::Smart, false);
-        let matcher = matcher.and_then(|pattern| Matcher::new(&pattern));
-        request.repos.push(matcher.map_err(|error| option("repo", &error))?);
-    }
-    for language in languages {
-        request.languages.extend(query::languages(language).map_err(|why| option("lang", &why))?);
-    }
-    Ok(request)
-}
-
-fn option(name: &'static str, why: &impl ToString) -> Refused {
-    Refused::Option { name, why: why.to_string() }
 }
 
 fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {

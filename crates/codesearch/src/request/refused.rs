@@ -25,6 +25,11 @@ impl From<QueryError> for Refused {
     }
 }
 
+/// Word that an option has a wrong value.
+pub(super) fn option(name: &'static str, why: &impl ToString) -> Refused {
+    Refused::Option { name, why: why.to_string() }
+}
+
 /// For agents: names an option by its name.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ mod words;
 pub(crate) use bars::{Bar, Cell, bars};
 pub(crate) use histogram::{Histogram, Trim};
 pub(crate) use recorder::Recorder;
-pub(crate) use span::{FORMS, Span, rfc3339};
+pub(crate) use span::{FORMS, Span, now, rfc3339};
 pub(crate) use summary::{Summary, slow_json};
 pub(crate) use text::text;
 pub(crate) use words::{Kind, Outcome, Refusal};

@@ -76,9 +76,12 @@ impl Span {
             let time = Timestamp::from_second(seconds).unwrap_or_default();
             time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
         };
+        // The hour that runs belongs to it, so that it has an hour more than was asked for.
+        if self.to > now() {
+            return format!("since {}", local(self.from));
+        }
         let hours = (self.to - self.from) / HOUR;
-        let to = if self.to > now() { "now".to_owned() } else { local(self.to) };
-        format!("{hours} h from {} to {to}", local(self.from))
+        format!("{hours} h from {} to {}", local(self.from), local(self.to))
     }
 }
 

@@ -4,6 +4,8 @@
 //! the journeys are left out, and say so; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
 
 mod audit;
+mod axe;
+mod everyday;
 mod paint;
 mod tab;
 
@@ -16,6 +18,30 @@ use serde_json::json;
 use crate::harness::Fixture;
 use audit::AUDIT;
 use tab::{Tab, journeys_in};
+
+/// A page of each kind.
+const PAGES: [&str; 20] = [
+    "/",
+    "/search?q=needle",
+    "/search?q=needle+repo:^two$+-file:^many/1",
+    "/search?q=a(b",
+    "/search?q=nowhere_at_all",
+    "/search?q=needle&explain=1",
+    "/file?repo=one&path=src/server.go&q=needle",
+    "/file?repo=two&path=%3Cimg+src=x+onerror=alert(1)%3E.md",
+    "/file?repo=one&path=src/servr.go",
+    "/repos",
+    "/repos?repo=one",
+    "/repos?repo=one&path=src",
+    "/repos?repo=ones",
+    "/stats",
+    "/files?q=srv",
+    "/docs",
+    "/docs?q=needle+file:x",
+    "/docs?q=nowhere_at_all",
+    "/syntax",
+    "/nowhere",
+];
 
 fn repositories() -> Fixture {
     let fixture = Fixture::new();
@@ -69,7 +95,7 @@ fn searching_narrowing_paging_and_opening() {
         tab.until("document.querySelectorAll('.file').length === 50").await;
 
         // Narrower.
-        tab.click("aside a[title=one]").await;
+        tab.click(".side a[title=one]").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
         assert_eq!(tab.run("return document.querySelector('#q').value").await, "needle repo:^one$");
         tab.client.refresh().await.unwrap();
@@ -114,17 +140,21 @@ fn keys_suggestions_and_the_finder() {
             ("regex", "lit:needle repo:^two$"),
         ] {
             let button = format!("[data-switch={name}]");
-            tab.click(&button).await;
-            assert_eq!(tab.run("return document.querySelector('#q').value").await, written);
-            tab.click(&button).await;
-            let plain = tab.run("return document.querySelector('#q').value").await;
-            assert_eq!(plain, "needle repo:^two$", "{name}");
+            for expected in [written, "needle repo:^two$"] {
+                tab.click(&button).await;
+                // It is searched again at once.
+                let expected = serde_json::to_string(expected).unwrap();
+                tab.until(&format!("new URLSearchParams(location.search).get('q') === {expected}"))
+                    .await;
+                tab.until(&format!("document.querySelector('#q').value === {expected}")).await;
+                tab.ready().await;
+            }
         }
 
         // What was asked before is offered again.
         tab.open("/").await;
         tab.keys("#q", &Key::Down.to_string()).await;
-        tab.until("document.querySelector('#suggestions li')?.textContent.startsWith('needle')")
+        tab.until("document.querySelector('#suggestions li')?.textContent.startsWith('needle repo:^two$')")
             .await;
         tab.keys("#q", &Key::Escape.to_string()).await;
         tab.keys("#q", &Key::Escape.to_string()).await;
@@ -168,19 +198,8 @@ fn errors_nothing_found_and_hostile_names() {
 
 #[test]
 fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
-    let pages = [
-        "/",
-        "/search?q=needle",
-        "/file?repo=one&path=src/server.go&q=needle",
-        "/repos",
-        "/repos?repo=one",
-        "/stats",
-        "/files?q=srv",
-        "/docs",
-        "/docs?q=needle",
-    ];
     journeys(&["--window-size=500,800"], &async |tab: &Tab<'_>| {
-        for page in pages {
+        for page in PAGES {
             tab.open(page).await;
             let fits = "document.documentElement.scrollWidth <= window.innerWidth";
             assert_eq!(tab.run(&format!("return {fits}")).await, true, "{page}");
@@ -209,7 +228,7 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         }
         tab.click(".next a").await;
         assert!(tab.address().await.contains("cursor="));
-        tab.click("aside a[title=one]").await;
+        tab.click(".side a[title=one]").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
         tab.click(".file h3 a").await;
         assert!(tab.text("#text").await.contains("needle"));
@@ -360,20 +379,7 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
 #[test]
 fn every_page_can_be_read_and_used_by_everyone() {
     journeys(&["--window-size=1280,900"], &async |tab: &Tab<'_>| {
-        for page in [
-            "/",
-            "/search?q=needle",
-            "/search?q=a(b",
-            "/search?q=nowhere_at_all",
-            "/file?repo=one&path=src/server.go&q=needle",
-            "/repos",
-            "/repos?repo=one",
-            "/stats",
-            "/files?q=srv",
-            "/docs",
-            "/docs?q=needle",
-            "/docs?q=nowhere_at_all",
-        ] {
+        for page in PAGES.into_iter().chain(["/sign-in"]) {
             for theme in ["light", "dark"] {
                 tab.open(page).await;
                 tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;

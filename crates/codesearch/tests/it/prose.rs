@@ -118,6 +118,15 @@ fn narrowed_by_repository_language_and_dictionary() {
     assert_eq!(count(&["kessel", "--dictionary", "english"]), 0);
     assert_eq!(count(&["kessel", "--dictionary", "plain"]), 1);
     assert_eq!(count(&["kettle", "--dictionary", "plain"]), 0);
+    // Fields of a query for code narrow it, too; those that mean nothing here are told.
+    assert_eq!(fixture.found(&["kettle repo:tw"]), ["two/kettle.1"]);
+    assert_eq!(fixture.found(&["lang:md kettle -file:x"]), ["one/README.md"]);
+    assert_eq!(count(&["kettle l:md lang:rst"]), 2);
+    assert_eq!(fixture.docs(&["kettle -file:x"])["ignored"][0], "-file:x");
+    let told = fixture.run(&["docs", "kettle case:yes"]).code(0).err;
+    assert!(told.contains("documents are not searched by case:yes"), "{told}");
+    let unknown = fixture.run(&["docs", "kettle lang:klingon"]).code(2).err;
+    assert!(unknown.contains("klingon"), "{unknown}");
     let cut = fixture.run(&["docs", "kettle", "--limit", "2"]).code(0);
     assert_eq!(cut.err, "codesearch: the best 2 of 3\n");
     assert_eq!(

@@ -19,9 +19,9 @@ use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
 use crate::http::params::{Given, Kind as ParamKind, Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::grouped;
+use crate::human::{count, duration};
 use crate::print::docs as printed;
-use crate::request;
+use crate::request::{self, DocsQuery};
 use crate::statistics::{self, Outcome};
 
 const LIMIT: Param = Param {
@@ -44,7 +44,8 @@ pub(crate) const DOCS: Endpoint = Endpoint {
         told: &[
             Q.saying(
                 "Words, all of which must be there, in any form; quotes hold a phrase, or stands between two of which \
-                 one will do, a minus before what must not be there. An identifier is found by its parts.",
+                 one will do, a minus before what must not be there. An identifier is found by its parts. repo: and \
+                 lang: narrow the search as in a query for code; other fields are ignored.",
             ),
             LIMIT,
             REPO.saying("A regular expression for names of repositories."),
@@ -70,26 +71,34 @@ pub(crate) const DOCS: Endpoint = Endpoint {
 /// What can be asked.
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// Words.
+    /// Words, perhaps with fields.
     q: String,
-    repo: String,
-    lang: String,
+    /// What they say.
+    asked: DocsQuery,
     given: Given,
 }
 
 impl From<Given> for Wanted {
     fn from(given: Given) -> Self {
-        let (q, repo, lang) = (given.text(&Q), given.text(&REPO), given.text(&LANG));
-        Self { q, repo, lang, given }
+        let q = given.text(&Q);
+        let mut asked = DocsQuery::of(&q);
+        asked.repos.extend(given.get(&REPO).map(str::to_owned));
+        asked.languages.extend(given.get(&LANG).map(str::to_owned));
+        Self { q, asked, given }
     }
 }
 
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct DocsPage<'a> {
+    /// The words.
     query: &'a str,
-    repo: &'a str,
+    /// The same search in code.
+    code: String,
+    repo: String,
     lang: &'a str,
+    /// What of the query is ignored.
+    notice: Option<String>,
     error: Option<String>,
     found: Option<Found>,
 }
@@ -115,13 +124,15 @@ async fn docs(
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
     let page = wants_page(&headers, wanted.given.get(&FORMAT));
-    let found = if page && wanted.q.trim().is_empty() {
+    let found = if page && wanted.asked.words.is_empty() {
         Ok(None)
     } else {
         answer(&server, &wanted).await.map(Some)
     };
     match (found, page) {
-        (Ok(Some(found)), false) => Json(printed::Answer::of(&wanted.q, &found)).into_response(),
+        (Ok(Some(found)), false) => {
+            Json(printed::Answer::of(&wanted.q, &wanted.asked.ignored, &found)).into_response()
+        }
         (Err(failure), false) => failure.into_response(),
         (Ok(found), _) => render(StatusCode::OK, &wanted.page(None, found.map(shown))),
         (Err(failure), true) => {
@@ -132,7 +143,23 @@ async fn docs(
 
 impl Wanted {
     fn page(&self, error: Option<String>, found: Option<Found>) -> DocsPage<'_> {
-        DocsPage { query: &self.q, repo: &self.repo, lang: &self.lang, error, found }
+        let DocsQuery { words, repos, languages, .. } = &self.asked;
+        // Of several one must match; a box holds one expression, and one language.
+        let repo = repos.join("|");
+        let lang = languages.first().map_or("", String::as_str);
+        let notice = self.asked.notice();
+        DocsPage { query: words, code: self.code(), repo, lang, notice, error, found }
+    }
+
+    /// The query that looks for the same in code.
+    fn code(&self) -> String {
+        let DocsQuery { words, repos, languages, ignored } = &self.asked;
+        let field = |name| move |value: &String| query::written(name, value);
+        let repos = repos.iter().map(field("repo"));
+        let fields =
+            repos.chain(languages.iter().map(field("lang"))).chain(ignored.iter().cloned());
+        let all: Vec<String> = std::iter::once(words.clone()).chain(fields).collect();
+        all.join(" ").trim().to_owned()
     }
 
     fn request(&self) -> Result<DocsRequest, Failure> {
@@ -147,7 +174,7 @@ impl Wanted {
                 .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))?,
         };
         let request = DocsRequest {
-            query: self.q.clone(),
+            query: self.asked.words.clone(),
             limit: self.given.number(&LIMIT).unwrap_or(DEFAULT_LIMIT),
             repos: Vec::new(),
             languages: Vec::new(),
@@ -155,10 +182,7 @@ impl Wanted {
             dictionary,
             timeout: Some(timeout),
         };
-        let given = |text: &str| -> Vec<String> {
-            (!text.is_empty()).then(|| text.to_owned()).into_iter().collect()
-        };
-        Ok(request::docs(request, &given(&self.repo), &given(&self.lang))?)
+        Ok(request::docs(request, &self.asked.repos, &self.asked.languages)?)
     }
 }
 
@@ -182,16 +206,13 @@ async fn answer(server: &Server, wanted: &Wanted) -> Result<Docs, Failure> {
 }
 
 fn shown(found: Docs) -> Found {
-    let summary = match found.matched {
-        1 => "1 text".to_owned(),
-        n => format!("{} texts", grouped(n)),
-    };
+    let summary = count(found.matched, "text");
     let stopped = printed::stopped(&found).map(|(_, why)| why);
     let pieces = |runs: Vec<TextRun>| -> Vec<Piece> {
         let piece = |run: TextRun| Piece { hit: run.hit, class: "", text: run.text };
         runs.into_iter().map(piece).collect()
     };
-    let ms = found.duration.as_secs_f64() * 1000.0;
+    let took = duration(found.duration);
     let rows = found.docs.into_iter().map(|doc| {
         let mut about = Vec::new();
         if doc.kind == DocKind::Comment {
@@ -216,7 +237,7 @@ fn shown(found: Docs) -> Found {
             snippet,
         }
     });
-    Found { summary: format!("{summary} in {ms:.0} ms"), stopped, rows: rows.collect() }
+    Found { summary: format!("{summary} in {took}"), stopped, rows: rows.collect() }
 }
 
 /// What some pieces say, but for the end of the sentence.

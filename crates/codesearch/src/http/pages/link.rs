@@ -40,6 +40,11 @@ pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String
     address
 }
 
+/// The page of a file, or of the folder if it is one.
+pub(crate) fn file_or_folder(repo: &str, path: &str) -> String {
+    if path.is_empty() { folder(repo, "") } else { file(repo, path, "", None) }
+}
+
 /// All matching lines of a file.
 pub(crate) fn lines(repo: &str, path: &str, q: &str) -> String {
     to("/search/lines", &[("repo", repo), ("path", path), ("q", q)])

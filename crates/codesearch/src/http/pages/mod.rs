@@ -4,6 +4,7 @@ mod assets;
 mod browse;
 mod docs;
 mod highlight;
+mod home;
 mod link;
 mod render;
 mod results;
@@ -11,16 +12,19 @@ mod search_page;
 mod sign_in;
 mod status;
 mod suggest;
+mod syntax;
 mod view;
 
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS};
 pub(crate) use docs::DOCS;
+pub(crate) use home::home;
 pub(crate) use results::{Prepared, page};
-pub(crate) use search_page::{SEAM, failed, home};
+pub(crate) use search_page::{SEAM, failed};
 pub(crate) use sign_in::sign_in;
 pub(crate) use status::STATS;
 pub(crate) use suggest::SUGGEST;
+pub(crate) use syntax::SYNTAX;
 
 /// Colours a text: each colour lies in its line, in order.
 #[cfg(any(test, fuzzing))]

@@ -5,7 +5,6 @@ use std::future::ready;
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
@@ -16,19 +15,24 @@ use super::results::Results;
 use crate::hints::{FileCount, Suggested};
 use crate::http::error::Failure;
 use crate::http::params::RejectedParams;
-use crate::http::server::Server;
-use crate::human::{grouped, size};
 
 /// Where the rest of the results stands in a page. No text of a repository looks like it: in those `<` is
 /// written otherwise.
 pub(crate) const SEAM: &str = "<!-- the rest -->";
 
+/// Where there is something, for those who come where there is nothing.
+const PLACES: [(&str, &str); 5] = [
+    ("/", "Search code"),
+    ("/docs", "Search documents"),
+    ("/files", "Find a file"),
+    ("/repos", "Repositories"),
+    ("/syntax", "What a query can say"),
+];
+
 #[derive(Template)]
 #[template(path = "search.html")]
 struct SearchPage<'a> {
     query: &'a str,
-    /// How large the index is; on the page without results.
-    size: Option<String>,
     error: Option<Trouble>,
     result: Option<Results>,
     /// Where a script hears of results while they are found, and where they are without one.
@@ -43,6 +47,8 @@ struct Trouble {
     /// A query to run instead: its address, the query or the text that it takes the wrong one for, and how many files it
     /// finds.
     instead: Option<Instead>,
+    /// Where to go on: addresses and names.
+    links: Vec<(&'static str, &'static str)>,
 }
 
 /// A query to run instead of a wrong one.
@@ -67,24 +73,6 @@ impl From<Suggested> for Instead {
     }
 }
 
-/// The page without results.
-pub(crate) async fn home(State(server): State<Server>) -> Response {
-    let size = server.searcher.catalog().await.map(|catalog| {
-        let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
-        let repos = catalog.repos.len();
-        let word = if repos == 1 { "repository" } else { "repositories" };
-        format!("{} {word}, {} of text", grouped(repos), size(bytes as u64))
-    });
-    let (size, error) = match size {
-        Ok(size) => (Some(size), None),
-        Err(error) => {
-            let message = Failure::from(error).body.message;
-            (None, Some(Trouble { message, place: None, instead: None }))
-        }
-    };
-    render(StatusCode::OK, &SearchPage { query: "", size, error, result: None, stream: None })
-}
-
 /// The page with results: first with those that are drawn, which a browser paints as soon as it has them,
 /// then with the rest.
 pub(crate) fn found(
@@ -93,7 +81,7 @@ pub(crate) fn found(
     rest: impl Future<Output = String> + Send + 'static,
 ) -> Response {
     let result = Some(results);
-    let page = SearchPage { query: q, size: None, error: None, result, stream: None };
+    let page = SearchPage { query: q, error: None, result, stream: None };
     let page = match page.render() {
         Ok(page) => page,
         Err(error) => return broken(&error),
@@ -108,7 +96,7 @@ pub(crate) fn found(
 /// The page on which a script shows what is found while it is found.
 pub(crate) fn searching(q: &str, stream: String, whole: String) -> Response {
     let stream = Some((stream, whole));
-    let page = SearchPage { query: q, size: None, error: None, result: None, stream };
+    let page = SearchPage { query: q, error: None, result: None, stream };
     render(StatusCode::OK, &page)
 }
 
@@ -121,9 +109,10 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
         let here = behind.next().unwrap_or(' ');
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });
+    let links = if failure.body.code == "not_found" { PLACES.to_vec() } else { Vec::new() };
     let instead = failure.body.suggestion.map(Instead::from);
-    let error = Some(Trouble { message: failure.body.message, place, instead });
-    let page = SearchPage { query: q, size: None, error, result: None, stream: None };
+    let error = Some(Trouble { message: failure.body.message, place, instead, links });
+    let page = SearchPage { query: q, error, result: None, stream: None };
     render(failure.status, &page)
 }
 

@@ -12,7 +12,7 @@ use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::{Given, Known, Param, StrictParams};
 use crate::http::server::Server;
-use crate::human::grouped;
+use crate::human::count;
 
 /// Suggestions at most.
 const MOST: usize = 8;
@@ -71,7 +71,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
             .map(|repo| Suggestion {
                 text: format!("{sign}{} ", query::exactly("repo", &repo.name)),
                 label: repo.name.clone(),
-                note: format!("{} files", grouped(repo.len())),
+                note: count(repo.len(), "file"),
             })
             .collect(),
         "lang" | "l" | "language" => tree
@@ -82,7 +82,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
             .map(|(name, files)| Suggestion {
                 text: format!("{sign}{} ", query::written("lang", &name.to_lowercase())),
                 label: name.clone(),
-                note: format!("{} files", grouped(*files)),
+                note: count(*files, "file"),
             })
             .collect(),
         "file" | "f" | "path" if !value.is_empty() => {

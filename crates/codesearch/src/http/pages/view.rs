@@ -6,6 +6,7 @@ use engine::search::{FileMatch, Line};
 
 use super::highlight::{Coloured, Grammar};
 use super::link;
+use crate::human::count;
 
 /// Matching lines shown of one file at first.
 pub(crate) const MAX_LINES: usize = 6;
@@ -30,6 +31,8 @@ pub(crate) struct FileView {
     /// The same without a line.
     pub(crate) base: String,
     pub(crate) language: String,
+    /// Matching lines of the whole file.
+    pub(crate) count: String,
     pub(crate) lines: Vec<LineView>,
     /// Matching lines that are not shown.
     pub(crate) more: usize,
@@ -61,12 +64,14 @@ pub(crate) struct Piece {
 pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
     let shown = file.matches();
     let first = file.lines.iter().find(|line| !line.ranges.is_empty());
+    let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
     FileView {
         headed,
-        path: pieces(&file.path, &file.path_ranges, &[], 0..file.path.len()),
+        path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
         href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
         base: link::file(&file.repo, &file.path, q, None),
         language: file.language.clone().unwrap_or_default(),
+        count: if matches > 1 { count(matches, "line") } else { String::new() },
         lines: lines(file),
         more: matches.saturating_sub(shown),
         more_href: link::lines(&file.repo, &file.path, q),
@@ -140,6 +145,32 @@ pub(crate) fn pieces(
         let class = class.map_or("", |(_, class)| class);
         pieces.push(Piece { hit, class, text: text[*from..*upto].to_owned() });
     }
+    if text.get(shown).is_some_and(|shown| shown.contains(turns)) {
+        return pieces.into_iter().flat_map(told).collect();
+    }
+    pieces
+}
+
+/// Whether a character makes what follows run the other way, or back, without being seen itself: with it, code can be made
+/// to look like other code (<https://trojansource.codes>).
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A piece with the names of such characters in their places.
+fn told(piece: Piece) -> Vec<Piece> {
+    let Piece { hit, class, text } = piece;
+    let mut pieces = Vec::new();
+    for part in text.split_inclusive(turns) {
+        let turn = part.chars().next_back().filter(|c| turns(*c));
+        let plain = turn.map_or(part, |c| &part[..part.len() - c.len_utf8()]);
+        if !plain.is_empty() {
+            pieces.push(Piece { hit, class, text: plain.to_owned() });
+        }
+        if let Some(c) = turn {
+            pieces.push(Piece { hit, class: "turn", text: format!("U+{:04X}", u32::from(c)) });
+        }
+    }
     pieces
 }
 
@@ -157,6 +188,7 @@ mod tests {
                 (true, "") => format!("[{text}]"),
                 (true, class) => format!("[{class}:{text}]"),
                 (false, "" | "cut") => text,
+                (false, "turn") => format!("<{text}>"),
                 (false, class) => format!("{{{class}:{text}}}"),
             })
             .collect();
@@ -169,6 +201,13 @@ mod tests {
         check("foofoo", &[(0, 3), (3, 6)], &[], "[foo][foo]");
         check("<b>", &[(0, 0)], &[], "<b>");
         check("", &[(0, 0)], &[], "");
+    }
+
+    #[test]
+    fn characters_that_turn_the_text_are_told() {
+        check("a\u{202e}b\u{2069}", &[], &[], "a<U+202E>b<U+2069>");
+        check("\u{2066}foo", &[(3, 6)], &[(0..6, "c")], "<U+2066>[c:foo]");
+        check("שלום", &[(0, 8)], &[], "[שלום]");
     }
 
     #[test]

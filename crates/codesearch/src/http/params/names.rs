@@ -46,6 +46,9 @@ pub(crate) const SORT: Param = Param::one_of(
      those that define what is looked for, and with the cursors that follow of the next 1000; by `path` or `repo` those that come first of all. `limit` says how many \
      are sent, 1000 at most. Without it JSON comes by repository and path, or as it is found when it is large.",
 );
+/// A page has all values that narrow its search.
+pub(crate) const FACETS: Param =
+    Param::one_of("facets", &["all"], "all for a page with all values that narrow its search.");
 /// A page is sent when all of it is there.
 pub(crate) const WAIT: Param =
     Param::text("wait", "1 for a page that is sent when all of it is there.");

@@ -2,8 +2,8 @@
 
 use super::given::Given;
 use super::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT, TIMEOUT,
-    WAIT,
+    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
+    TIMEOUT, WAIT,
 };
 use super::param::Param;
 use crate::http::cursor::Cursor;
@@ -61,7 +61,7 @@ impl SearchParams {
         let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
         let mut pairs =
             vec![("q", self.q.clone()), ("limit", limit.unwrap_or_default().to_owned())];
-        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT];
+        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS];
         pairs.extend(others.iter().map(|param| (param.name, self.given.text(param))));
         pairs.retain(|(name, _)| *name != other.name);
         pairs
@@ -89,17 +89,22 @@ impl SearchParams {
     /// # Errors
     /// Something is.
     pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
-        if self.waits() {
-            return Err(Failure::bad_request(
-                "wait= is for pages only: leave it out, or ask for one with format=html",
-            ));
+        match [WAIT, FACETS].iter().find(|param| self.given.get(param).is_some()) {
+            None => Ok(()),
+            Some(Param { name, .. }) => Err(Failure::bad_request(format!(
+                "{name}= is for pages only: leave it out, or ask for one with format=html"
+            ))),
         }
-        Ok(())
     }
 
     /// A page is wanted when all of it is there.
     pub(crate) fn waits(&self) -> bool {
         self.given.get(&WAIT).is_some()
+    }
+
+    /// A page is wanted with all values that narrow its search.
+    pub(crate) fn has_all_values(&self) -> bool {
+        self.given.get(&FACETS).is_some()
     }
 
     /// `json` or `html`, if it is said.

@@ -16,6 +16,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
+use super::around::{Heading, files_around, outline};
+use super::missing::no_such_file;
 use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
@@ -26,7 +28,7 @@ use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::names::FORMAT;
 use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, size};
+use crate::human::{count, grouped, size};
 
 /// Of a longer line so many characters are shown on the page of a file.
 const MAX_LINE: usize = 5000;
@@ -47,6 +49,9 @@ struct FilePage<'a> {
     web: Option<String>,
     /// Other places of the same contents, with their addresses.
     same: Vec<(String, String)>,
+    /// The files around it, as HTML.
+    tree: String,
+    outline: Vec<Heading>,
 }
 
 /// The name of a repository.
@@ -115,31 +120,38 @@ async fn file(
     answered(&headers, &wanted.q, wanted.format.as_deref(), done)
 }
 
-async fn document(server: &Server, wanted: &Wanted) -> Result<FileText, Failure> {
+async fn document(server: &Server, wanted: &Wanted) -> Result<Option<FileText>, Failure> {
     if wanted.repo.is_empty() || wanted.path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
-    let found = server.searcher.file_text(&wanted.repo, &wanted.path).await?;
-    found.ok_or_else(|| Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)))
+    Ok(server.searcher.file_text(&wanted.repo, &wanted.path).await?)
 }
 
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
-    let document = document(server, wanted).await?;
-    if !wants_page(headers, wanted.format.as_deref()) {
+    let page = wants_page(headers, wanted.format.as_deref());
+    let Some(document) = document(server, wanted).await? else {
+        return no_such_file(server, wanted, page).await;
+    };
+    if !page {
         return file_json(headers, wanted, &document);
     }
-    let repo = repo(server, &wanted.repo).await?;
+    let web = repo(server, &wanted.repo).await?.and_then(|repo| repo.web);
+    let tree = server.searcher.tree().await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
     // Colours and matching take their time, as long as many a search.
     let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
         let lines = file_lines(&document, &q);
-        (document, lines)
+        let around = tree.repo(&document.repo);
+        let around = around.map(|repo| files_around(&tree, repo, &document.path));
+        let beside = (around.unwrap_or_default(), outline(&document));
+        (document, lines, beside)
     });
-    let (document, (lines, hits)) = work.await.map_err(|_| Failure::broke_off())?;
+    let (document, (lines, hits), (tree, outline)) =
+        work.await.map_err(|_| Failure::broke_off())?;
     let mut facts = vec![
-        format!("{} lines", grouped(lines.len())),
+        count(lines.len(), "line"),
         size(bytes as u64),
         document.language.clone().unwrap_or_default(),
     ];
@@ -158,11 +170,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         facts: facts.join(" · "),
         raw: link::to("/raw", &raw[..2]),
         download: link::to("/raw", &raw),
-        web: repo.web.as_ref().map(|web| format!("{web}{}", link::path(&wanted.path))),
+        web: web.map(|web| format!("{web}{}", link::path(&wanted.path))),
         same: same.collect(),
         document: &document,
         lines,
         hits,
+        tree,
+        outline,
     };
     Ok(render(StatusCode::OK, &page))
 }
@@ -272,7 +286,11 @@ async fn raw(
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
     let document = match document(&server, &wanted).await {
-        Ok(document) => document,
+        Ok(Some(document)) => document,
+        Ok(None) => {
+            let failure = Failure::not_indexed(&format!("{}/{}", wanted.repo, wanted.path));
+            return answered(&headers, "", None, Err(failure));
+        }
         Err(failure) => return answered(&headers, "", None, Err(failure)),
     };
     let hash = document.hash;

@@ -21,7 +21,7 @@ use crate::http::pages::view::{self, Piece};
 use crate::http::params::names::{FORMAT, LANG, REPO};
 use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::grouped;
+use crate::human::{self, grouped};
 use crate::statistics::{Kind, Outcome};
 
 /// Files that a finder shows, unless it is said how many.
@@ -117,10 +117,11 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
             (link::file(&near.repo, &near.path, "", None), path, near.repo.clone())
         })
         .collect();
-    let summary = format!(
-        "{} of {} files",
-        grouped(near.len()),
-        grouped(if count == 0 { tree.len() } else { count })
-    );
+    let all = human::count(if count == 0 { tree.len() } else { count }, "file");
+    let summary = match near.len() {
+        0 => format!("none of {all}"),
+        shown if shown == count => all,
+        shown => format!("the nearest {} of {all}", grouped(shown)),
+    };
     Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, rows }))
 }

@@ -69,7 +69,7 @@ async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
     }
     search.end()?;
     let Some(mut file) = found.pop() else {
-        return Err(Failure::no_such(&format!("{}/{}", wanted.repo, wanted.path)));
+        return Err(Failure::not_indexed(&format!("{}/{}", wanted.repo, wanted.path)));
     };
     let all = file.matches();
     file.lines.truncate(MAX_LINES);

@@ -1,8 +1,10 @@
 //! Files, folders and repositories: pages for browsers, JSON for programs, at the same addresses.
 
+mod around;
 mod file;
 mod finder;
 mod lines;
+mod missing;
 mod repos;
 
 use axum::http::HeaderMap;
@@ -87,10 +89,9 @@ fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) 
 
 type Answered = Result<Response, Failure>;
 
-async fn repo(server: &Server, name: &str) -> Result<Repo, Failure> {
+async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
     let repos = server.searcher.store().repos().await?;
-    let found = repos.into_iter().find(|repo| repo.name == name);
-    found.ok_or_else(|| Failure::no_such(name))
+    Ok(repos.into_iter().find(|repo| repo.name == name))
 }
 
 /// The parts of a path, each with its address.

@@ -12,15 +12,18 @@ use engine::browse::{FolderItem, Tree};
 use serde_json::json;
 use store::Repo;
 
+use super::missing::{no_such_file, no_such_repo};
 use super::{Answered, Crumb, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
+use crate::http::pages::home::held;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::params::names::{FORMAT, REPO};
 use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, size};
+use crate::human::{ago, count, grouped, size};
+use crate::statistics::now;
 
 #[derive(Template)]
 #[template(path = "folder.html")]
@@ -47,6 +50,8 @@ struct FolderRow {
 /// What is known of a repository.
 struct About {
     facts: Vec<(&'static str, String)>,
+    /// How long ago it was indexed.
+    indexed: String,
     /// Each language, its share of the text in percent, and a search in it.
     languages: Vec<(String, String, String)>,
     /// What was left out: why, how many, and some of their paths.
@@ -60,6 +65,8 @@ struct ReposPage<'a> {
     query: &'a str,
     filter: &'a str,
     summary: String,
+    /// A repository has a rank.
+    ranked: bool,
     rows: Vec<RepoView>,
 }
 
@@ -68,9 +75,11 @@ struct RepoView {
     href: String,
     files: String,
     size: String,
+    /// How many files were left out; empty for none.
     skipped: String,
     rank: u16,
     indexed: String,
+    indexed_at: String,
 }
 
 /// `/repos`: the repositories, or one of them, or a folder in it.
@@ -140,18 +149,25 @@ fn repo_json(repo: &Repo) -> serde_json::Value {
 }
 
 async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
+    let catalog = server.searcher.catalog().await?;
     let repos = chosen_repos(server, wanted).await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let page = ReposPage {
         query: "",
         filter: &wanted.q,
-        summary: format!(
-            "{} repositories, {} files, {} of text",
-            grouped(repos.len()),
-            grouped(files as usize),
-            size(bytes as u64)
-        ),
+        summary: if wanted.q.is_empty() {
+            format!("{}, {}", count(repos.len(), "repository"), held(&catalog, &repos))
+        } else {
+            format!(
+                "{} of {}, {}, {} of text",
+                grouped(repos.len()),
+                grouped(catalog.repos.len()),
+                count(files as usize, "file"),
+                size(bytes as u64)
+            )
+        },
+        ranked: repos.iter().any(|repo| repo.rank > 0),
         rows: repos
             .iter()
             .map(|repo| RepoView {
@@ -159,9 +175,14 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
                 href: link::folder(&repo.name, ""),
                 files: grouped(repo.files as usize),
                 size: size(repo.bytes as u64),
-                skipped: grouped(repo.skipped as usize),
+                skipped: if repo.skipped > 0 {
+                    grouped(repo.skipped as usize)
+                } else {
+                    String::new()
+                },
                 rank: repo.rank,
-                indexed: repo.indexed_at.clone(),
+                indexed: since(&repo.indexed_at),
+                indexed_at: repo.indexed_at.clone(),
             })
             .collect(),
     };
@@ -170,12 +191,14 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
 
 async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
-    let repo = repo(server, &wanted.repo).await?;
+    let (Some(repo), Some(of)) = (repo(server, &wanted.repo).await?, tree.repo(&wanted.repo))
+    else {
+        return no_such_repo(&tree, wanted, page);
+    };
     let folder = wanted.path.trim_matches('/');
-    let of = tree.repo(&repo.name).ok_or_else(|| Failure::no_such(&wanted.repo))?;
-    let children = tree
-        .folder(of, folder)
-        .ok_or_else(|| Failure::no_such(&format!("{}/{folder}", repo.name)))?;
+    let Some(children) = tree.folder(of, folder) else {
+        return no_such_file(server, wanted, page).await;
+    };
     if !page {
         let children_of = children;
         let children: Vec<_> = children_of.iter().map(child_json).collect();
@@ -226,6 +249,13 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
     })
 }
 
+/// How long ago a time was that the store tells.
+fn since(time: &str) -> String {
+    // What is no time is shown as it is.
+    let time = time.parse::<jiff::Timestamp>().map_err(|_| time.to_owned());
+    time.map_or_else(|time| time, |time| ago(now() - time.as_second()))
+}
+
 async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
     let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     for (path, bytes, reason) in server.searcher.store().skipped(repo.id).await? {
@@ -244,15 +274,18 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         let href = if name == "other" { String::new() } else { link::to("/search", &[("q", &q)]) };
         (name, format!("{share:.1}"), href)
     });
+    let mut facts = vec![
+        ("Files", grouped(repo.files as usize)),
+        ("Text", size(repo.bytes as u64)),
+        ("Left out", count(repo.skipped as usize, "file")),
+        ("From", repo.source.clone()),
+    ];
+    if repo.rank > 0 {
+        facts.push(("Rank", repo.rank.to_string()));
+    }
     Ok(About {
-        facts: vec![
-            ("Files", grouped(repo.files as usize)),
-            ("Text", size(repo.bytes as u64)),
-            ("Left out", format!("{} files", grouped(repo.skipped as usize))),
-            ("Read", repo.indexed_at.clone()),
-            ("Rank", repo.rank.to_string()),
-            ("From", repo.source.clone()),
-        ],
+        facts,
+        indexed: since(&repo.indexed_at),
         languages: languages.collect(),
         skipped: skipped.into_iter().map(|(why, (count, paths))| (why, count, paths)).collect(),
         web: repo.web.clone(),

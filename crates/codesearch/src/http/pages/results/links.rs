@@ -2,28 +2,40 @@
 
 use std::collections::HashMap;
 
-use query::{Query as Parsed, Tree};
+use query::{Query as Parsed, Tree, TypedField};
 
-use super::view::Facet;
+use super::view::{Chosen, Facet, FacetValue};
 use crate::http::pages::link;
-use crate::http::params::names::{CURSOR, SORT};
+use crate::http::params::names::{CURSOR, FACETS, SORT};
 use crate::http::params::{Param, SearchParams};
 use crate::order::Order;
 use crate::top_k::TopK;
 
-/// Values of a facet that are shown.
-const FACET_VALUES: usize = 12;
+/// Values of a facet that are shown at first.
+const FACET_VALUES: usize = 8;
 
-pub(super) fn facets(q: &str, top: &TopK) -> Vec<Facet> {
+/// Values of a facet that are on a page, unless all are asked for.
+const MAX_VALUES: usize = 40;
+
+pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
+    let q = params.q.as_str();
+    let any = is_any(q);
+    let most = if params.has_all_values() { usize::MAX } else { MAX_VALUES };
     let facet = |title, counts: &HashMap<String, usize>, term: &dyn Fn(&str) -> String| {
-        let mut values: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
-        values.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        let more = values.len().saturating_sub(FACET_VALUES);
-        let values = values.into_iter().take(FACET_VALUES).map(|(value, n)| {
-            let address = link::to("/search", &[("q", &narrowed(q, &term(value)))]);
-            (value.clone(), n, address)
+        let mut counts: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
+        counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        let all = counts.len();
+        // A single one more is not worth a click.
+        let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
+        let values = counts.into_iter().take(most).map(|(name, count)| {
+            let term = term(name);
+            let to = |term: &str| link::to("/search", &[("q", &joined(any, q, term))]);
+            let (href, without) = (to(&term), to(&format!("-{term}")));
+            FacetValue { name: name.clone(), count, href, without }
         });
-        Facet { title, values: values.collect(), more }
+        let mut values: Vec<FacetValue> = values.collect();
+        let rest = values.split_off(values.len().min(shown));
+        Facet { title, values, rest, all, more: all.saturating_sub(most) }
     };
     let mut facets = vec![
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
@@ -31,17 +43,66 @@ pub(super) fn facets(q: &str, top: &TopK) -> Vec<Facet> {
     ];
     // Folders of different repositories have little to do with each other.
     if top.repos.len() == 1 {
-        facets.push(facet("Folder", &top.folders, &|name| query::below("file", name)));
+        let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
+        facets.push(facet("Folder", &top.folders, &term));
     }
-    facets.retain(|facet| facet.values.len() > 1);
+    facets.retain(|facet| facet.all > 1);
     facets
 }
 
-/// A query with one more term that must hold.
-pub(crate) fn narrowed(q: &str, term: &str) -> String {
-    let any =
-        Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)));
+/// The fields that narrow a query, each with the query without it. Where an `or` stands outside of parentheses, no field
+/// holds for all of a query, and none is taken away.
+pub(super) fn chosen(q: &str) -> Vec<Chosen> {
+    if is_any(q) {
+        return Vec::new();
+    }
+    let fields = query::typed_fields(q).into_iter();
+    let chosen = fields.filter_map(|TypedField { name, negated, value, range }| {
+        let said = match name {
+            "repo" => "repository",
+            "lang" => "language",
+            "file" => "path",
+            "ext" => "extension",
+            "filename" => "file name",
+            "org" => "owner",
+            "case" | "type" | "multiline" | "count" | "timeout" => name,
+            _ => return None,
+        };
+        let rest = query::without(q, &range);
+        let href =
+            if rest.is_empty() { "/".to_owned() } else { link::to("/search", &[("q", &rest)]) };
+        Some(Chosen {
+            typed: q[range].to_owned(),
+            name: if negated { format!("not {said}") } else { said.to_owned() },
+            value: query::plain(&value).unwrap_or(value),
+            href,
+        })
+    });
+    chosen.collect()
+}
+
+/// The folder below which all results lie, with a slash at its end, if the query says so; else empty.
+pub(super) fn folder_of(q: &str) -> String {
+    let fields = query::typed_fields(q).into_iter().filter(|_| !is_any(q));
+    let folders = fields
+        .filter(|field| field.name == "file" && !field.negated)
+        .filter_map(|field| query::plain(&field.value).filter(|name| name.ends_with('/')));
+    folders.max_by_key(String::len).unwrap_or_default()
+}
+
+/// A query with one more term that must hold; `any` if an `or` stands outside of its parentheses.
+fn joined(any: bool, q: &str, term: &str) -> String {
     if any { format!("({q}) {term}") } else { format!("{q} {term}") }
+}
+
+/// Whether an `or` stands outside of parentheses.
+fn is_any(q: &str) -> bool {
+    Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)))
+}
+
+/// The address of the same search with all values that narrow it.
+pub(super) fn all_values(params: &SearchParams) -> String {
+    with(params, &FACETS, "all")
 }
 
 /// The address of the same search with another value of a parameter.
@@ -70,8 +131,29 @@ mod tests {
 
     #[test]
     fn a_narrower_query_means_both() {
+        let narrowed = |q, term| joined(is_any(q), q, term);
         assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
         assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
         assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
+    }
+
+    #[test]
+    fn what_narrows_a_query_can_be_taken_away() {
+        let told = |q: &str| -> Vec<String> {
+            let tell = |one: Chosen| format!("{}: {} -> {}", one.name, one.value, one.href);
+            chosen(q).into_iter().map(tell).collect()
+        };
+        assert_eq!(
+            told(r"foo repo:^a\.b/c$ -lang:go"),
+            [
+                "repository: a.b/c -> /search?q=foo%20-lang:go",
+                r"not language: go -> /search?q=foo%20repo:%5Ea%5C.b/c%24",
+            ]
+        );
+        assert_eq!(told("file:_test"), ["path: _test -> /"]);
+        assert_eq!(told("foo content:bar"), [""; 0]);
+        assert_eq!(told("foo or bar lang:go"), [""; 0]);
+        assert_eq!(folder_of("x file:^a/ file:^a/b/ -file:^a/b/c/ file:d"), "a/b/");
+        assert_eq!(folder_of("x or file:^a/"), "");
     }
 }

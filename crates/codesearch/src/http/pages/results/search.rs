@@ -13,7 +13,7 @@ use engine::search::{FileMatch, Request, Resume, Stats};
 use query::{Count, Select};
 use tokio::time::timeout_at;
 
-use super::links::{facets, orders, with};
+use super::links::{all_values, chosen, facets, folder_of, orders, with};
 use super::trim::trim;
 use super::unrendered::UnrenderedFiles;
 use super::view::{HintView, Results};
@@ -27,7 +27,7 @@ use crate::http::params::{SearchParams, names};
 use crate::http::request::compiled;
 use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
-use crate::human::grouped;
+use crate::human::{count, duration, grouped};
 use crate::order::Order;
 use crate::print::explained;
 use crate::request::Client;
@@ -85,6 +85,8 @@ pub(crate) struct Prepared {
     order: Order,
     shown: usize,
     most: usize,
+    /// The folder that holds all results.
+    folder: String,
 }
 
 impl Prepared {
@@ -106,15 +108,18 @@ impl Prepared {
         request.limit = if request.best { Some(POOL) } else { request.limit };
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        Ok(Self { request: Arc::new(request), order, shown, most })
+        let request = Arc::new(request);
+        Ok(Self { request, order, shown, most, folder: folder_of(&params.q) })
     }
 
     /// Starts it.
     pub(crate) fn start(self, server: &Server) -> Search {
-        let Self { request, order, shown, most } = self;
+        let Self { request, order, shown, most, folder } = self;
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(PAGE));
+        top.below = folder;
         Search {
             running: SearchStream::start(server, &request),
-            top: TopK::new(request.query(), order, shown.saturating_add(PAGE)),
+            top,
             request,
             shown,
             most,
@@ -210,7 +215,17 @@ impl Search {
             .explains()
             .then(|| explained(&request, server.searcher.store().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
-            format!("Not in the index, though they might match: {}", crate::print::skipped(&stats))
+            let said = format!(
+                "Files that are not in the index, though they might match: {}",
+                crate::print::skipped(&stats)
+            );
+            let mut found = top.repos.keys();
+            let only = found.next().filter(|_| found.next().is_none());
+            let place = only.map_or_else(
+                || "/repos".to_owned(),
+                |repo| format!("{}#left-out", link::folder(repo, "")),
+            );
+            (said, place)
         });
         let hints = hints::beside(server, params, &request, &stats).await;
         let results = Results {
@@ -218,8 +233,10 @@ impl Search {
             summary: summary(&request, &stats, top.order, top.files),
             stopped: why(&stats, top.order, request.resume),
             skipped,
+            chosen: chosen(&params.q),
+            all_values: all_values(params),
             explanation,
-            facets: if select == Select::Repos { Vec::new() } else { facets(&params.q, &top) },
+            facets: if select == Select::Repos { Vec::new() } else { facets(params, &top) },
             cut: stats.stopped.is_some(),
             orders: orders(params, top.order),
             nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
@@ -267,29 +284,23 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.stopped.is_some() { "at least " } else { "" };
-    let plural = |n: usize, one: &str, many: &str| {
-        format!("{} {}", grouped(n), if n == 1 { one } else { many })
-    };
     let found = match request.program().select {
         // Found by their paths, or because something is not in them.
         Select::Lines if stats.matches == 0 => {
-            format!("{more}{}", plural(files, "file", "files"))
+            format!("{more}{}", count(files, "file"))
         }
-        Select::Lines => format!(
-            "{more}{} in {}",
-            plural(stats.matches, "matching line", "matching lines"),
-            plural(files, "file", "files")
-        ),
-        Select::Files => format!("{more}{}", plural(files, "file", "files")),
-        Select::Repos => format!("{more}{}", plural(files, "repository", "repositories")),
+        Select::Lines => {
+            format!("{more}{} in {}", count(stats.matches, "matching line"), count(files, "file"))
+        }
+        Select::Files => format!("{more}{}", count(files, "file")),
+        Select::Repos => format!("{more}{}", count(files, "repository")),
     };
-    let ms = stats.duration.as_secs_f64() * 1000.0;
     let window = if before > 0 && order == Order::Relevance {
         format!(", after the first {}", grouped(before))
     } else {
         String::new()
     };
-    format!("{found}{window}, {ms:.1} ms")
+    format!("{found}{window}, {}", duration(stats.duration))
 }
 
 /// Why not all is there.

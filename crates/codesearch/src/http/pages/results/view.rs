@@ -10,10 +10,14 @@ pub(crate) struct Results {
     pub(crate) summary: String,
     /// Why that is not all there is; none if it is.
     pub(crate) stopped: Option<String>,
-    /// What was left out of the index and might match.
-    pub(crate) skipped: Option<String>,
+    /// What was left out of the index and might match, and where it is listed.
+    pub(crate) skipped: Option<(String, String)>,
+    /// Fields of the query, each to be taken away.
+    pub(crate) chosen: Vec<Chosen>,
     pub(crate) explanation: Option<String>,
     pub(crate) facets: Vec<Facet>,
+    /// The address of this page with all values of these.
+    pub(crate) all_values: String,
     /// Each order, its address, and whether it is this one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
     pub(crate) files: Vec<FileView>,
@@ -57,8 +61,34 @@ impl From<Hint> for HintView {
 /// By what the results can be narrowed.
 pub(crate) struct Facet {
     pub(crate) title: &'static str,
-    /// Each value, how many files, and the address of the narrower search.
-    pub(crate) values: Vec<(String, usize, String)>,
+    /// The most frequent values.
+    pub(crate) values: Vec<FacetValue>,
+    /// Others, which are shown when somebody asks for them.
+    pub(crate) rest: Vec<FacetValue>,
+    /// How many values there are.
+    pub(crate) all: usize,
     /// Values that are not shown.
     pub(crate) more: usize,
+}
+
+/// A value by which results can be narrowed.
+pub(crate) struct FacetValue {
+    pub(crate) name: String,
+    /// Files that have it.
+    pub(crate) count: usize,
+    /// The address of the search for those.
+    pub(crate) href: String,
+    /// The address of the search for all others.
+    pub(crate) without: String,
+}
+
+/// A field of the query that narrows the search.
+pub(crate) struct Chosen {
+    /// It as it was typed.
+    pub(crate) typed: String,
+    /// What it is about: `language`, `not in repository`.
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// The address of the search without it.
+    pub(crate) href: String,
 }

@@ -11,13 +11,14 @@ use super::page::{IngestView, StatusPage, chart, kinds, phase, shard_views, slow
 use super::params::{COMPARE, DEFAULT_SPAN, FROM, SINCE, SpanStats, StatsParams, TO, TRIM};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
+use crate::http::pages::home::held;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::search_page::failed;
 use crate::http::params::names::FORMAT;
 use crate::http::params::{Known, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{grouped, size};
+use crate::human::{count, grouped, size};
 use crate::statistics::Span;
 
 /// The spans that the page offers.
@@ -77,10 +78,11 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
         object.extend(held);
         return Ok(Json(object).into_response());
     }
+    let repos = store.repos().await?;
     let index: i64 = shards.iter().map(|shard| shard.index_bytes).sum();
     let facts = vec![
         ("Repositories", grouped(catalog.repos.len())),
-        ("Text", size(bytes as u64)),
+        ("Files", held(&catalog, &repos)),
         ("Shards", grouped(catalog.shards.len())),
         ("Trigram indexes", size(index as u64)),
         ("In memory", format!("{} of at most {}", size(used), size(room))),
@@ -115,7 +117,7 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
             .map(|(since, name)| (*name, address(since, compare), is_shown(since)))
             .collect(),
         compare: address(asked, if other.is_some() { None } else { Some("before") }),
-        searches: grouped(one.all().total() as usize),
+        searches: count(one.all().total() as usize, "search"),
         outcomes: words(&mut one.outcomes().iter().map(|(word, part)| (*word, part.total()))),
         refused: words(&mut one.refused().iter().map(|(word, count)| (word.as_str(), *count))),
         times: times(&shown),

@@ -6,8 +6,8 @@ use askama::Template;
 use store::{Ingest, ShardFill, SlowSearch};
 
 use super::params::SpanStats;
-use crate::human::{duration, grouped, size};
-use crate::statistics::{Bar, Cell, Summary, bars, rfc3339};
+use crate::human::{ago, duration, grouped, size};
+use crate::statistics::{Bar, Cell, Summary, bars, now, rfc3339};
 
 /// Width of the longest bar, in units of the drawing.
 const WIDTH: f64 = 100.0;
@@ -53,6 +53,8 @@ pub(super) struct BarView {
 pub(super) struct SlowView {
     pub(super) took: String,
     pub(super) at: String,
+    /// The same from now.
+    pub(super) ago: String,
     pub(super) what: String,
     pub(super) query: String,
     pub(super) plan: String,
@@ -122,6 +124,7 @@ pub(super) fn slow_view(slow: &SlowSearch) -> SlowView {
     SlowView {
         took: duration(Duration::from_micros(slow.micros.max(0) as u64)),
         at: rfc3339(slow.at / 1000 * 1000),
+        ago: ago(now() - slow.at / 1000),
         what: format!("{}, {}", slow.kind, slow.outcome).replace('_', " "),
         query: slow.query.clone(),
         plan: slow.plan.clone(),

@@ -1,0 +1,174 @@
+//! What is answered where there is no such file, folder or repository: the way to what is meant, or why it is not there
+//! and what is near.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect};
+use engine::browse::{FindRequest, NearFile, Tree};
+use engine::ingest::SkipReason;
+
+use super::{Answered, Wanted};
+use crate::http::error::Failure;
+use crate::http::pages::link;
+use crate::http::pages::render::render;
+use crate::http::server::Server;
+
+/// Files or repositories that are named.
+const MOST: usize = 8;
+
+#[derive(Template)]
+#[template(path = "missing.html")]
+struct MissingPage<'a> {
+    query: &'a str,
+    message: &'a str,
+    /// What is near: a heading, and for each an address, a name and where it is.
+    near: Vec<(String, Vec<(String, String, String)>)>,
+    /// Where to go on else.
+    up: String,
+    up_name: String,
+}
+
+/// The answer where there is no such repository.
+pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered {
+    let near = nearest(tree.repos().iter().map(|repo| repo.name.as_str()), &wanted.repo);
+    let mut message = format!("{} is not in the index", wanted.repo);
+    if !page {
+        if !near.is_empty() {
+            message = format!("{message}; the nearest repositories are: {}", near.join(", "));
+        }
+        return Err(Failure::no_such(message));
+    }
+    let links = near.into_iter().map(|name| {
+        let path = wanted.path.as_str();
+        (link::file_or_folder(name, path), name.to_owned(), path.to_owned())
+    });
+    let links: Vec<_> = links.collect();
+    let near = if links.is_empty() { Vec::new() } else { vec![("Near it".to_owned(), links)] };
+    let (up, up_name) = ("/repos".to_owned(), "All repositories".to_owned());
+    let page = MissingPage { query: "", message: &message, near, up, up_name };
+    Ok(render(StatusCode::NOT_FOUND, &page))
+}
+
+/// The answer where a repository, if there is one, has no such file: the page of the folder, if it is one.
+pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -> Answered {
+    let tree = server.searcher.tree().await?;
+    let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
+    let path = wanted.path.trim_matches('/');
+    let is_folder = tree.folder(repo, path).is_some();
+    if is_folder && page {
+        return Ok(Redirect::to(&link::folder(&repo.name, path)).into_response());
+    }
+    let is_file = tree.file(&repo.name, path).is_some();
+    if is_file && page {
+        return Ok(Redirect::to(&link::file(&repo.name, path, &wanted.q, None)).into_response());
+    }
+    let name = format!("{}/{path}", wanted.repo);
+    if is_folder || is_file {
+        let (what, place) = if is_folder {
+            ("a folder", link::folder(&repo.name, path))
+        } else {
+            ("a file", link::file(&repo.name, path, "", None))
+        };
+        return Err(Failure::no_such(format!("{name} is {what}: ask {place}")));
+    }
+    let left_out = server.searcher.store().skipped(repo.id).await?;
+    let left_out = left_out.into_iter().find(|(skipped, _, _)| skipped == path);
+    let mut message = match left_out {
+        Some((_, _, reason)) => {
+            let why = SkipReason::of(&reason).map_or(reason, |reason| reason.to_string());
+            format!("{name} is not in the index: it was left out ({why})")
+        }
+        None => format!("{name} is not in the index"),
+    };
+    let (here, elsewhere) = near(&tree, &repo.name, path).await?;
+    if !page {
+        if !here.is_empty() {
+            let paths: Vec<&str> = here.iter().map(|near| near.path.as_str()).collect();
+            message = format!("{message}; the nearest files are: {}", paths.join(", "));
+        }
+        return Err(Failure::no_such(message));
+    }
+    let to = |near: NearFile| {
+        let href = link::file(&near.repo, &near.path, &wanted.q, None);
+        (href, near.path, near.repo)
+    };
+    let lists = [(format!("Near it in {}", repo.name), here), ("Elsewhere".to_owned(), elsewhere)];
+    let lists = lists.into_iter().filter(|(_, files)| !files.is_empty());
+    let near = lists.map(|(heading, files)| (heading, files.into_iter().map(to).collect()));
+    let page = MissingPage {
+        query: &wanted.q,
+        message: &message,
+        near: near.collect(),
+        up: link::folder(&repo.name, ""),
+        up_name: format!("All files of {}", repo.name),
+    };
+    Ok(render(StatusCode::NOT_FOUND, &page))
+}
+
+/// The files whose paths are nearest to one: in a repository, and files of its name in others.
+async fn near(
+    tree: &Arc<Tree>,
+    repo: &str,
+    path: &str,
+) -> Result<(Vec<NearFile>, Vec<NearFile>), Failure> {
+    let (tree, repo, path) = (Arc::clone(tree), repo.to_owned(), path.to_owned());
+    // Going through all paths takes its time.
+    let work = tokio::task::spawn_blocking(move || {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let find = |query, repo| {
+            let finding = FindRequest { query, repo, limit: 4 * MOST, ..FindRequest::default() };
+            // What is too long is near to nothing.
+            tree.find(&finding).unwrap_or_default().0
+        };
+        let mut here = find(&path, Some(repo.as_str()));
+        here.extend(find(name, Some(repo.as_str())));
+        let mut seen = std::collections::HashSet::new();
+        here.retain(|near| near.repo == repo && seen.insert(near.path.clone()));
+        here.truncate(MOST);
+        let mut elsewhere = find(name, None);
+        let is_called_so = |near: &NearFile| near.path.rsplit('/').next() == Some(name);
+        elsewhere.retain(|near| near.repo != repo && is_called_so(near));
+        elsewhere.truncate(MOST);
+        (here, elsewhere)
+    });
+    work.await.map_err(|_| Failure::broke_off())
+}
+
+/// The names that are nearest to one: those that hold its last part, and those with few other letters.
+fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str> {
+    let name = name.to_lowercase();
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let wanted = last(&name);
+    let mut near: Vec<(bool, usize, &str)> = names
+        .filter_map(|other| {
+            let lower = other.to_lowercase();
+            let holds = !wanted.is_empty() && lower.contains(&wanted);
+            let distance = strsim::damerau_levenshtein(&last(&lower), &wanted);
+            let is_near = holds || distance * 3 <= wanted.chars().count();
+            is_near.then(|| (!holds, strsim::damerau_levenshtein(&lower, &name), other))
+        })
+        .collect();
+    near.sort_unstable();
+    near.into_iter().map(|(_, _, name)| name).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_the_same_last_part_or_few_other_letters_are_near() {
+        let names = ["github.com/golang/go", "github.com/golang/tools", "tokio-1.2", "serde"];
+        for (name, near) in [
+            ("golang/go", &["github.com/golang/go", "github.com/golang/tools"][..]),
+            ("tokio", &["tokio-1.2"]),
+            ("srede", &["serde"]),
+            ("github.com/golang/toolz", &["github.com/golang/tools"]),
+            ("nowhere", &[]),
+        ] {
+            assert_eq!(nearest(names.into_iter(), name), near, "{name}");
+        }
+    }
+}

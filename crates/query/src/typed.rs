@@ -1,0 +1,104 @@
+//! The fields of a query as they were typed, for programs that show them, take one away or read them for another search.
+
+use std::ops::Range;
+
+use crate::field;
+use crate::lex::{Lexer, Token};
+
+/// A field of a query as it was typed: `-file:"a b"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedField {
+    /// Its name, one for all its aliases: `repo`, `file`, `lang`, ...
+    pub name: &'static str,
+    /// A minus or a `not` stands before it.
+    pub negated: bool,
+    /// Its value, without quotes.
+    pub value: String,
+    /// The bytes of the query that it takes, with its minus.
+    pub range: Range<usize>,
+}
+
+/// The fields of a query that stand outside of parentheses, in order; none of a query that is broken.
+pub fn typed_fields(text: &str) -> Vec<TypedField> {
+    let mut lexer = Lexer::new(text);
+    let mut fields = Vec::new();
+    let (mut depth, mut negated) = (0_usize, None);
+    loop {
+        let (at, token) = match lexer.next() {
+            Ok(Some(next)) => next,
+            Ok(None) => return fields,
+            Err(_) => return Vec::new(),
+        };
+        let minus = negated.take();
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth = depth.saturating_sub(1),
+            Token::Or | Token::And => {}
+            // Two of them are none.
+            Token::Not => negated = if minus.is_some() { None } else { Some(at) },
+            Token::Word(word) => {
+                if let Some(name) = word.field.map(field::name).filter(|_| depth == 0) {
+                    let (negated, value) = (minus.is_some(), word.text);
+                    let range = minus.unwrap_or(at)..lexer.position();
+                    fields.push(TypedField { name, negated, value, range });
+                }
+            }
+        }
+    }
+}
+
+/// A query without some of its bytes, such as those of a field.
+pub fn without(text: &str, range: &Range<usize>) -> String {
+    let (before, behind) = (text[..range.start].trim_end(), text[range.end..].trim_start());
+    let blank = if before.is_empty() || behind.is_empty() { "" } else { " " };
+    format!("{before}{blank}{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks which fields hold for a whole query, and the query without each of them.
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let told = |field: TypedField| {
+            let minus = if field.negated { "-" } else { "" };
+            let rest = without(text, &field.range);
+            (format!("{minus}{}={}", field.name, field.value), rest)
+        };
+        let found: Vec<_> = typed_fields(text).into_iter().map(told).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn fields_as_they_were_typed() {
+        check("mutex lang:go", &[("lang=go", "mutex")]);
+        check(
+            "r:^a\\.b$ foo  -f:\"x y\" bar",
+            &[("repo=^a\\.b$", "foo  -f:\"x y\" bar"), ("-file=x y", "r:^a\\.b$ foo bar")],
+        );
+        check("lang:go", &[("lang=go", "")]);
+        check("not lang:go x", &[("-lang=go", "x")]);
+        check("- -lang:go x", &[("lang=go", "- - x")]);
+        check("lit:\"a b\" c:x", &[("lit=a b", "c:x"), ("content=x", "lit:\"a b\"")]);
+        check("a or b lang:go", &[("lang=go", "a or b")]);
+        check("(a or lang:go) case:yes", &[("case=yes", "(a or lang:go)")]);
+        check(
+            "type:file count:3 timeout:2s x",
+            &[
+                ("type=file", "count:3 timeout:2s x"),
+                ("count=3", "type:file timeout:2s x"),
+                ("timeout=2s", "type:file count:3 x"),
+            ],
+        );
+    }
+
+    #[test]
+    fn text_is_no_field_and_a_broken_query_has_none() {
+        for text in ["", "\"lang:go\"", "(lang:go x)", "lang:", "lang:go \"x"] {
+            check(text, &[]);
+        }
+    }
+}
