@@ -11,6 +11,7 @@ mod ingest;
 mod report;
 mod search;
 mod serve;
+mod sql;
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +23,7 @@ pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs}
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use search::SearchArgs;
 pub(crate) use serve::{ServeArgs, TokenArgs};
+pub(crate) use sql::{SqlArgs, SqlFormat};
 
 /// Search all your repositories by regular expression.
 ///
@@ -86,6 +88,9 @@ pub(crate) enum Command {
     /// Show the search latency of this index's servers
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
+    /// Ask the index by SQL: one statement, or psql
+    #[command(after_help = sql::SQL_HELP)]
+    Sql(SqlArgs),
     /// Verify that the index is what was ingested
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
