@@ -43,6 +43,11 @@ torture seed="1" length="long":
     CODESEARCH_TORTURE={{length}} CODESEARCH_TORTURE_SEED={{seed}} \
         cargo test --release -p codesearch --test it torture -- --nocapture --test-threads=1
 
+# Other people's clients (from npm, PyPI and PATH) against a server on the sample: `just clients redocly promtool`
+clients *names:
+    cargo build -p codesearch
+    crates/codesearch/tests/clients/run {{names}}
+
 # Licences and sources of what we depend on
 deny:
     cargo deny check advisories bans licenses sources

@@ -47,7 +47,7 @@ if (results) {
     results.prepend(rest);
     say("the search has ended");
   });
-  source.addEventListener("error", (event) => {
+  const failed = (event) => {
     source.close();
     const told = event.data ? JSON.parse(event.data).error.message
       : "the server does not answer, or takes no more searches now; reload the page in a moment to search again";
@@ -57,7 +57,10 @@ if (results) {
     section.append(Object.assign(document.createElement("p"), { textContent: told }));
     results.prepend(section);
     say("the search has ended early");
-  });
+  };
+  // The server says why; or the connection broke.
+  source.addEventListener("failed", failed);
+  source.addEventListener("error", failed);
 }
 
 // --- all matching lines of a file -------------------------------------------

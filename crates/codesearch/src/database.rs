@@ -71,6 +71,11 @@ impl Database {
         }
     }
 
+    /// Returns the private Postgres, if this is one.
+    pub(crate) fn postgres(&self) -> Option<&Postgres> {
+        self.postgres.as_ref()
+    }
+
     /// Takes the private Postgres, if this is one.
     pub(crate) fn take_postgres(&mut self) -> Option<Postgres> {
         self.postgres.take()

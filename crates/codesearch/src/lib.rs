@@ -68,6 +68,7 @@ pub fn main() -> ExitCode {
         Command::Remove(args) => commands::repos::remove(&cli.database, &args),
         Command::Init(args) => commands::repos::init(&cli.database, &args),
         Command::Stats(args) => commands::stats::run(&cli.database, &args),
+        Command::Sql(args) => commands::sql::run(&cli.database, &args),
         Command::Check(args) => commands::check::run(&cli.database, &args),
         Command::Db(args) => commands::db::run(&cli.database, &args),
     };

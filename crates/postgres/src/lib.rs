@@ -89,7 +89,7 @@ impl Postgres {
         let home = Home::create(&options.home, &owner)?;
         let _start = home.lock_start()?;
         let build = server::ensure_data(&home, &owner, &options.name, &options.source)?;
-        server::ensure_running(&home, &owner, &build)?;
+        server::ensure_running(&home, &owner, &build, &options.name)?;
         let users = home.lock_users()?;
         Ok(Self { home, owner, build, users, name: options.name.clone() })
     }
@@ -118,7 +118,7 @@ impl Postgres {
             return Ok(());
         }
         let _start = self.home.lock_start()?;
-        server::ensure_running(&self.home, &self.owner, &self.build)
+        server::ensure_running(&self.home, &self.owner, &self.build, &self.name)
     }
 
     /// Returns the reason why the server died, if its log tells it. A full disk stops the server in

@@ -86,11 +86,7 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
         }
     }
     done?;
-    let map = format!(
-        "# MAP    SYSTEM USER    ROLE\nowner {:?} {name:?}\nowner {:?} {name:?}\n",
-        owner.client, owner.name
-    );
-    write(&fresh.join("pg_ident.conf"), &map)?;
+    write(&fresh.join("pg_ident.conf"), &identities(owner, name))?;
     write(
         &fresh.join("pg_hba.conf"),
         "# Only through the socket, only as its owner.\nlocal all all peer map=owner\n",
@@ -109,6 +105,36 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     let data = home.data();
     fs::rename(&fresh, &data).map_err(io("cannot create", &data))?;
     home.flush_names()
+}
+
+/// As which roles the owner may connect.
+fn identities(owner: &Owner, name: &str) -> String {
+    let line = |user: &str| format!("owner {user:?} {name:?}\n");
+    format!(
+        "# MAP    SYSTEM USER    ROLE\n{}{}{}",
+        line(&owner.client),
+        line(&owner.name),
+        reader(owner, name)
+    )
+}
+
+/// The same for the role that only reads, if somebody makes one: `NAME_reader`.
+fn reader(owner: &Owner, name: &str) -> String {
+    let line = |user: &str| format!("owner {user:?} \"{name}_reader\"\n");
+    line(&owner.client) + &line(&owner.name)
+}
+
+/// Adds the reader to the roles as which the owner of an older data directory may connect.
+fn admit_reader(home: &Home, owner: &Owner, name: &str) -> Result<()> {
+    let path = home.data().join("pg_ident.conf");
+    // Without the file, whoever took it away knows what to do.
+    let Ok(mut text) = fs::read_to_string(&path) else { return Ok(()) };
+    if !text.contains(&format!("\"{name}_reader\"")) {
+        text.push_str(&reader(owner, name));
+        write(&path, &text)?;
+        owner.give(&path)?;
+    }
+    Ok(())
 }
 
 /// Writes the settings that this program needs. `local.conf` beside them belongs to the operator.
@@ -197,7 +223,7 @@ fn loads(home: &Home, owner: &Owner, build: &Build, library: &str) -> bool {
 }
 
 /// Starts the server unless it runs, and waits until it accepts connections.
-pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     if is_ready(home) {
         return Ok(());
     }
@@ -207,6 +233,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build) -> Resul
         owner.give(&empty)?;
     }
     configure(home, owner, build)?;
+    admit_reader(home, owner, name)?;
     let log = home.log();
     // The log of the previous run is kept once more.
     let _ = fs::rename(&log, log.with_extension("log.1"));

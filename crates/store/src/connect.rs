@@ -43,7 +43,7 @@ impl Store {
         let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(leases, control, options, server.no_recheck);
         if !answered(ANSWER, server.is_prepared(&mut first)).await? {
-            store.no_recheck = store.prepare(&mut first).await?;
+            store.no_recheck = store.prepare(target, &mut first).await?;
         }
         *store.spare() = Some(first);
         Ok(store)

@@ -34,6 +34,9 @@ pub enum Error {
     /// The statement was cancelled, by this program or by the operator.
     #[error("the database cancelled the statement: {0}")]
     Cancelled(String),
+    /// A statement of the user is wrong, or not allowed.
+    #[error("{0}")]
+    Statement(String),
     /// Any other error.
     #[error("the database refused a statement: {0}")]
     Database(sqlx::Error),

@@ -21,6 +21,7 @@ mod pool;
 mod prepare;
 mod repos;
 mod schema;
+mod sql;
 mod statistics;
 mod status;
 mod store;
@@ -41,6 +42,7 @@ pub use ingest::{
 };
 pub use lease::Lease;
 pub use repos::Repo;
+pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;

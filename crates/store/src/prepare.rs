@@ -10,8 +10,9 @@ use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::locks::SETUP_LOCK;
 use crate::schema::{MIGRATIONS, program};
+use crate::sql::ensure_reader;
 use crate::store::Store;
-use crate::target::CONTROL;
+use crate::target::{CONTROL, Target};
 
 /// The oldest supported server (as `server_version_num`).
 const MIN_SERVER: i32 = 150_000;
@@ -152,7 +153,7 @@ impl Store {
     /// # Errors
     /// The database lacks something that this role may not add, or has the schema of a newer
     /// version; the server cannot be reached or refuses a statement.
-    pub(crate) async fn prepare(&self, conn: &mut PgConnection) -> Result<bool> {
+    pub(crate) async fn prepare(&self, target: &Target, conn: &mut PgConnection) -> Result<bool> {
         // If several programs start at once, only one prepares the database.
         let backend: i32 = sqlx::query_scalar("select pg_backend_pid() from pg_advisory_lock($1)")
             .bind(SETUP_LOCK)
@@ -165,6 +166,7 @@ impl Store {
         MIGRATIONS.run(&mut *conn).await?;
         let no_recheck = ensure_operator(conn).await?;
         self.convert_filters(conn).await?;
+        ensure_reader(target, conn).await;
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
         Ok(no_recheck)
     }
@@ -296,7 +298,11 @@ mod tests {
             let mut conn = store.connection().await.unwrap();
             conn.execute("update state set filters_format = 1000").await.unwrap();
             assert!(!Server::of(&mut conn).await.unwrap().is_prepared(&mut conn).await.unwrap());
-            let refused = store.prepare(&mut conn).await.unwrap_err().to_string();
+            let refused = store
+                .prepare(&Target::Url(String::new()), &mut conn)
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(refused.contains("newer version"), "{refused}");
         });
     }

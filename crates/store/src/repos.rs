@@ -20,6 +20,8 @@ pub struct Repo {
     pub source: String,
     /// The URL at which its files can be read; their paths follow.
     pub web: Option<String>,
+    /// The commit that was checked out when it was read, if it is a clone.
+    pub commit: Option<String>,
     /// Number of its indexed files.
     pub files: i64,
     /// Bytes of their texts.
@@ -39,7 +41,7 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
         let rows = sqlx::query(
-            "select id, name, source, web, files, bytes, skipped, rank,
+            "select id, name, source, web, commit, files, bytes, skipped, rank,
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
         )
@@ -51,6 +53,7 @@ impl Store {
                 name: row.try_get("name")?,
                 source: row.try_get("source")?,
                 web: row.try_get("web")?,
+                commit: row.try_get("commit")?,
                 files: row.try_get("files")?,
                 bytes: row.try_get("bytes")?,
                 skipped: row.try_get("skipped")?,

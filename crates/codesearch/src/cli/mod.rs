@@ -12,6 +12,7 @@ mod report;
 mod search;
 mod serve;
 mod sort;
+mod sql;
 
 use clap::{Parser, Subcommand};
 
@@ -24,6 +25,7 @@ pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use search::SearchArgs;
 pub(crate) use serve::{ServeArgs, TokenArgs};
 pub(crate) use sort::Sort;
+pub(crate) use sql::{SqlArgs, SqlFormat};
 
 /// Search all your repositories by regular expression.
 ///
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// Show the search latency of this index's servers
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
+    /// Ask the index by SQL: one statement, or psql
+    #[command(after_help = sql::SQL_HELP)]
+    Sql(SqlArgs),
     /// Verify that the index is what was ingested
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),

@@ -11,6 +11,7 @@ pub(crate) mod mcp;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod token;
 pub(crate) mod up;

@@ -70,6 +70,8 @@ pub(crate) enum Content {
     Json(&'static [&'static str]),
     /// Text of a media type.
     Text(&'static str),
+    /// Server-sent events, the data of each JSON of one of these schemas.
+    Events(&'static [&'static str]),
     /// Always this text.
     Only(&'static str),
 }
@@ -96,6 +98,20 @@ impl Answer {
         Self { status, says: "What is wrong, in a sentence.", content: Content::Json(&["Error"]) }
     }
 
+    /// What any address may answer, by the name that it is asked by and for whom.
+    pub(crate) const ANYWHERE: &'static [Self] = &[
+        Self {
+            status: 403,
+            says: "A browser asks for a page of another site.",
+            content: Content::Json(&["Error"]),
+        },
+        Self {
+            status: 421,
+            says: "The server is asked by a name that it does not know.",
+            content: Content::Json(&["Error"]),
+        },
+    ];
+
     /// What is answered when all is well.
     pub(crate) const fn ok(says: &'static str, content: Content) -> Self {
         Self { status: 200, says, content }
@@ -112,7 +128,7 @@ impl Admits {
         };
         const NOT_MARKED: Answer = Answer {
             status: 403,
-            says: "The token is not marked admin.",
+            says: "The token is not marked admin, or a browser asks for a page of another site.",
             content: Content::Json(&["Error"]),
         };
         match self {

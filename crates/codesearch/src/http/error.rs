@@ -66,6 +66,15 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
     }
 
+    /// The body of a request.
+    pub(crate) fn too_large() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            "the body of the request is larger than 2 MiB: ask for less at once",
+        )
+    }
+
     /// A task that panicked; the panic is in the log.
     pub(crate) fn broke_off() -> Self {
         Self::new(

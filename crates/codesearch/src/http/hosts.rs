@@ -16,7 +16,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -59,6 +59,16 @@ impl Hosts {
 
 /// Refuses requests to other host names, and requests for pages of other sites.
 pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+    // https://www.rfc-editor.org/rfc/rfc9112#name-request-target: one name, and only HTTP/1.0 need not say it.
+    let names = request.headers().get_all(HOST).iter().count();
+    if names > 1 || names == 0 && request.version() == Version::HTTP_11 {
+        let failure = Failure::bad_request(if names > 1 {
+            "the request has several Host headers: send one"
+        } else {
+            "the request has no Host header, which HTTP/1.1 asks for"
+        });
+        return failure.into_response();
+    }
     // An HTTP/1.0 client may leave out the host; browsers always send it.
     let name = match request.uri().authority() {
         Some(authority) => Some(authority.as_str()),

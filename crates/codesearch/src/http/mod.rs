@@ -6,6 +6,7 @@ mod connections;
 mod cursor;
 mod endpoint;
 mod error;
+mod etag;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod hints;
@@ -28,12 +29,13 @@ use std::sync::LazyLock;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Uri};
-use axum::middleware::{from_fn_with_state, map_request, map_response};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_request, map_response};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
 use tower_http::timeout::TimeoutBody;
 
 use compat::{livegrep, zoekt};
@@ -117,8 +119,10 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .layer(map_request(async |request: Request| {
             request.map(|body| Body::new(TimeoutBody::new(connections::BODY_TIMEOUT, body)))
         }))
+        .layer(from_fn(check_length))
         .layer(from_fn_with_state(hosts, hosts::check))
-        .layer(CompressionLayer::new())
+        // Events, too, which are sent as they come.
+        .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
         .layer(map_response(mark))
         .with_state(server)
 }
@@ -173,6 +177,23 @@ fn meant(address: &Uri) -> Option<String> {
     let path = alias.or_else(|| (trimmed != address.path() && known()).then_some(trimmed))?;
     let query = address.query().map(|query| format!("?{query}")).unwrap_or_default();
     Some(format!("{path}{query}"))
+}
+
+/// Bytes of the body of a request, at most: as many as are read of one that does not say how long it is.
+const MAX_BODY: u64 = 2 << 20;
+
+/// Refuses a body that is larger than any question before it is sent.
+async fn check_length(request: Request, next: Next) -> Response {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length.and_then(|length| length.parse().ok()).is_none_or(|length: u64| length <= MAX_BODY) {
+        return next.run(request).await;
+    }
+    let failure = Failure::too_large();
+    if zoekt::is_asked(request.uri().path()) {
+        zoekt::refused(&failure)
+    } else {
+        failure.into_response()
+    }
 }
 
 /// What is said where there is nothing.

@@ -65,6 +65,17 @@ impl SearchStream {
         self.counted.replaced();
     }
 
+    /// Whether the search has not failed, as far as it has come.
+    ///
+    /// # Errors
+    /// Why it has.
+    pub(crate) fn succeeded(&self) -> Result<(), Failure> {
+        match &self.ended {
+            Some(Err(failure)) => Err(failure.clone()),
+            _ => Ok(()),
+        }
+    }
+
     /// What the search ended with, when there is no more to come.
     pub(crate) fn end(self) -> Result<Stats, Failure> {
         self.ended.unwrap_or_else(|| Err(Failure::broke_off()))

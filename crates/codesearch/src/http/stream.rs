@@ -1,21 +1,27 @@
 //! `/search/stream`: results while they are found, as server-sent events
 //! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 //!
-//! Events are `files`, as often as some were found, `progress` now and then, and at the end `done` or
-//! `error`. With `format=html` they hold pieces of the page instead of JSON.
+//! The first event is `begin`. Then come `files`, as often as some were found, `progress` now and then, and at the end
+//! `done` or `failed` (`error` is what browsers call a connection that broke). With `format=html` they hold pieces of the
+//! page instead of JSON.
+//!
+//! A browser's `EventSource` asks again when an answer ends, and says which event it saw last. Whoever saw the end is told
+//! that there is no more; whoever did not is sent everything again, from `begin` on.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde_json::json;
-use tokio::sync::mpsc;
+use engine::search::{FileMatch, Request};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::cursor::Cursor;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
@@ -44,9 +50,29 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     },
     doc: Some(Doc {
         summary: "Search, and hear of results while they are found",
-        description: "Server-sent events: files (as in /search), progress ({files, elapsed_ms}), and at the end done \
-                      ({stats, next}) or error.",
-        answers: &[Answer::ok("Events.", Content::Text("text/event-stream"))],
+        description: "Server-sent events, each with JSON as its data: begin (the query), files (some results), progress \
+                      (files found so far, and milliseconds), and at the end done (statistics, and a cursor) or failed. \
+                      What is wrong from the beginning is told by the status. A client that asks again with \
+                      Last-Event-ID is answered 204 if it saw the end; if not, it is sent everything from begin on.",
+        answers: &[
+            Answer::ok(
+                "Events.",
+                Content::Events(&[
+                    "BeginEvent",
+                    "FilesEvent",
+                    "ProgressEvent",
+                    "DoneEvent",
+                    "Error",
+                ]),
+            ),
+            Answer {
+                status: 204,
+                says: "The client saw the end (Last-Event-ID).",
+                content: Content::Nothing,
+            },
+            Answer::GONE,
+            Answer::UNAVAILABLE,
+        ],
     }),
 };
 
@@ -59,41 +85,69 @@ const AHEAD: usize = 8;
 /// How long a client may take for the next event before it is taken to have gone.
 const STALLED: Duration = Duration::from_secs(30);
 
+/// The number of the last event.
+const END: &str = "end";
+
 /// The client, as the search sees it.
-struct Client(mpsc::Sender<Event>);
+struct Client {
+    events: mpsc::Sender<Event>,
+    told: u64,
+}
+
+/// The client has gone.
+struct Gone;
 
 impl Client {
-    /// Tells something, as JSON; false if nobody listens any longer.
-    async fn tell(&self, name: &str, data: impl AsRef<str>) -> bool {
-        let event = Event::default().event(name).data(data);
-        matches!(tokio::time::timeout(STALLED, self.0.send(event)).await, Ok(Ok(())))
+    /// Tells something, as JSON.
+    async fn tell(&mut self, name: &str, data: impl AsRef<str>) -> Result<(), Gone> {
+        self.told += 1;
+        let id = self.told.to_string();
+        self.send(Event::default().event(name).id(id).data(data)).await
+    }
+
+    /// Tells the last thing there is.
+    async fn end(&mut self, name: &str, data: &Value) -> Result<(), Gone> {
+        self.send(Event::default().event(name).id(END).data(data.to_string())).await
+    }
+
+    async fn send(&self, event: Event) -> Result<(), Gone> {
+        match tokio::time::timeout(STALLED, self.events.send(event)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Gone),
+        }
     }
 }
+
+/// How a search ended: with what is told at the end, or because the client has gone.
+type Told = Result<Result<Value, Failure>, Gone>;
+
+/// What tells a client of a search that has begun.
+type Telling = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
 
 /// Answers a search while it runs.
 async fn stream(
     State(server): State<Server>,
+    headers: HeaderMap,
     params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {
+    if headers.get("last-event-id").is_some_and(|id| id == END) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
     let (send, receive) = mpsc::channel(AHEAD);
     let gone = send.clone();
     let threads = server.threads.clone();
-    let work = async move {
-        let client = Client(send);
-        let done = match params {
-            Err(refused) => Err(refused.failure),
-            Ok(StrictParams(params)) if params.format() == Some("html") => {
-                pieces(&server, &params, &client).await
-            }
-            Ok(StrictParams(params)) => files(&server, &params, &client).await,
-        };
-        if let Err(failure) = done {
-            client.tell("error", json!({ "error": failure.body }).to_string()).await;
-        }
+    let client = Client { events: send, told: 0 };
+    let begun = match params {
+        Err(refused) => Err(refused.failure),
+        Ok(StrictParams(params)) => begin(server, params, client).await,
+    };
+    let telling = match begun {
+        Ok(telling) => telling,
+        Err(failure) => return failure.into_response(),
     };
     threads.spawn(async move {
         tokio::select! {
-            () = work => {}
+            _ = telling => {}
             // The search is dropped, and with it what runs in the database.
             () = gone.closed() => {}
         }
@@ -107,55 +161,108 @@ async fn stream(
     response
 }
 
-/// The events for programs.
-async fn files(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
-    params.of_a_program()?;
-    if params.sorts() {
-        return Err(Failure::bad_request(
-            "sort= is not for results that are sent as they are found: leave it out, or ask /search",
-        ));
+/// Begins a search: what is wrong with it, and that it has no turn, is known before anything is told.
+async fn begin(
+    server: Server,
+    params: SearchParams,
+    mut client: Client,
+) -> Result<Telling, Failure> {
+    let query = json!({ "query": params.q }).to_string();
+    if params.format() == Some("html") {
+        let search = Prepared::of(&params).await?;
+        let turn = server.turn().await?;
+        return Ok(Box::pin(async move {
+            client.tell("begin", query).await?;
+            let _turn = turn;
+            let told = pieces(&server, &params, search, &mut client).await?;
+            end(client, told).await
+        }));
     }
-    let fields = FieldSet::of(params)?;
-    let mut request = compiled(params, request::Client::PROGRAM).await?;
-    request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
-    let request = Arc::new(request);
-    let _turn = server.turn().await?;
-    let begun = Instant::now();
-    let mut search = SearchStream::start(server, &request);
-    let mut count = 0;
-    loop {
-        let found = match tokio::time::timeout(TICK, search.next()).await {
-            Ok(Some(found)) => found,
-            Ok(None) => break,
-            Err(_) => {
-                let ms = begun.elapsed().as_millis() as u64;
-                if !client
-                    .tell("progress", json!({ "files": count, "elapsed_ms": ms }).to_string())
-                    .await
-                {
-                    return Ok(());
-                }
-                continue;
-            }
-        };
-        count += found.len();
-        let data = event(&found, request.program().select, fields);
-        if !client.tell("files", data).await {
-            return Ok(());
+    let files = Files::begin(&server, &params).await?;
+    Ok(Box::pin(async move {
+        client.tell("begin", query).await?;
+        let told = files.tell(&mut client).await?;
+        end(client, told).await
+    }))
+}
+
+async fn end(mut client: Client, told: Result<Value, Failure>) -> Result<(), Gone> {
+    match told {
+        Ok(done) => client.end("done", &done).await,
+        Err(failure) => client.end("failed", &json!({ "error": failure.body })).await,
+    }
+}
+
+/// A search for a program, of which the first results are there or still searched for.
+struct Files {
+    request: Arc<Request>,
+    fields: FieldSet,
+    search: SearchStream,
+    first: Vec<FileMatch>,
+    begun: Instant,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Files {
+    async fn begin(server: &Server, params: &SearchParams) -> Result<Self, Failure> {
+        params.of_a_program()?;
+        if params.sorts() {
+            return Err(Failure::bad_request(
+                "sort= is not for results that are sent as they are found: leave it out, or ask /search",
+            ));
         }
+        let fields = FieldSet::of(params)?;
+        let mut request = compiled(params, request::Client::PROGRAM).await?;
+        request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
+        let request = Arc::new(request);
+        let turn = server.turn().await?;
+        let begun = Instant::now();
+        let mut search = SearchStream::start(server, &request);
+        // A search that cannot even begin says so at once: its cursor is of a state that is gone, nothing is indexed.
+        let first = match tokio::time::timeout(TICK, search.next()).await {
+            Ok(None) => {
+                search.succeeded()?;
+                Vec::new()
+            }
+            first => first.ok().flatten().unwrap_or_default(),
+        };
+        Ok(Self { request, fields, search, first, begun, _turn: turn })
     }
-    let stats = search.end()?;
-    let next = Cursor::after_all(&request, &stats).map(|next| next.to_string());
-    client
-        .tell("done", json!({ "stats": StatsJson::from(&stats), "next": next }).to_string())
-        .await;
-    Ok(())
+
+    async fn tell(mut self, client: &mut Client) -> Told {
+        let select = self.request.program().select;
+        let mut count = 0;
+        let mut found = std::mem::take(&mut self.first);
+        loop {
+            if !found.is_empty() {
+                count += found.len();
+                client.tell("files", event(&found, select, self.fields)).await?;
+            }
+            match tokio::time::timeout(TICK, self.search.next()).await {
+                Ok(Some(more)) => found = more,
+                Ok(None) => break,
+                Err(_) => {
+                    found = Vec::new();
+                    let ms = self.begun.elapsed().as_millis() as u64;
+                    let so_far = json!({ "files": count, "elapsed_ms": ms });
+                    client.tell("progress", so_far.to_string()).await?;
+                }
+            }
+        }
+        Ok(self.search.end().map(|stats| {
+            let next = Cursor::after_all(&self.request, &stats).map(|next| next.to_string());
+            json!({ "stats": StatsJson::from(&stats), "next": next })
+        }))
+    }
 }
 
 /// The events for our own page: the first files as soon as there are some, and then all in order.
-async fn pieces(server: &Server, params: &SearchParams, client: &Client) -> Result<(), Failure> {
-    let search = Prepared::of(params).await?;
-    let _turn = server.turn().await?;
+async fn pieces(
+    server: &Server,
+    params: &SearchParams,
+    search: Prepared,
+    client: &mut Client,
+) -> Told {
     let mut search = search.start(server);
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {
@@ -164,16 +271,10 @@ async fn pieces(server: &Server, params: &SearchParams, client: &Client) -> Resu
         if shown == 0 && found > 0 {
             shown = found;
             let html = search.so_far(&params.q).await;
-            if !client.tell("files", json!({ "html": html }).to_string()).await {
-                return Ok(());
-            }
+            client.tell("files", json!({ "html": html }).to_string()).await?;
         }
         let text = format!("searching: {} so far", human::count(found, "file"));
-        if !client.tell("progress", json!({ "files": found, "text": text }).to_string()).await {
-            return Ok(());
-        }
+        client.tell("progress", json!({ "files": found, "text": text }).to_string()).await?;
     }
-    let html = search.html(server, params).await?;
-    client.tell("done", json!({ "html": html }).to_string()).await;
-    Ok(())
+    Ok(search.html(server, params).await.map(|html| json!({ "html": html })))
 }

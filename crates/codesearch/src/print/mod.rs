@@ -3,6 +3,7 @@
 pub(crate) mod docs;
 mod explain;
 mod json;
+mod rows;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +15,7 @@ use store::Store;
 
 pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
+pub(crate) use rows::rows;
 pub(crate) use text::Text;
 
 /// Prints the files of one search.

@@ -131,7 +131,7 @@ impl Text {
 
 /// A text as it may be printed on a terminal: with a picture in the place of each control character. A file may be
 /// anybody's, and what it says to the terminal is not for it to say.
-fn pictured(text: &str) -> Cow<'_, str> {
+pub(super) fn pictured(text: &str) -> Cow<'_, str> {
     let is_control = |c: char| c.is_control() && c != '\t';
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -157,7 +157,9 @@ impl Printer for Text {
                 return writeln!(out, "{}:{}", self.styled(PATH, &path), file.matches());
             }
             Mode::Matches if file.lines.is_empty() => {
-                return writeln!(out, "{}:1:1:", self.styled(PATH, &path));
+                // Vim takes neither a bare path nor one without a text behind it.
+                let name = path.rsplit('/').next().unwrap_or(&path);
+                return writeln!(out, "{}:1:1:{}", self.styled(PATH, &path), (self.safe)(name));
             }
             Mode::Lines | Mode::Matches => {}
         }

@@ -100,7 +100,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     // As on a managed server: the role is no superuser, so it may not add the loose operator.
     fixture.run(&["repos"]).code(1);
     let role = format!("role_{}", fixture.index);
-    fixture.exec("drop schema codesearch cascade; drop extension pg_trgm cascade");
+    fixture.exec("drop schema codesearch, codesearch_sql cascade; drop extension pg_trgm cascade");
     fixture.exec(&format!(
         "create role {role}; grant create on database {0} to {role}; grant create on schema public to {role}",
         fixture.index
@@ -126,6 +126,13 @@ fn a_role_without_rights_gets_the_same_answers() {
             assert_eq!(found.lines().count(), lines, "{pattern}: {found}");
             assert_eq!(found, run(&["search", "--brute", pattern]).out);
         }
+        let grep =
+            "select repository, path, line, text from grep('(?i)needle|a_b') order by 1, 2, 3";
+        let rows = run(&["sql", "--format", "csv", grep]).code(0).out;
+        assert_eq!(
+            rows,
+            "repository,path,line,text\nr,a.txt,1,one needle\nr,a.txt,2,ÉtÉ 100% a_b\nr,b.txt,1,two NEEDLES\n"
+        );
     };
     check();
     // And from an index of before, in which texts are taken for their words.

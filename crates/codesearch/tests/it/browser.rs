@@ -171,6 +171,39 @@ fn keys_suggestions_and_the_finder() {
 }
 
 #[test]
+fn an_event_source_hears_of_all_results_and_ends() {
+    journeys(&[], &async |tab: &Tab<'_>| {
+        tab.open("/").await;
+        tab.run(
+            "window.told = [];
+             window.source = new EventSource('/search/stream?q=needle&limit=0');
+             for (const name of ['begin', 'files', 'progress', 'done', 'failed'])
+               source.addEventListener(name, (event) => told.push([name, JSON.parse(event.data)]));
+             source.addEventListener('error', () => told.push(['error', source.readyState]));",
+        )
+        .await;
+        // When the answer has ended it asks again by itself, and is told that there is no more.
+        tab.until("source.readyState === EventSource.CLOSED").await;
+        let told = tab.run("return told").await;
+        let names: Vec<&str> =
+            told.as_array().unwrap().iter().map(|it| it[0].as_str().unwrap()).collect();
+        assert_eq!(names[0], "begin", "{names:?}");
+        assert_eq!(names.iter().filter(|name| **name == "done").count(), 1, "{names:?}");
+        assert!(names.ends_with(&["done", "error", "error"]), "{names:?}");
+        let files =
+            "return told.filter((it) => it[0] === 'files').flatMap((it) => it[1].files).length";
+        assert_eq!(tab.run(files).await, 74);
+        // What is wrong beforehand ends it at once.
+        tab.run(
+            "window.wrong = new EventSource('/search/stream?q=a(b');
+             wrong.addEventListener('error', () => { wrong.state = wrong.readyState; });",
+        )
+        .await;
+        tab.until("wrong.state === EventSource.CLOSED").await;
+    });
+}
+
+#[test]
 fn errors_nothing_found_and_hostile_names() {
     journeys(&[], &async |tab: &Tab<'_>| {
         tab.open("/search?q=foo+(bar").await;

@@ -99,12 +99,12 @@ fn page(server: &Server, from: Address, query: &str, limit: usize, cursor: Optio
             let mut end = None;
             for event in body.split("\n\n").filter(|event| !event.is_empty()) {
                 let (name, data) = event.split_once('\n').unwrap();
-                let data = data.strip_prefix("data: ").unwrap();
+                let data = data.split_once('\n').unwrap().1.strip_prefix("data: ").unwrap();
                 let data: Value = serde_json::from_str(data).unwrap();
                 match name {
                     "event: files" => files.extend(names(&data)),
                     "event: done" => end = Some(data),
-                    "event: progress" => {}
+                    "event: begin" | "event: progress" => {}
                     other => panic!("{other}: {query}, limit {limit}, {cursor:?}: {data}"),
                 }
             }

@@ -53,7 +53,10 @@ fn a_line_for_each_match_with_a_path_that_opens() {
             ))
             .concat()
     );
-    assert_eq!(fixture.search(&["--vimgrep", "file:a.go"]), [format!("{folder}/one/a.go:1:1:")]);
+    assert_eq!(
+        fixture.search(&["--vimgrep", "file:a.go"]),
+        [format!("{folder}/one/a.go:1:1:a.go")]
+    );
     fixture.run(&["search", "--vimgrep", "--json", "func"]).code(2);
 }
 

@@ -160,14 +160,13 @@ fn a_broken_query_does_not_wait_for_a_turn() {
             ("/search/lines?repo=one&path=a&q=a(b", 400),
             ("/docs?q=needle&repo=(", 400),
             (&format!("/files?q={long}"), 400),
+            ("/search/stream?q=a(b", 400),
             ("/zoekt/search?q=a(b&format=json", 418),
             ("/api/v1/search/?q=a(b", 400),
         ] {
             let (told, _, body) = server.ask(path, &[]);
             assert_eq!(told, status, "{path}: {body}");
         }
-        let events = server.get("/search/stream?q=a(b", "text/event-stream").2;
-        assert!(events.contains("bad_query"), "{events}");
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);
     });

@@ -25,6 +25,8 @@ pub(crate) struct FoundRepo {
     pub(crate) below: String,
     /// URL before the paths of its files on the web, at the commit that is checked out.
     pub(crate) web: Option<String>,
+    /// The commit that is checked out, if it is a clone.
+    pub(crate) commit: Option<String>,
     /// Rank that its configuration gives it; 0 for none.
     pub(crate) rank: u16,
 }
@@ -143,8 +145,10 @@ fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> FoundRepo
         unranked.push(folder.clone());
         0
     });
-    let web = origin.as_deref().and_then(|origin| web(origin, &commit(&folder)?));
-    FoundRepo { origin, web, rank, folder, below: if below.is_empty() { own } else { below } }
+    let commit = commit(&folder);
+    let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
+    let below = if below.is_empty() { own } else { below };
+    FoundRepo { origin, web, commit, rank, folder, below }
 }
 
 /// Returns the URL before file paths, if the origin lies at a known kind of forge.

@@ -226,7 +226,8 @@ async fn bring_up_to_date(
             walk::walk(&mut session, id, &repo.folder, options, report.seen, progress).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
-        repos.push(RepoRow { id, name: repo.name, source, web: repo.web, rank: repo.rank });
+        let (name, web, commit, rank) = (repo.name, repo.web, repo.commit, repo.rank);
+        repos.push(RepoRow { id, name, source, web, commit, rank });
     }
     let mut gone = Vec::new();
     for row in known {

@@ -19,8 +19,17 @@ pub(crate) struct Settled {
     pub(crate) known: Option<RepoRow>,
     /// URL before the paths of its files on the web.
     pub(crate) web: Option<String>,
+    /// The commit that is checked out, if it is a clone.
+    pub(crate) commit: Option<String>,
     /// Rank among the repositories; 0 for none.
     pub(crate) rank: u16,
+}
+
+impl Settled {
+    fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
+        let FoundRepo { folder, web, commit, rank, .. } = repo;
+        Self { folder, name, known, web, commit, rank }
+    }
 }
 
 /// Names the repositories in `found`. `known` are the indexed ones.
@@ -40,18 +49,17 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
     for repo in old {
         let row = by_source[&*repo.folder.to_string_lossy()];
         let other = |name: &str| by_name.get(name).is_some_and(|other| other.id != row.id);
-        let name = match repo.origin {
-            Some(origin) if !other(&origin) && !names.contains(&origin) => origin,
+        let name = match &repo.origin {
+            Some(origin) if !other(origin) && !names.contains(origin) => origin.clone(),
             _ => row.name.clone(),
         };
         names.insert(name.clone());
-        let known = Some(row.clone());
-        settled.push(Settled { folder: repo.folder, name, known, web: repo.web, rank: repo.rank });
+        settled.push(Settled::of(repo, name, Some(row.clone())));
     }
     let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
         let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
-        let candidates = repo.origin.into_iter().chain([repo.below, place.clone()]);
+        let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
         // A name is free if no repository has it, or if the folder that had it is gone: then the repository
         // has moved.
         let free = |name: &String| {
@@ -64,7 +72,7 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
         used.extend(known.as_ref().map(|row| row.id));
         names.insert(name.clone());
-        settled.push(Settled { folder: repo.folder, name, known, web: repo.web, rank: repo.rank });
+        settled.push(Settled::of(repo, name, known));
     }
     settled
 }
@@ -89,6 +97,7 @@ mod tests {
                 name: (*name).to_owned(),
                 source: (*source).to_owned(),
                 web: None,
+                commit: None,
                 rank: 0,
             })
             .collect();
@@ -99,6 +108,7 @@ mod tests {
                 origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
                 below: (*below).to_owned(),
                 web: None,
+                commit: None,
                 rank: 0,
             })
             .collect();

@@ -21,6 +21,8 @@ pub struct RepoRow {
     pub source: String,
     /// The URL at which its files can be read; their paths follow.
     pub web: Option<String>,
+    /// The commit that is checked out, if it is a clone.
+    pub commit: Option<String>,
     /// Its rank among the repositories; 0 for none.
     pub rank: u16,
 }
@@ -109,14 +111,14 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        let rows: Vec<(i32, String, String, Option<String>, i32)> = sqlx::query_as(
-            "select id, name, source, web, rank from repos where indexed_at is not null",
+        let rows: Vec<(i32, String, String, Option<String>, Option<String>, i32)> = sqlx::query_as(
+            "select id, name, source, web, commit, rank from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)
         .await?;
-        let repo = |(id, name, source, web, rank)| {
+        let repo = |(id, name, source, web, commit, rank)| {
             let (id, rank): (i32, i32) = (id, rank);
-            RepoRow { id: RepoId(id), name, source, web, rank: rank as u16 }
+            RepoRow { id: RepoId(id), name, source, web, commit, rank: rank as u16 }
         };
         Ok(rows.into_iter().map(repo).collect())
     }

@@ -418,11 +418,11 @@ async fn update_repos(
         format!("{{{}}}", numbers.join(","))
     });
     sqlx::query(AssertSqlSafe(format!(
-        "update repos r set name = given.name, source = given.source, web = given.web, indexed_at = now(),
+        "update repos r set name = given.name, source = given.source, web = given.web, commit = given.commit, indexed_at = now(),
              files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
              skipped = coalesce(k.skipped, 0)
-         from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
-             given (id, name, source, web, files, bytes, shards)
+         from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[])
+             given (id, name, source, web, commit, files, bytes, shards)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -432,6 +432,7 @@ async fn update_repos(
     .bind(&names)
     .bind(repos.iter().map(|repo| repo.source.as_str()).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| repo.web.as_deref()).collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| repo.commit.as_deref()).collect::<Vec<_>>())
     .bind(counts().map(|counts| counts.files).collect::<Vec<_>>())
     .bind(counts().map(|counts| counts.bytes).collect::<Vec<_>>())
     .bind(shards.collect::<Vec<_>>())

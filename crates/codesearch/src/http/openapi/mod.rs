@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Answer, Content, Endpoint};
+use super::endpoint::{Admits, Answer, Content, Endpoint};
 use super::params::Param;
+use super::params::names::FORMAT;
 
 const DESCRIPTION: &str = "\
 Search repositories by regular expression. All addresses are asked with GET. A browser (Accept: text/html) is given \
@@ -12,6 +13,9 @@ pages at the same addresses. Answers are compressed with zstd or gzip for client
 read answers (no CORS headers are sent). A parameter that an address does not have is refused with 400 (pages ignore \
 it). A server on a loopback address that is asked by another name than localhost or a loopback address answers 421, \
 unless it was started with --host NAME. What a browser asks for a page of another site is refused with 403.";
+
+/// The name of the one way to show who one is.
+const TOKEN: &str = "token";
 
 /// The document, as it is sent and as `docs/openapi.json` has it.
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
@@ -27,27 +31,70 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> String {
             "title": "codesearch",
             "version": env!("CARGO_PKG_VERSION"),
             "description": DESCRIPTION,
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
+        "servers": [{ "url": "/", "description": "The server that sends this document." }],
         "paths": paths,
-        "components": { "schemas": schemas },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                TOKEN: {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token, where the server asks for one (codesearch token).",
+                },
+            },
+        },
     });
     format!("{document:#}\n")
 }
 
 fn told(endpoint: &Endpoint) -> Option<Value> {
     let doc = endpoint.doc?;
-    let answers =
-        doc.answers.iter().chain(endpoint.class.answers()).chain(endpoint.admits.answers());
-    let responses: Map<String, Value> =
-        answers.map(|answer| (answer.status.to_string(), response(answer))).collect();
-    let mut told = json!({ "summary": doc.summary, "responses": responses });
+    let has_params = !endpoint.params.told.is_empty();
+    // A browser is told everything on a page.
+    let has_pages = endpoint.params.told.iter().any(|param| param.name == FORMAT.name);
+    let answers = Answer::ANYWHERE.iter();
+    let answers = answers.chain(has_params.then_some(&Answer::BAD)).chain(doc.answers);
+    let answers = answers.chain(endpoint.class.answers()).chain(endpoint.admits.answers());
+    let responses: Map<String, Value> = answers
+        .map(|answer| {
+            let mut told = response(answer);
+            let content = told.get_mut("content").and_then(Value::as_object_mut);
+            if let Some(content) = content.filter(|_| has_pages) {
+                content.insert("text/html".to_owned(), json!({ "schema": { "type": "string" } }));
+            }
+            (answer.status.to_string(), told)
+        })
+        .collect();
+    let security = match endpoint.admits {
+        Admits::Anyone => json!([]),
+        // A server that asks for none takes any.
+        Admits::Clients | Admits::Operators => json!([{ TOKEN: [] }, {}]),
+    };
+    let mut told = json!({
+        "operationId": operation(endpoint.path),
+        "summary": doc.summary,
+        "security": security,
+        "responses": responses,
+    });
     if !doc.description.is_empty() {
         told["description"] = doc.description.into();
     }
-    if !endpoint.params.told.is_empty() {
+    if has_params {
         told["parameters"] = endpoint.params.told.iter().map(Param::openapi).collect();
     }
     Some(told)
+}
+
+/// The name of an operation, for the functions of clients that are made of the document: `searchStream`.
+fn operation(path: &str) -> String {
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.enumerate().map(|(at, word)| match word.chars().next() {
+        Some(first) if at > 0 => format!("{}{}", first.to_ascii_uppercase(), &word[1..]),
+        _ => word.to_owned(),
+    });
+    name.collect()
 }
 
 fn response(answer: &Answer) -> Value {
@@ -59,7 +106,16 @@ fn response(answer: &Answer) -> Value {
             ("application/json", json!({ "oneOf": several.iter().map(schema).collect::<Vec<_>>() }))
         }
         Content::Text(kind) => (kind, json!({ "type": "string" })),
-        Content::Only(text) => ("text/plain", json!({ "const": text })),
+        Content::Events(data) => {
+            let data: Vec<Value> = data.iter().map(schema).collect();
+            let events = json!({
+                "type": "string",
+                "contentMediaType": "text/event-stream",
+                "contentSchema": { "oneOf": data },
+            });
+            ("text/event-stream", events)
+        }
+        Content::Only(text) => ("text/plain", json!({ "type": "string", "const": text })),
     };
     json!({ "description": answer.says, "content": { kind: { "schema": schema } } })
 }

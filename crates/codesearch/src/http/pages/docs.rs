@@ -25,7 +25,7 @@ use crate::request::{self, DocsQuery};
 use crate::statistics::{self, Outcome};
 
 const LIMIT: Param = Param {
-    kind: ParamKind::Number { least: 1, most: Some(1000), instead: "a number from 1 to 1000" },
+    kind: ParamKind::Number { least: 1, most: 1000, instead: "a number from 1 to 1000" },
     ..Param::text("limit", "Most results; 100 unless given.")
 };
 const DICTIONARY: Param = Param::one_of(

@@ -19,6 +19,8 @@ pub(crate) use assets::{FIRST, SCRIPT, STYLE};
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS};
 pub(crate) use docs::DOCS;
 pub(crate) use home::home;
+pub(crate) use link::file as file_address;
+pub(crate) use render::protect;
 pub(crate) use results::{Prepared, page};
 pub(crate) use search_page::{SEAM, failed};
 pub(crate) use sign_in::sign_in;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Query, Request};
 use axum::http::Extensions;
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 use super::param::{Known, Param};
 use super::wants_page;
@@ -16,6 +17,8 @@ use crate::http::error::Failure;
 pub(crate) struct Pairs {
     known: Known,
     values: Arc<[(String, String)]>,
+    /// All of it is UTF-8; what is not was replaced.
+    is_text: bool,
 }
 
 /// The parameters of an address, each given once and as it is declared.
@@ -38,14 +41,16 @@ pub(crate) struct RejectedParams {
 pub(crate) fn read_address(known: Known, mut request: Request) -> Request {
     let values = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let values = values.map(|Query(values)| values).unwrap_or_default().into();
-    request.extensions_mut().insert(Pairs { known, values });
+    let is_text =
+        percent_decode_str(request.uri().query().unwrap_or_default()).decode_utf8().is_ok();
+    request.extensions_mut().insert(Pairs { known, values, is_text });
     request
 }
 
 impl Pairs {
     /// Those of a request; none at an address without parameters.
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        let none = || Self { known: Known::NONE, values: Arc::from([]) };
+        let none = || Self { known: Known::NONE, values: Arc::from([]), is_text: true };
         extensions.get().cloned().unwrap_or_else(none)
     }
 
@@ -55,6 +60,11 @@ impl Pairs {
     }
 
     fn check(&self, page: bool) -> Result<Given, Failure> {
+        if !self.is_text {
+            return Err(Failure::bad_request(
+                "the address holds bytes that are no UTF-8: encode its text as UTF-8",
+            ));
+        }
         for (at, (name, value)) in self.values.iter().enumerate() {
             let Some(param) = self.known.find(name) else {
                 // Whoever links to a page may add something to its address. A program that is misunderstood is

@@ -2,7 +2,9 @@
 
 use super::param::{Kind, Param};
 
-const FILES: Kind = Kind::Number { least: 0, most: None, instead: "a number of files, 0 for all" };
+/// Any number of files that somebody may want.
+const FILES: Kind =
+    Kind::Number { least: 0, most: u32::MAX as usize, instead: "a number of files, 0 for all" };
 
 pub(crate) const Q: Param = Param::text("q", "The query; see /syntax.").required();
 pub(crate) const LIMIT: Param = Param {

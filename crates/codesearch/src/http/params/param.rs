@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     /// A number within bounds.
     Number {
         least: usize,
-        most: Option<usize>,
+        most: usize,
         /// What to use instead of a value that is none: `a number up to 1000`.
         instead: &'static str,
     },
@@ -87,7 +87,7 @@ impl Param {
             Kind::Text => return Ok(()),
             Kind::Number { least, most, instead } => {
                 let number = value.parse::<usize>().ok();
-                let within = |number| number >= least && most.is_none_or(|most| number <= most);
+                let within = |number| number >= least && number <= most;
                 (number.is_some_and(within), instead.to_owned())
             }
             Kind::OneOf(words) => (words.contains(&value), either(words)),
@@ -98,14 +98,12 @@ impl Param {
     /// Its entry in the `OpenAPI` document.
     pub(crate) fn openapi(&self) -> Value {
         let schema = match self.kind {
+            Kind::Text if self.required => json!({ "type": "string", "minLength": 1 }),
             Kind::Text => json!({ "type": "string" }),
-            Kind::Number { least, most: None, .. } => {
-                json!({ "type": "integer", "minimum": least })
-            }
-            Kind::Number { least, most: Some(most), .. } => {
+            Kind::Number { least, most, .. } => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
             }
-            Kind::OneOf(words) => json!({ "enum": words }),
+            Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
         };
         json!({
             "name": self.name,
@@ -132,7 +130,7 @@ mod tests {
     #[test]
     fn values_are_checked_by_what_is_declared() {
         let instead = "a number from 1 to 9";
-        let kind = Kind::Number { least: 1, most: Some(9), instead };
+        let kind = Kind::Number { least: 1, most: 9, instead };
         let number = Param { kind, ..Param::text("n", "") };
         let word = Param::one_of("w", &["yes", "no", "auto"], "");
         for (param, value, wrong) in [

@@ -81,7 +81,8 @@ async fn search(
     State(server): State<Server>,
     form: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Result<Json<Answer>, Failure> {
-    let Form(parameters) = form.map_err(|error| bad_query(error.body_text()))?;
+    let Form(parameters) =
+        form.map_err(|error| Failure { status: error.status(), ..bad_query(error.body_text()) })?;
     let query = read(&parameters).map_err(bad_query)?;
     let begun = Instant::now();
     let pattern = query.pattern().map_err(wrong)?;

@@ -13,6 +13,7 @@ use super::arguments::{ListArgs, SearchArgs, read};
 use super::error::{internal, refused};
 use super::find::find;
 use super::list::{entry, listed, total};
+use super::print;
 use super::query::parse;
 use super::result::SearchResult;
 use super::web;
@@ -21,12 +22,14 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 
 /// `POST /api/search` and `/api/list`: where Zoekt has them, and below an address that is Zoekt's alone.
-pub(crate) const ENDPOINTS: [Endpoint; 5] = [
+pub(crate) const ENDPOINTS: [Endpoint; 7] = [
     api("/api/search", || post(search).fallback(only_post)),
     api("/api/list", || post(list).fallback(only_post)),
     api("/zoekt/api/search", || post(search).fallback(only_post)),
     api("/zoekt/api/list", || post(list).fallback(only_post)),
     web::WEB,
+    print::PRINT,
+    print::PRINT_BELOW,
 ];
 
 const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
@@ -64,9 +67,14 @@ async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>)
     let answer = async {
         let args: ListArgs = read(body)?;
         let query = parse(&args.q)?;
-        // 2 asks for a map by numbers; Zoekt lists repositories without a number all the same.
-        if !matches!(args.opts.field, 0 | 2) {
-            return Err(internal(format!("Field {}: use 0 or 2", args.opts.field)));
+        match args.opts.field {
+            0 => {}
+            2 => {
+                return Err(Failure::bad_request(
+                    "Field 2 asks for a map by the numbers of repositories, which have none here: use Field 0",
+                ));
+            }
+            other => return Err(internal(format!("Field {other}: use 0"))),
         }
         listed(&server, query).await
     };

@@ -67,16 +67,17 @@ pub(super) struct ListOptions {
     pub(super) field: i64,
 }
 
-/// Reads arguments the way Go does: names in any case, null is as good as nothing, and what follows the
-/// first value is left alone.
+/// Reads arguments the way Go does: names in any case, and null is as good as nothing. Unlike there, nothing may follow.
 pub(super) fn read<T: DeserializeOwned + Default>(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<T, Failure> {
     let wrong = |why: String| Failure::bad_request(format!("the body cannot be read: {why}"));
-    let body = body.map_err(|error| wrong(error.body_text()))?;
-    let mut values = serde_json::Deserializer::from_slice(&body).into_iter::<Value>();
-    let value = values.next().ok_or_else(|| wrong("it is empty; send a JSON object".to_owned()))?;
-    match plain(value.map_err(|error| wrong(error.to_string()))?) {
+    let body =
+        body.map_err(|error| Failure { status: error.status(), ..wrong(error.body_text()) })?;
+    if body.trim_ascii().is_empty() {
+        return Err(wrong("it is empty; send a JSON object".to_owned()));
+    }
+    match plain(serde_json::from_slice(&body).map_err(|error| wrong(error.to_string()))?) {
         Value::Null => Ok(T::default()),
         value => serde_json::from_value(value).map_err(|error| wrong(error.to_string())),
     }

@@ -9,7 +9,7 @@ use query::{Predicate, Query, Select};
 use store::Repo;
 
 use super::arguments::{MatchLimits, Options};
-use super::list::{file_url, line_fragment};
+use super::list::{HEAD, file_url, line_fragment};
 use super::matches::{self, Base64, ChunkMatch, LineMatch};
 use super::query::compiled;
 use super::result::{FileResult, SearchResult, SearchStats, nanos};
@@ -115,6 +115,14 @@ pub(super) async fn find(
     result.stats.wait = nanos(wait);
     if let Some(files) = &mut result.files {
         complete(server, files, options.whole).await?;
+    }
+    let commits: HashMap<&str, &str> =
+        repos.iter().filter_map(|repo| Some((&*repo.name, repo.commit.as_deref()?))).collect();
+    for file in result.files.iter_mut().flatten() {
+        if let Some(commit) = commits.get(&*file.repository) {
+            file.branches = vec![HEAD];
+            (*commit).clone_into(&mut file.version);
+        }
     }
     for repo in &repos {
         if let Some(url) = result.repo_urls.get_mut(&repo.name) {
@@ -242,6 +250,8 @@ pub(super) async fn whole_repos(
                     line_matches.push(LineMatch::of_path(entry.path, &[]));
                 }
                 files.push(FileResult {
+                    branches: Vec::new(),
+                    version: String::new(),
                     file_name: entry.path.to_owned(),
                     repository: repo.name.clone(),
                     language: entry.language.unwrap_or_default().to_owned(),

@@ -14,6 +14,9 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::request::Options;
 
+/// What is checked out, the one state of a clone that is indexed.
+pub(super) const HEAD: &str = "HEAD";
+
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct RepoStats {
@@ -88,7 +91,7 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
             "URL": "",
             "Metadata": null,
             "Source": "",
-            "Branches": null,
+            "Branches": branches(repo),
             "SubRepoMap": {},
             "CommitURLTemplate": "",
             "FileURLTemplate": file_url(repo),
@@ -112,6 +115,11 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
         },
         "Stats": stats,
     })
+}
+
+/// The branches of a repository; none of a folder that is no clone.
+pub(super) fn branches(repo: &Repo) -> Option<Value> {
+    repo.commit.as_ref().map(|commit| json!([{ "Name": HEAD, "Version": commit }]))
 }
 
 /// Where files can be read on the web, as a template; empty if nobody knows.

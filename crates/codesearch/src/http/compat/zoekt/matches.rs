@@ -40,7 +40,7 @@ pub(super) struct LineMatch {
     pub(super) before: Option<Base64>,
     pub(super) after: Option<Base64>,
     file_name: bool,
-    score: f64,
+    pub(super) score: f64,
     debug_score: &'static str,
     pub(super) line_fragments: Vec<Fragment>,
 }
@@ -65,7 +65,7 @@ pub(super) struct ChunkMatch {
     symbol_info: Option<()>,
     file_name: bool,
     content_start: Position,
-    score: f64,
+    pub(super) score: f64,
     best_line_match: u64,
 }
 

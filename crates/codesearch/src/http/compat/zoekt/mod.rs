@@ -9,6 +9,7 @@ mod error;
 mod find;
 mod list;
 mod matches;
+mod print;
 mod query;
 mod result;
 mod web;

@@ -53,6 +53,12 @@ pub(super) struct FileResult {
     pub(super) file_name: String,
     pub(super) repository: String,
     pub(super) language: String,
+    /// Of a clone: what is checked out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) branches: Vec<&'static str>,
+    /// Its commit.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) version: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) line_matches: Vec<LineMatch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,11 +92,18 @@ impl SearchStats {
 impl FileResult {
     pub(super) fn new(
         file: FileMatch,
-        line_matches: Vec<LineMatch>,
-        chunk_matches: Vec<ChunkMatch>,
+        mut line_matches: Vec<LineMatch>,
+        mut chunk_matches: Vec<ChunkMatch>,
         score: f32,
     ) -> Self {
+        // Lines are not ranked among themselves: they count as much as their file.
+        let of_lines = line_matches.iter_mut().map(|line| &mut line.score);
+        for part in of_lines.chain(chunk_matches.iter_mut().map(|chunk| &mut chunk.score)) {
+            *part = f64::from(score);
+        }
         Self {
+            branches: Vec::new(),
+            version: String::new(),
             file_name: file.path,
             repository: file.repo,
             language: file.language.unwrap_or_default(),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{MAX_REPO_MATCHES, Options};
 use super::find::find;
-use super::list::{RepoEntry, indexed_at, listed, total};
+use super::list::{RepoEntry, branches, indexed_at, listed, total};
 use super::matches::LineMatch;
 use super::query::parse;
 use super::result::{FileResult, SearchResult};
@@ -166,7 +166,7 @@ fn list(
                 "Name": repo.name,
                 "URL": "",
                 "IndexTime": indexed_at(repo),
-                "Branches": null,
+                "Branches": branches(repo),
                 "Files": repo.files,
                 "Size": repo.bytes,
                 "MemorySize": 0,
@@ -199,7 +199,7 @@ fn files(result: &SearchResult) -> Option<Vec<Value>> {
             "ResultID": id,
             "Language": file.language,
             "DuplicateID": same,
-            "Branches": null,
+            "Branches": Some(&file.branches).filter(|branches| !branches.is_empty()),
             "Matches": Some(matches).filter(|matches| !matches.is_empty()),
             "URL": address,
         })

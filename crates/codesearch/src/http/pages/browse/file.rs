@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use askama::Template;
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -21,6 +21,7 @@ use super::missing::no_such_file;
 use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
+use crate::http::etag::{tag_of, tagged};
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::link;
 use crate::http::pages::render::{protect, render};
@@ -77,7 +78,10 @@ pub(crate) const FILE: Endpoint = Endpoint {
         summary: "A file",
         description: "",
         answers: &[
-            Answer::ok("The file, with an ETag that is its hash.", Content::Json(&["File"])),
+            Answer::ok(
+                "The file, with an ETag by which it is known again.",
+                Content::Json(&["File"]),
+            ),
             Answer {
                 status: 304,
                 says: "It is what the client has (If-None-Match).",
@@ -257,7 +261,8 @@ fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answe
         "text": text,
         "same": same,
     });
-    Ok(tagged(headers, &document.hash, Json(body).into_response()))
+    let tag = format!("{}-{}", document.hash, tag_of(&body.to_string()));
+    Ok(tagged(headers, &tag, Json(body).into_response()))
 }
 
 /// `10-20`, or `10`.
@@ -265,19 +270,6 @@ fn range(text: &str) -> Option<(usize, usize)> {
     let (from, upto) = text.split_once('-').unwrap_or((text, text));
     let (from, upto) = (from.parse().ok()?, upto.parse().ok()?);
     (from >= 1 && from <= upto).then_some((from, upto))
-}
-
-/// A response with a tag by which it is known again, or word that it has not changed.
-fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
-    let tag = format!("\"{tag}\"");
-    let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
-    if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-        response = StatusCode::NOT_MODIFIED.into_response();
-    }
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(ETAG, tag);
-    }
-    response
 }
 
 async fn raw(

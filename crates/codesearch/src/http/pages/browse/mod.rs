@@ -27,7 +27,7 @@ const PATH: Param = Param::text("path", "A path in it.");
 
 /// Most files of the finder.
 const LIMIT: Param = Param {
-    kind: Kind::Number { least: 0, most: Some(1000), instead: "a number up to 1000" },
+    kind: Kind::Number { least: 0, most: 1000, instead: "a number up to 1000" },
     ..Param::text("limit", "Most files, up to 1000; 50 unless given.")
 };
 

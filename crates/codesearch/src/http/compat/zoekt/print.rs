@@ -1,0 +1,75 @@
+//! `/print`: a file at the address at which Zoekt's web server has it.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+
+use super::list::HEAD;
+use crate::http::endpoint::{Class, Endpoint};
+use crate::http::error::Failure;
+use crate::http::etag::tagged;
+use crate::http::pages::{file_address, protect};
+use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
+use crate::http::server::Server;
+
+const REPO: Param = Param::text("r", "");
+const FILE: Param = Param::text("f", "");
+const BRANCH: Param = Param::text("b", "");
+const Q: Param = Param::text("q", "");
+const NUM: Param = Param::text("num", "");
+const FORMAT: Param = Param::one_of("format", &["raw"], "");
+
+/// `/print`, which is nowhere else here, so that addresses which Zoekt gave out are good here, too.
+pub(super) const PRINT: Endpoint = at("/print");
+
+/// The same below the address that is Zoekt's alone.
+pub(super) const PRINT_BELOW: Endpoint = at("/zoekt/print");
+
+const fn at(path: &'static str) -> Endpoint {
+    Endpoint {
+        params: Known { told: &[], untold: &[REPO, FILE, BRANCH, Q, NUM, FORMAT] },
+        ..Endpoint::untold(path, Class::Read, || get(print))
+    }
+}
+
+async fn print(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    given: Result<StrictParams<Given>, RejectedParams>,
+) -> Response {
+    answer(&server, &headers, given).await.unwrap_or_else(|failure| {
+        let theirs = failure.status == StatusCode::BAD_REQUEST;
+        let status = if theirs { StatusCode::IM_A_TEAPOT } else { failure.status };
+        (status, failure.body.message).into_response()
+    })
+}
+
+async fn answer(
+    server: &Server,
+    headers: &HeaderMap,
+    given: Result<StrictParams<Given>, RejectedParams>,
+) -> Result<Response, Failure> {
+    let StrictParams(given) = given.map_err(|refused| refused.failure)?;
+    let [repo, path, branch, q] = [REPO, FILE, BRANCH, Q].map(|param| given.text(&param));
+    if repo.is_empty() || path.is_empty() {
+        return Err(Failure::bad_request("which file? give a repository in r= and a path in f="));
+    }
+    if !branch.is_empty() && branch != HEAD {
+        let repos = server.searcher.store().repos().await?;
+        let commit = repos.into_iter().find(|it| it.name == repo).and_then(|it| it.commit);
+        if commit.as_deref() != Some(&*branch) {
+            return Err(Failure::no_such(&format!("the branch {branch} of {repo}")));
+        }
+    }
+    if given.get(&FORMAT).is_none() {
+        return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
+    }
+    let found = server.searcher.file_text(&repo, &path).await?;
+    let file = found.ok_or_else(|| Failure::no_such(&format!("{repo}/{path}")))?;
+    let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
+    let mut response = (kind, file.text).into_response();
+    protect(&mut response, "default-src 'none'; sandbox");
+    Ok(tagged(headers, &file.hash, response))
+}
