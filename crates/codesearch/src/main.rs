@@ -25,9 +25,7 @@ mod statistics;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command};
+use cli::Command;
 
 /// Gives back what is free: a server that has read its index ahead takes less memory than with the
 /// system's.
@@ -44,7 +42,7 @@ const FAILED: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = cli::parse();
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // For those who answer again and again: threads are there already, and what is free is given back without
         // waiting for somebody to take more. Where that cannot be had, it is given back later.

@@ -107,6 +107,11 @@ impl Pattern {
         self.spans_lines
     }
 
+    /// Whether it matches letters of any case.
+    pub fn is_caseless(&self) -> bool {
+        self.caseless
+    }
+
     /// The syntax tree, confined to single lines unless the pattern spans them.
     pub(crate) fn hir(&self) -> &Hir {
         &self.hir

@@ -8,9 +8,12 @@ mod database;
 mod docs;
 mod files;
 mod ingest;
+mod parse;
 mod report;
+mod ripgrep;
 mod search;
 mod serve;
+mod sort;
 
 use clap::{Parser, Subcommand};
 
@@ -20,8 +23,10 @@ pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
-pub(crate) use search::SearchArgs;
+pub(crate) use parse::parse;
+pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
 pub(crate) use serve::{ServeArgs, TokenArgs};
+pub(crate) use sort::Sort;
 
 /// Search all your repositories by regular expression.
 ///
@@ -58,7 +63,7 @@ pub(crate) enum Command {
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
     /// Search, and print the lines that match
-    #[command(after_help = search::SEARCH_HELP)]
+    #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(SearchArgs),
     /// Find files by what is typed of their paths, wrong letters forgiven
     #[command(after_help = files::FILES_HELP)]
@@ -90,5 +95,6 @@ pub(crate) enum Command {
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
     /// Look at, start or stop the private Postgres
+    #[command(arg_required_else_help = true)]
     Db(DbArgs),
 }

@@ -1,11 +1,14 @@
 //! One file for each verb of the command line.
 
+mod by_path;
 pub(crate) mod check;
 pub(crate) mod db;
 pub(crate) mod docs;
 pub(crate) mod files;
+mod globs;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+mod patterns;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;

@@ -3,6 +3,9 @@
 pub(crate) mod docs;
 mod explain;
 mod json;
+mod line;
+mod replace;
+mod style;
 mod text;
 
 use std::collections::HashMap;
@@ -14,7 +17,8 @@ use store::Store;
 
 pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
-pub(crate) use text::Text;
+pub(crate) use replace::Replacer;
+pub(crate) use text::{Text, keep_first};
 
 /// Prints the files of one search.
 pub(crate) trait Printer {
@@ -22,6 +26,19 @@ pub(crate) trait Printer {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()>;
     /// Prints what belongs at the end.
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()>;
+}
+
+/// Prints nothing: the exit status tells all.
+pub(crate) struct Silent;
+
+impl Printer for Silent {
+    fn file(&mut self, _: &mut dyn Write, _: &FileMatch) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// How the paths of files are printed.
