@@ -128,7 +128,11 @@ fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// What an error has to tell of this kind.

@@ -21,12 +21,11 @@ Examples:
 Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 
 pub(super) const CHECK_HELP: &str = "\
-It reads every text once, and compares it with the hash of its file, with the words and filters
-that were made of it, and with what the tables say of it. No ingest can run meanwhile; searches can.
+It reads every text once, and compares it with the hash of its file, with the words and filters that were made of it, and \
+with what the tables say of it. No ingest can run meanwhile; searches can.
 
-What is made of texts can be made anew (--repair); then start the servers of the index again. Where
-a text itself is wrong, have the disk looked at, and index the repository anew: codesearch remove,
-codesearch ingest.
+What is made of texts can be made anew (--repair); then start the servers of the index again. Where a text itself is \
+wrong, have the disk looked at, and index the repository anew: codesearch remove, codesearch ingest.
 
 Exit status: 0 if all is well or was mended, 1 if something is wrong, 2 on an error.";
 
@@ -73,8 +72,11 @@ pub(crate) struct StatsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReposArgs {
+    /// Only repositories whose name contains this, in any case (several: any of them)
+    #[arg(value_name = "PART")]
+    pub(crate) parts: Vec<String>,
     /// List the files that were left out of this repository, and why
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "parts")]
     pub(crate) skipped: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -297,7 +297,7 @@ mod tests {
         if std::env::var_os("CODESEARCH_RENEW").is_some() {
             std::fs::write(path, &renewed).unwrap();
         } else {
-            assert_eq!(document, renewed, "renew it: CODESEARCH_RENEW=1 cargo test ripgrep");
+            assert_eq!(document, renewed, "renew it with CODESEARCH_RENEW=1");
         }
     }
 

@@ -20,6 +20,7 @@ alternatives with 'or', exclusions with a minus. All of it: codesearch help synt
 
 Examples:
   codesearch search deadlock                             a word
+  codesearch search func main lang:go                    several words are one query
   codesearch search '\"static int\" lang:c -file:test'     a phrase, in C, not in tests
   codesearch search 'TODO or FIXME' --repo kubernetes    either of two words
   codesearch search -e 'func \\w+\\(ctx'                   one regular expression
@@ -38,7 +39,7 @@ in time.";
 #[derive(Args, Debug)]
 #[command(args_override_self = true)]
 pub(crate) struct SearchArgs {
-    /// What to search for: see `codesearch help syntax`
+    /// What to search for: see `codesearch help syntax`. Several arguments are one query, joined by spaces
     #[arg(
         value_name = "QUERY",
         required_unless_present_any = ["regexp", "pattern_file", "files", "type_list"]

@@ -69,7 +69,10 @@ impl Glob {
         }
         let (wanted, text) = match text.strip_prefix('!') {
             Some(rest) => (false, rest),
-            None => (true, text.strip_prefix('\\').filter(|rest| rest.starts_with(['!', '#'])).unwrap_or(text)),
+            None => (
+                true,
+                text.strip_prefix('\\').filter(|rest| rest.starts_with(['!', '#'])).unwrap_or(text),
+            ),
         };
         let (folders, text) = match text.strip_suffix('/') {
             Some(rest) => (true, rest),

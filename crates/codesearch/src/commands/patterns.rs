@@ -36,17 +36,15 @@ pub(crate) fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
 
 /// The query alone.
 fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
-    let text = match &*args.query {
-        [] => return Ok(None),
-        [text] => text,
-        [first, second, ..] => bail!(
-            "a query is one argument: put it in quotes, as in codesearch search '{first} {second}'"
-        ),
-    };
-    if args.patterns.fixed_strings {
-        return Ok(Some(Query::of(Field::Content, Pattern::literal(text, options.case)?)));
+    if args.query.is_empty() {
+        return Ok(None);
     }
-    request::parse(text, options, &Client::COMMAND_LINE).map(Some).map_err(refused)
+    // The shell has taken its quotes off, so it is not known where a phrase was meant.
+    let text = args.query.join(" ");
+    if args.patterns.fixed_strings {
+        return Ok(Some(Query::of(Field::Content, Pattern::literal(&text, options.case)?)));
+    }
+    request::parse(&text, options, &Client::COMMAND_LINE).map(Some).map_err(refused)
 }
 
 /// What options say of every pattern.
@@ -86,7 +84,8 @@ impl Form {
             sources.iter_mut().for_each(|source| *source = escape(source));
         }
         for source in &sources {
-            Pattern::parse(source, self.case, self.multiline).context("not a regular expression")?;
+            Pattern::parse(source, self.case, self.multiline)
+                .context("not a regular expression")?;
         }
         let mut terms = Vec::new();
         let mut rest = &sources[..];
@@ -109,9 +108,8 @@ impl Form {
         let whole = self.whole(sources, "");
         let pattern = Pattern::parse(&whole, case, multiline);
         // A comment ends with its line, and not before the end of a group.
-        let pattern = pattern.or_else(|_| {
-            Pattern::parse(&self.whole(sources, "\n"), case, multiline)
-        });
+        let pattern =
+            pattern.or_else(|_| Pattern::parse(&self.whole(sources, "\n"), case, multiline));
         pattern.context("not a regular expression")
     }
 
@@ -214,7 +212,9 @@ pub(crate) fn only_pattern(tree: &Tree) -> Result<&Pattern> {
             bail!("--replace: there can be none for a pattern that matches across lines")
         }
         [pattern] => Ok(pattern),
-        _ => bail!("--replace: give one pattern, by -e or as the only term of the query that looks into texts"),
+        _ => bail!(
+            "--replace: give one pattern, by -e or as the only term of the query that looks into texts"
+        ),
     }
 }
 

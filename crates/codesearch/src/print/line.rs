@@ -156,7 +156,8 @@ impl Lines {
     /// Prints a part of a text, with what matches in colour.
     fn marked(&self, out: &mut dyn Write, shown: &Shown<'_>, part: Range<usize>) -> io::Result<()> {
         let mut at = part.start;
-        let mut ranges = shown.ranges.iter().filter(|range| self.ink.color && !range.is_empty()).peekable();
+        let mut ranges =
+            shown.ranges.iter().filter(|range| self.ink.color && !range.is_empty()).peekable();
         while let Some(range) = ranges.next() {
             let (start, mut end) = (range.start.clamp(at, part.end), range.end);
             // Matches that touch are one in colour.

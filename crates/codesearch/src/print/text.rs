@@ -81,9 +81,7 @@ impl Text {
                 preview: args.max_columns_preview || args.max_columns.is_none(),
                 separators,
             },
-            heading: !args.vimgrep
-                && !args.no_heading
-                && (terminal || args.heading || args.pretty),
+            heading: !args.vimgrep && !args.no_heading && (terminal || args.heading || args.pretty),
             filename: !args.no_filename,
             vimgrep: args.vimgrep,
             separator: match args.no_context_separator {

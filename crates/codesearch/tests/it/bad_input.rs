@@ -55,7 +55,6 @@ fn patterns_that_are_none() {
             &["a", "--lang", "klingon"],
             "--lang: there is no language called \"klingon\"; the nearest is",
         ),
-        (&["a", "b"], "a query is one argument: put it in quotes, as in codesearch search 'a b'"),
     ] {
         let told = complaint(fixture.run(&[&["search"], args].concat()));
         assert!(told.starts_with(expected), "{told}");

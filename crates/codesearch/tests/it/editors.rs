@@ -54,7 +54,6 @@ fn a_line_for_each_match_with_a_path_that_opens() {
             .concat()
     );
     assert_eq!(fixture.search(&["--vimgrep", "file:a.go"]), [format!("{folder}/one/a.go:1:1:")]);
-    fixture.run(&["search", "--vimgrep", "--json", "func"]).code(2);
 }
 
 #[test]
