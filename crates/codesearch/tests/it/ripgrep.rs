@@ -374,7 +374,8 @@ fn every_row_of_the_table_holds() {
             _ => "x",
         });
         for name in names {
-            let args: Vec<&str> = ["search", "-e", "x", &name].into_iter().chain(value).collect();
+            let args: Vec<&str> =
+                ["search", "-e", "x", name.as_str()].into_iter().chain(value).collect();
             let ran = fixture.run(&args);
             let context = format!("{args:?}: {fate}, {note}\n{}{}", ran.out, ran.err);
             match &*fate {
@@ -436,7 +437,7 @@ fn options_hold_for_the_terms_of_a_query_too() {
     assert_eq!(found(&["--files-without-match", "here", "-g", "*.txt"]), ["r/two.txt"]);
     assert_eq!(found(&["--files", "repo:^r$"]), ["r/one.txt", "r/two.txt"]);
     assert_eq!(
-        found(&["-r", "$1!", "(word)s", "-N"]),
+        found(&["-r", "$1!", "-e", "(word)s", "-N"]),
         ["r/one.txt:word! there", "r/two.txt:word! only"]
     );
     for (args, expected) in [
@@ -502,4 +503,22 @@ fn a_pipe_gets_all_and_gets_it_while_the_search_runs() {
     out.read_to_string(&mut rest).unwrap();
     assert_eq!(rest.lines().count() + 1, 150 * 501);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn xargs_opens_what_is_listed() {
+    let fixture = Fixture::new();
+    fixture.write("r/with a space.txt", "needle one\n");
+    fixture.write("r/plain.txt", "needle two\n");
+    fixture.write("r/other.txt", "hay\n");
+    fixture.ingest();
+    let mut list = fixture
+        .command(&["search", "-l0", "--local", "--sort", "path", "needle"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut xargs = Command::new("xargs");
+    let opened = xargs.args(["-0", "cat"]).stdin(list.stdout.take().unwrap()).output().unwrap();
+    assert!(list.wait().unwrap().success());
+    assert_eq!(Ran::of(opened).code(0).out, "needle two\nneedle one\n");
 }
