@@ -7,7 +7,7 @@
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use Fate::{Idle, Off, Other, Same, WhyNot};
+use Fate::{Idle, Off, Other, Same, Taken, WhyNot};
 
 /// A flag of ripgrep.
 pub(super) struct Flag {
@@ -23,6 +23,8 @@ pub(super) struct Flag {
 enum Fate {
     /// codesearch has it, with what differs.
     Same(&'static str),
+    /// codesearch has it for something else: what.
+    Taken(&'static str),
     /// It undoes a flag that codesearch has, by the name of its field.
     Off(&'static str),
     /// It is accepted and changes nothing, because.
@@ -58,7 +60,7 @@ const LOGS: &str = "write --explain or --stats, or set CODESEARCH_LOG=debug";
 pub(super) const FLAGS: &[Flag] = &[
     flag('e', "regexp", "PATTERN", Same("a query beside it must hold, too")),
     flag('f', "pattern-file", "FILE", Same("ripgrep's long name for it is --file")),
-    flag(' ', "file", "REGEX", Same("here it restricts paths; the file with patterns is -f FILE")),
+    flag(' ', "file", "REGEX", Taken("it restricts paths; the file with patterns is -f FILE")),
     flag(' ', "pre", "COMMAND", WhyNot(PACKED)),
     flag(' ', "no-pre", "", Idle(PACKED)),
     flag(' ', "pre-glob", "GLOB", WhyNot(PACKED)),
@@ -213,7 +215,7 @@ pub(crate) struct ForeignFlags;
 
 impl Args for ForeignFlags {
     fn augment_args(command: Command) -> Command {
-        let hidden = FLAGS.iter().filter(|flag| !matches!(flag.fate, Same(_)));
+        let hidden = FLAGS.iter().filter(|flag| !matches!(flag.fate, Same(_) | Taken(_)));
         command.args(hidden.map(Flag::hidden))
     }
 
@@ -255,7 +257,7 @@ impl Flag {
 
     /// Why it is refused, or what to write instead.
     fn refusal(&self) -> String {
-        let (Idle(why) | Other(why) | WhyNot(why) | Same(why) | Off(why)) = self.fate;
+        let (Same(why) | Taken(why) | Off(why) | Idle(why) | Other(why) | WhyNot(why)) = self.fate;
         format!("--{}: {why}", self.long)
     }
 }
@@ -277,6 +279,7 @@ mod tests {
             let value = if value.is_empty() { String::new() } else { format!(" {value}") };
             let (fate, note) = match fate {
                 Same(note) => ("same", (*note).to_owned()),
+                Taken(note) => ("other flag", (*note).to_owned()),
                 Off(field) => ("same", format!("undoes `--{}`", field.replace('_', "-"))),
                 Idle(why) => ("no effect", (*why).to_owned()),
                 Other(instead) => ("other name", (*instead).to_owned()),
