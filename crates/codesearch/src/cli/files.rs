@@ -13,7 +13,7 @@ Examples:
   codesearch files main.go                       files of that name, or like it
   codesearch files srch/candidats                search/candidates.rs
   codesearch files linux/kernel/fork.c           fork.c in the repository linux
-  codesearch files shard --lang rs --limit 0     all paths in Rust with these letters
+  codesearch files shard --lang rs --limit 0     all such paths in Rust
   codesearch files 'deployment test' --repo k8s  two parts, in any order
   $EDITOR \"$(codesearch files --local --limit 1 writer.rs)\"
 

@@ -39,11 +39,11 @@ pub(crate) use sort::Sort;
     max_term_width = 100,
     after_help = "\
 Examples:
-  codesearch up                        index the sample that comes with codesearch, and serve it
-  codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
+  codesearch up                        index the sample, and serve it
+  codesearch ingest ~/repos            index all repositories there, or update
   codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
   codesearch files srch/candidats      find a file by what is typed of its path
-  codesearch docs 'configure retries'  find what was written about it (codesearch help docs)
+  codesearch docs 'configure retries'  find what was written about it
   codesearch serve                     serve it on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."

@@ -12,11 +12,11 @@ Spans of time are whole hours, the one that has begun included:
 
 Examples:
   codesearch stats                           the last 24 hours
-  codesearch stats --since 7d --kind scan    of a week, those that no index could help
-  codesearch stats --compare before          beside the 24 hours before: what is slower?
+  codesearch stats --since 7d --kind scan    those that no index could help
+  codesearch stats --compare before          beside those before
   codesearch stats --since 1h --compare 25h-24h
-  codesearch stats --slow                    the slowest of those that took long, with their plans
-  codesearch stats --statements              what Postgres itself counts of statements
+  codesearch stats --slow                    the slowest, with their plans
+  codesearch stats --statements              what Postgres counts
 
 Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 

@@ -19,15 +19,15 @@ expression, looked for in the file's lines and in its path; in lowercase it matc
 alternatives with 'or', exclusions with a minus. All of it: codesearch help syntax
 
 Examples:
-  codesearch search deadlock                             a word
-  codesearch search func main lang:go                    several words are one query
-  codesearch search '\"static int\" lang:c -file:test'     a phrase, in C, not in tests
-  codesearch search 'TODO or FIXME' --repo kubernetes    either of two words
-  codesearch search -e 'func \\w+\\(ctx'                   one regular expression
-  codesearch search -F 'a[i] = *p'                       one text, as it stands
-  codesearch search -w -t go -g '!vendor/' ctx           a word, in some files
-  codesearch search -l0 TODO --local | xargs -0 $EDITOR  every file with it
-  codesearch search --json deadlock | jq .               for programs
+  codesearch search deadlock                          a word
+  codesearch search func main lang:go                 several words, in Go
+  codesearch search '\"static int\" -file:test'         a phrase, not in tests
+  codesearch search 'TODO or FIXME' --repo k8s          either of two words
+  codesearch search -e 'func \\w+\\(ctx'                one regular expression
+  codesearch search -F 'a[i] = *p'                    one text, as it stands
+  codesearch search -w -t go -g '!vendor/' ctx        a word, in some files
+  codesearch search -l0 --local TODO | xargs -0 vi    every file with it
+  codesearch search --json deadlock | jq .            for programs
 
 A query that begins with a minus comes after --: codesearch search -l -- '-foo lang:go'. What the query itself says \
 (count:, timeout:, case:) overrides options. ripgrep's other options are accepted where they change nothing here, and \

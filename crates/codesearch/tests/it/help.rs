@@ -36,6 +36,11 @@ fn paragraphs_fill_the_width_that_there_is() {
                 let text = help(command, flag, columns);
                 let width = columns.min(100);
                 let lines: Vec<&str> = text.lines().collect();
+                let examples = |text: &str| -> Vec<String> {
+                    let own = text.lines().filter(|line| line.starts_with("  codesearch "));
+                    own.map(str::to_owned).collect()
+                };
+                assert_eq!(examples(&text), examples(&help(command, flag, 100)), "{command}");
                 for line in &lines {
                     let too_long = line.chars().count() > width;
                     assert!(!too_long, "{command} {flag} at {columns}: {line}");
