@@ -22,7 +22,7 @@ Examples:
   codesearch search deadlock                          a word
   codesearch search func main lang:go                 several words, in Go
   codesearch search '\"static int\" -file:test'         a phrase, not in tests
-  codesearch search 'TODO or FIXME' --repo k8s          either of two words
+  codesearch search 'TODO or FIXME' --repo k8s        either of two words
   codesearch search -e 'func \\w+\\(ctx'                one regular expression
   codesearch search -F 'a[i] = *p'                    one text, as it stands
   codesearch search -w -t go -g '!vendor/' ctx        a word, in some files
