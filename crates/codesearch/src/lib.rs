@@ -31,9 +31,7 @@ mod top_k;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command};
+use cli::Command;
 
 /// Exit code: something was found, or done.
 const FOUND: u8 = 0;
@@ -46,7 +44,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = cli::parse();
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // For those who answer again and again: threads are there already, and what is free is given back without
         // waiting for somebody to take more. Where that cannot be had, it is given back later.

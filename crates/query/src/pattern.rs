@@ -124,7 +124,7 @@ impl Pattern {
         self.spans_lines
     }
 
-    /// Whether it matches any case though it was written with letters of one.
+    /// Whether it matches letters of any case.
     pub fn is_caseless(&self) -> bool {
         self.caseless
     }

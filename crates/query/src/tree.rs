@@ -65,6 +65,11 @@ impl Query {
         }
     }
 
+    /// The query for a condition that was put together.
+    pub fn from_tree(tree: Tree) -> Self {
+        Self { source: String::new(), tree, settings: Settings::default() }
+    }
+
     /// The query for files that match this one, or in whose text one of these patterns matches.
     #[must_use]
     pub fn or(mut self, patterns: impl Iterator<Item = Pattern>) -> Self {
@@ -119,6 +124,11 @@ impl Tree {
             }
         }
         if all.len() == 1 { all.remove(0) } else { Tree::All(all) }
+    }
+
+    /// What holds for every file.
+    pub fn every_file() -> Self {
+        Tree::All(Vec::new())
     }
 
     /// One of some trees; at least one is given.

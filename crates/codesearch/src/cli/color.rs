@@ -6,6 +6,7 @@ use clap::ValueEnum;
 pub(crate) enum Color {
     /// On a terminal
     Auto,
+    #[value(alias = "ansi")]
     Always,
     Never,
 }

@@ -9,29 +9,55 @@ use clap::{Args, Subcommand};
 #[command(next_help_heading = "Database options")]
 pub(crate) struct DatabaseArgs {
     /// The Postgres to use instead of a private one
-    #[arg(long, global = true, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub(crate) database_url: Option<String>,
     /// Where the private Postgres lives [default: ~/.local/share/codesearch, for root
     /// /var/lib/codesearch]
-    #[arg(long, global = true, env = "CODESEARCH_HOME", value_name = "FOLDER")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_HOME",
+        value_name = "FOLDER"
+    )]
     pub(crate) home: Option<PathBuf>,
     /// Which index of the private Postgres to use; each is a database of its own
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         env = "CODESEARCH_INDEX",
         value_name = "NAME",
         default_value = "codesearch"
     )]
     pub(crate) index: String,
     /// The folder of initdb, pg_ctl and postgres to run the private Postgres with
-    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_BIN", value_name = "FOLDER")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_POSTGRES_BIN",
+        value_name = "FOLDER"
+    )]
     pub(crate) postgres_bin: Option<PathBuf>,
     /// An archive of Postgres that was downloaded elsewhere, for machines without a network
-    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_ARCHIVE", value_name = "FILE")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_POSTGRES_ARCHIVE",
+        value_name = "FILE"
+    )]
     pub(crate) postgres_archive: Option<PathBuf>,
     /// Download Postgres even if one is installed (unless one of the above says which to use)
-    #[arg(long, global = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
+    #[arg(long, global = true, hide_short_help = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
     pub(crate) postgres_download: bool,
 }
 

@@ -8,12 +8,12 @@ use super::color::Color;
 
 pub(super) const DOCS_HELP: &str = "\
 What is looked at:
-  Documents (Markdown, reStructuredText, AsciiDoc, pages of the manual, plain text) and the comment at
-  the head of each source file, without its licence. Of a large one, the first 128 KB.
+  Documents (Markdown, reStructuredText, AsciiDoc, pages of the manual, plain text) and the comment at the head of each \
+source file, without its licence. Of a large one, the first 128 KB.
 
-A query is made of words, all of which must be there, in any form: 'retry' finds retries. Titles and
-headings count for more than the rest. Quotes hold a phrase, 'or' stands between two of which one
-will do, a minus before what must not be there. getUserName and get_user_name are found by 'user name'.
+A query is made of words, all of which must be there, in any form: 'retry' finds retries. Titles and headings count for \
+more than the rest. Quotes hold a phrase, 'or' stands between two of which one will do, a minus before what must not be \
+there. getUserName and get_user_name are found by 'user name'.
 
 Examples:
   codesearch docs 'how do I configure retries'
@@ -21,11 +21,11 @@ Examples:
   codesearch docs --lang markdown --limit 5 'release notes'
   codesearch docs --json 'rate limit' | jq .
 
-Texts in English are found by the stems of their words, all others by their words as they are;
---dictionary looks at one of the two only.
+Texts in English are found by the stems of their words, all others by their words as they are; --dictionary looks at one \
+of the two only.
 
-Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be
-searched in time.";
+Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be searched in \
+time.";
 
 #[derive(Args, Debug)]
 pub(crate) struct DocsArgs {

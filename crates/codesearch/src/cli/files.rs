@@ -3,18 +3,18 @@
 use clap::Args;
 
 pub(super) const FILES_HELP: &str = "\
-Type the name of the file, a part of its path, or some letters of it in their order. Case does not matter,
-gaps are fine, and few wrong letters are forgiven: one missing, too many, another one, or two swapped. What is
-separated by a blank may stand in any order. The name of the repository may stand before the path. The nearest comes
-first: a name that is what was typed or whose words begin with its letters, then what begins
-with it or is short, then what has gaps and errors.
+Type the name of the file, a part of its path, or some letters of it in their order. Case does not matter, gaps are \
+fine, and few wrong letters are forgiven: one missing, too many, another one, or two swapped. What is separated by a \
+space may stand in any order. The name of the repository may stand before the path. The nearest comes first: a name \
+that is what was typed or whose words begin with its letters, then what begins with it or is short, then what has \
+gaps and errors.
 
 Examples:
-  codesearch files main.go                     files of that name, then what is like it
-  codesearch files 'srch/candidats'            search/candidates.rs
-  codesearch files linux/kernel/fork.c         kernel/fork.c in the repository linux, or .../linux
-  codesearch files shard --lang rs --limit 0   all paths in Rust with these letters
-  codesearch files 'deployment test' --repo k8s   two parts, in any order, in some repositories
+  codesearch files main.go                       files of that name, or like it
+  codesearch files srch/candidats                search/candidates.rs
+  codesearch files linux/kernel/fork.c           fork.c in the repository linux
+  codesearch files shard --lang rs --limit 0     all such paths in Rust
+  codesearch files 'deployment test' --repo k8s  two parts, in any order
   $EDITOR \"$(codesearch files --local --limit 1 writer.rs)\"
 
 Exit status: 0 when files were found, 1 when nothing is near, 2 on an error.";
@@ -36,8 +36,9 @@ pub(crate) struct FilesArgs {
     /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print paths in the folders that were indexed, so that editors can open them, instead of paths
-    /// that begin with the name of their repository
+    /// Print paths in the folders that were indexed
+    ///
+    /// Editors and other programs can open them. Other paths begin with the name of their repository.
     #[arg(long)]
     pub(crate) local: bool,
 }

@@ -8,15 +8,15 @@ use super::serve::ServeArgs;
 
 pub(super) const INGEST_HELP: &str = "\
 What is a repository:
-  Every folder below PATH that holds a .git is one; without any, PATH itself is one. Its name is
-  that of its remote 'origin' (github.com/golang/go), or else its path below PATH.
+  Every folder below PATH that holds a .git is one; without any, PATH itself is one. Its name is that of its remote \
+'origin' (github.com/golang/go), or else its path below PATH.
 
 What is left out:
-  Files over --max-size, binary files (with a NUL byte), symbolic links, and what cannot be read;
-  each is listed by: codesearch repos --skipped NAME
+  Files over --max-size, binary files (with a NUL byte), symbolic links, and what cannot be read; each is listed by: \
+codesearch repos --skipped NAME
 
-Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly
-as it was before, or wholly as it is after. If ingest is interrupted, run it again.";
+Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly as it was before, or \
+wholly as it is after. If ingest is interrupted, run it again.";
 
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {

@@ -8,7 +8,9 @@ mod database;
 mod docs;
 mod files;
 mod ingest;
+mod parse;
 mod report;
+mod ripgrep;
 mod search;
 mod serve;
 mod sort;
@@ -21,8 +23,9 @@ pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
+pub(crate) use parse::parse;
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
-pub(crate) use search::SearchArgs;
+pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
 pub(crate) use serve::{ServeArgs, TokenArgs};
 pub(crate) use sort::Sort;
 pub(crate) use sql::{SqlArgs, SqlFormat};
@@ -38,11 +41,11 @@ pub(crate) use sql::{SqlArgs, SqlFormat};
     max_term_width = 100,
     after_help = "\
 Examples:
-  codesearch up                        index the sample that comes with codesearch, and serve it
-  codesearch ingest ~/repos            index every repository below ~/repos, or bring it up to date
+  codesearch up                        index the sample, and serve it
+  codesearch ingest ~/repos            index all repositories there, or update
   codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
   codesearch files srch/candidats      find a file by what is typed of its path
-  codesearch docs 'configure retries'  find what was written about it (codesearch help docs)
+  codesearch docs 'configure retries'  find what was written about it
   codesearch serve                     serve it on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
@@ -62,7 +65,7 @@ pub(crate) enum Command {
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
     /// Search, and print the lines that match
-    #[command(after_help = search::SEARCH_HELP)]
+    #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(SearchArgs),
     /// Find files by what is typed of their paths, wrong letters forgiven
     #[command(after_help = files::FILES_HELP)]
@@ -97,5 +100,6 @@ pub(crate) enum Command {
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
     /// Look at, start or stop the private Postgres
+    #[command(arg_required_else_help = true)]
     Db(DbArgs),
 }

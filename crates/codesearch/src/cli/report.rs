@@ -12,21 +12,20 @@ Spans of time are whole hours, the one that has begun included:
 
 Examples:
   codesearch stats                           the last 24 hours
-  codesearch stats --since 7d --kind scan    of a week, those that no index could help
-  codesearch stats --compare before          beside the 24 hours before: what is slower?
+  codesearch stats --since 7d --kind scan    those that no index could help
+  codesearch stats --compare before          beside those before
   codesearch stats --since 1h --compare 25h-24h
-  codesearch stats --slow                    the slowest of those that took long, with their plans
-  codesearch stats --statements              what Postgres itself counts of statements
+  codesearch stats --slow                    the slowest, with their plans
+  codesearch stats --statements              what Postgres counts
 
 Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 
 pub(super) const CHECK_HELP: &str = "\
-It reads every text once, and compares it with the hash of its file, with the words and filters
-that were made of it, and with what the tables say of it. No ingest can run meanwhile; searches can.
+It reads every text once, and compares it with the hash of its file, with the words and filters that were made of it, and \
+with what the tables say of it. No ingest can run meanwhile; searches can.
 
-What is made of texts can be made anew (--repair); then start the servers of the index again. Where
-a text itself is wrong, have the disk looked at, and index the repository anew: codesearch remove,
-codesearch ingest.
+What is made of texts can be made anew (--repair); then start the servers of the index again. Where a text itself is \
+wrong, have the disk looked at, and index the repository anew: codesearch remove, codesearch ingest.
 
 Exit status: 0 if all is well or was mended, 1 if something is wrong, 2 on an error.";
 
@@ -73,8 +72,11 @@ pub(crate) struct StatsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReposArgs {
+    /// Only repositories whose name contains this, in any case (several: any of them)
+    #[arg(value_name = "PART")]
+    pub(crate) parts: Vec<String>,
     /// List the files that were left out of this repository, and why
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "parts")]
     pub(crate) skipped: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -8,17 +8,15 @@ use clap::Args;
 
 pub(super) const SERVE_HELP: &str = "\
 Limits:
-  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its
-  /64), or the owner of a token. Budgets fill by the second and hold a minute's worth. Who asks
-  for more gets status 429 and is told when to come back (Retry-After).
+  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its /64), or the owner of a \
+token. Budgets fill by the second and hold a minute's worth. Who asks for more gets status 429 and is told when to come \
+back (Retry-After).
 
 Tokens:
-  With --tokens, only who has a token is answered, unless --open is there, too. A program sends
-  Authorization: Bearer TOKEN, a person signs in on a page. Without --tokens or --open, a server
-  listens on a loopback address only. Each line of the file is made by codesearch token NAME:
-  a name, the hash of the token, and what may follow: limits (those not said are as for an
-  address, none is no limit), and admin for who may see /stats and /metrics. A server follows
-  changes of the file.
+  With --tokens, only who has a token is answered, unless --open is there, too. A program sends Authorization: Bearer \
+TOKEN, a person signs in on a page. Without --tokens or --open, a server listens on a loopback address only. Each line of \
+the file is made by codesearch token NAME: a name, the hash of the token, and what may follow: limits (those not said are \
+as for an address, none is no limit), and admin for who may see /stats and /metrics. A server follows changes of the file.
 
     # name  hash          limits
     ci      sha256:9f...  at-once=8 per-minute=600
@@ -27,19 +25,18 @@ Tokens:
 All of it: docs/operating.md";
 
 pub(super) const MCP_HELP: &str = "\
-An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends
-with its standard input; what it has to tell people goes to stderr. In an agent's configuration:
+An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends with its standard input; \
+what it has to tell people goes to stderr. In an agent's configuration:
 
   {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
 
 Tools:
-  search      lines, paths or repositories that match a query (codesearch help syntax)
+  search      lines, paths or repositories that match a query
   read_file   the lines of a file, or what lies in a folder
   find_file   files by some letters of their paths
   list_repos  the repositories that are indexed
 
-An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get
-the rest.";
+An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get the rest.";
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {

@@ -1,12 +1,36 @@
-//! `--sort`: the order in which files are printed.
+//! `--sort` and `--sortr`: the order in which files are printed.
 
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// What is likely to be wanted first; nothing is printed before the best are known
+    /// The most relevant first; nothing is printed before the best are known
     #[value(alias = "rank")]
     Relevance,
+    /// By path, folder by folder; nothing is printed before all is found
+    Path,
     /// As they are found
     None,
+}
+
+/// Parses the order of `--sort`; of ripgrep's orders that are not possible, the error says why.
+pub(super) fn order(name: &str) -> Result<Sort, String> {
+    if matches!(name, "modified" | "accessed" | "created") {
+        return Err("the index does not keep the times of files; write --sort path".to_owned());
+    }
+    Sort::from_str(name, false).map_err(|_| {
+        let names = Sort::value_variants().iter().filter_map(|order| order.to_possible_value());
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        format!("there is no such order; write one of: {}", names.join(", "))
+    })
+}
+
+/// Parses the order of `--sortr`, which has no use for relevance.
+pub(super) fn reverse_order(name: &str) -> Result<Sort, String> {
+    match order(name)? {
+        Sort::Relevance => {
+            Err("the least relevant files are not known; write --sort relevance".to_owned())
+        }
+        order => Ok(order),
+    }
 }

@@ -17,7 +17,10 @@ const COUNTING: Duration = Duration::from_millis(50);
 
 /// Whether somebody reads them: never in a pipe, unless they are asked for.
 pub(super) fn wanted(args: &SearchArgs) -> bool {
-    match args.hints {
+    if args.how.explain || args.output.quiet {
+        return false;
+    }
+    match args.output.hints {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => stdout().is_terminal() && stderr().is_terminal(),
@@ -58,19 +61,48 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 
 /// Says what would find something where nothing was found.
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
-    let patterns = args.regexp.iter().cloned().map(request::LinePattern::Regexp);
-    let texts = args.fixed.iter().cloned().map(request::LinePattern::Text);
-    let patterns: Vec<request::LinePattern> = patterns.chain(texts).collect();
-    let query = request::spelled(&args.query.join(" "), &patterns, options);
-    let asked = Asked { query: &query, client: Client::COMMAND_LINE, left_out: true };
     eprintln!("codesearch: nothing found");
+    let Some(query) = spelled(args, options) else { return };
+    let asked = Asked { query: &query, client: Client::COMMAND_LINE, left_out: true };
     for hint in hints::of_nothing(searcher, &asked).await {
         eprintln!("  {}", hints::line(&hint));
     }
 }
 
+/// What was searched as one query; none if options say of patterns and paths what a query cannot.
+fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
+    let (patterns, filters) = (&args.patterns, &args.filters);
+    let shaped = patterns.word_regexp || patterns.line_regexp || patterns.multiline_dotall;
+    let by_glob = [&filters.glob, &filters.iglob, &filters.types, &filters.type_not];
+    let is_query = !shaped
+        && patterns.pattern_file.is_empty()
+        && by_glob.iter().all(|globs| globs.is_empty())
+        && filters.max_depth.is_none()
+        && !args.output.files_without_match;
+    if !is_query {
+        return None;
+    }
+    let pattern = |text: &String| match patterns.fixed_strings {
+        true => request::LinePattern::Text(text.clone()),
+        false => request::LinePattern::Regexp(text.clone()),
+    };
+    let mut beside: Vec<request::LinePattern> = patterns.regexp.iter().map(pattern).collect();
+    let mut text = args.query.join(" ");
+    if patterns.fixed_strings && !text.is_empty() {
+        // Both must match, which a list of alternatives does not say.
+        if !beside.is_empty() {
+            return None;
+        }
+        beside.push(request::LinePattern::Text(std::mem::take(&mut text)));
+    }
+    Some(request::spelled(&text, &beside, options))
+}
+
 /// Says that a query was taken for an expression that was probably meant as text.
 pub(super) fn taken_for_expression(args: &SearchArgs) {
+    if args.patterns.fixed_strings {
+        return;
+    }
     let text = args.query.join(" ");
     let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
     if let Some(hint) = hints::taken_for_expression(&text, &parsed) {

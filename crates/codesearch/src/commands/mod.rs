@@ -1,13 +1,17 @@
 //! One file for each verb of the command line.
 
+mod by_path;
 mod by_rank;
 pub(crate) mod check;
+mod collected;
 pub(crate) mod db;
 pub(crate) mod docs;
 pub(crate) mod files;
+mod globs;
 mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+mod patterns;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;

@@ -28,8 +28,22 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             }
             return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
         }
+        if repos.is_empty() {
+            eprintln!("codesearch: {}", store::Error::Empty);
+            return Ok(crate::NOTHING);
+        }
+        let wanted = |repo: &store::Repo| {
+            let name = repo.name.to_lowercase();
+            args.parts.is_empty() || args.parts.iter().any(|part| name.contains(&part.to_lowercase()))
+        };
+        let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
+        if repos.is_empty() {
+            let parts = args.parts.join(" or ");
+            eprintln!("codesearch: no repository's name contains {parts}; codesearch repos lists all");
+            return Ok(crate::NOTHING);
+        }
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
-        if !args.json && !repos.is_empty() {
+        if !args.json {
             say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
         }
         for repo in &repos {
@@ -49,10 +63,6 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     repo.indexed_at
                 );
             }
-        }
-        if repos.is_empty() {
-            eprintln!("codesearch: {}", store::Error::Empty);
-            return Ok(crate::NOTHING);
         }
         Ok(crate::FOUND)
     })

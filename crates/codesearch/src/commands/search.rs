@@ -5,66 +5,78 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use engine::search::{FileMatch, Request, Searcher, Stats, Stopped};
-use query::{Case, Count, Field, Pattern, Query, Select, Suggestion, Tree};
+use query::{Case, Count, Query, Select};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
 
-use super::by_rank::ByRank;
-use super::{hints, refused};
-use crate::cli::{DatabaseArgs, SearchArgs, Sort};
+use super::collected::Collected;
+use super::{globs, hints, patterns, refused};
+use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
 use crate::human::count;
-use crate::print::{Explain, Json, Paths, Printer, Text};
+use crate::print::{Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
 use crate::request::{self, Client, Options};
-use crate::top_k::POOL;
 
 /// Batches of files that the search may be ahead of the printing.
 const FOUND_AHEAD: usize = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
+    if args.how.type_list {
+        return type_list(args);
+    }
     let options = options(args);
-    let mut request = request(args, &options)
+    let (mut request, replacer) = request(args, &options)
         .map_err(|error| hints::explained(database, args, &options, error))?;
-    let mut by_rank = by_rank(args, request.limit).then(|| ByRank::of(&mut request));
+    let mut collected = Collected::of(args, &mut request);
+    if args.output.max_count == Some(0) {
+        return Ok(crate::NOTHING);
+    }
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let mut out = BufWriter::new(stdout().lock());
-        let paths = Paths::new(store, args.local || args.vimgrep).await?;
-        let mut printer = printer(args, &request, paths, store.no_recheck());
+        let paths = Paths::new(store, args.output.local || args.output.vimgrep).await?;
+        let mut printer = printer(args, &request, paths, replacer, store.no_recheck())?;
+        let after = options.context.1;
+        let first = |file: &mut FileMatch| {
+            if let Some(most) = args.output.max_count {
+                keep_first(file, most, after);
+            }
+        };
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Its own: when printing fails, nobody listens to the search any longer, and it ends.
             let mut files = files;
-            while let Some(found) = files.recv().await {
-                if let Some(by_rank) = &mut by_rank {
-                    by_rank.add(found);
+            while let Some(found) = next(&mut files, &mut out).await? {
+                if let Some(collected) = &mut collected {
+                    collected.add(found);
                     continue;
                 }
-                for file in found {
+                for mut file in found {
+                    first(&mut file);
                     printer.file(&mut out, &file)?;
-                }
-                // On a terminal files are shown when they are found; a pipe wants throughput.
-                if stdout().is_terminal() {
-                    out.flush()?;
                 }
             }
             Ok::<_, std::io::Error>(())
         };
         let (stats, done) = tokio::join!(searcher.search(&request, found), print);
         let mut stats = stats?;
-        let done = match (done, by_rank) {
-            (Ok(()), Some(by_rank)) => {
-                let (mut files, around, found) = by_rank.into_files();
+        let done = match (done, collected) {
+            (Ok(()), Some(collected)) => {
+                let (mut files, around, cut) = collected.into_files();
                 if around != (0, 0) && request.program().select == Select::Lines {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
-                stats.files = files.len();
-                stats.matches = files.iter().map(FileMatch::matches).sum();
-                if files.len() < found {
+                (stats.files, stats.matches) =
+                    (files.len(), files.iter().map(FileMatch::matches).sum());
+                if cut {
                     stats.stopped.get_or_insert(Stopped::Limit);
                 }
-                files.iter().try_for_each(|file| printer.file(&mut out, file))
+                files.into_iter().try_for_each(|mut file| {
+                    first(&mut file);
+                    printer.file(&mut out, &file)
+                })
             }
             (done, _) => done,
         };
@@ -78,7 +90,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         }
         drop(out);
         report(args, request.program().select, &stats);
-        if hints::wanted(args) && !args.explain {
+        if hints::wanted(args) {
             if stats.files == 0 && stats.stopped.is_none() {
                 hints::nothing_found(&searcher, args, &options).await;
             } else {
@@ -93,97 +105,108 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     })
 }
 
-/// Whether the best are printed first: where somebody looks at them who is to see no more of them than are ranked.
-fn by_rank(args: &SearchArgs, limit: Option<usize>) -> bool {
-    match args.sort {
-        Some(sort) => sort == Sort::Relevance,
-        None => {
-            let printed = !args.json && !args.vimgrep && !args.explain;
-            printed && stdout().is_terminal() && limit.is_some_and(|limit| limit <= POOL)
+/// What is found next. Before it waits for that, what was printed goes out.
+async fn next(
+    files: &mut mpsc::Receiver<Vec<FileMatch>>,
+    out: &mut impl Write,
+) -> std::io::Result<Option<Vec<FileMatch>>> {
+    Ok(match files.try_recv() {
+        Ok(found) => Some(found),
+        Err(TryRecvError::Disconnected) => None,
+        Err(TryRecvError::Empty) => {
+            out.flush()?;
+            files.recv().await
         }
-    }
+    })
 }
 
-fn request(args: &SearchArgs, options: &Options) -> Result<Request> {
+/// `--type-list`, as ripgrep prints it.
+fn type_list(args: &SearchArgs) -> Result<u8> {
+    for known in globs::definitions(&args.filters)? {
+        say!("{}: {}", known.name(), known.globs().join(", "));
+    }
+    Ok(crate::FOUND)
+}
+
+/// What is searched, and what is printed in the place of matches.
+fn request(args: &SearchArgs, options: &Options) -> Result<(Request, Option<Replacer>)> {
     let query = query(args, options)?;
-    request::build(query, options, &Client::COMMAND_LINE).map_err(refused)
+    let replacer = replacer(&args.output, &query)?;
+    Ok((request::build(query, options, &Client::COMMAND_LINE).map_err(refused)?, replacer))
 }
 
 /// What stands beside the query.
 fn options(args: &SearchArgs) -> Options {
+    let SearchArgs { patterns, filters, output, how, .. } = args;
+    // Who reads a pipe wants what ripgrep gives: all.
+    let all = !stdout().is_terminal() && !how.explain;
+    let limit = how.limit.or(all.then_some(0)).map(Count::of);
     Options {
-        case: match (args.ignore_case, args.case_sensitive) {
+        case: match (patterns.ignore_case, patterns.case_sensitive) {
             (true, _) => Case::Insensitive,
             (_, true) => Case::Sensitive,
             _ => Case::Smart,
         },
-        multiline: args.multiline,
-        limit: args.limit.map(Count::of),
-        timeout: args.timeout,
-        paths_only: args.files_with_matches,
-        repos: args.repo.clone(),
-        files: args.file.clone(),
-        languages: args.lang.clone(),
+        multiline: patterns.multiline,
+        limit: if output.quiet { Some(Count::Most(1)) } else { limit },
+        timeout: how.timeout,
+        paths_only: output.files_with_matches
+            || output.files_without_match
+            || output.quiet
+            || how.files,
+        repos: filters.repo.clone(),
+        files: filters.file.clone(),
+        languages: filters.lang.clone(),
         context: (
-            args.before_context.unwrap_or(args.context),
-            args.after_context.unwrap_or(args.context),
+            output.before_context.unwrap_or(output.context),
+            output.after_context.unwrap_or(output.context),
         ),
-        skipped: args.stats || args.explain,
-        brute: args.brute,
+        skipped: how.stats || how.explain,
+        brute: how.brute,
         resume: None,
     }
 }
 
-/// The query text, and patterns given by options: one of these must match, too.
+/// The query, the patterns beside it, and what paths must be.
 fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
-    let Options { case, multiline, .. } = *options;
-    let regexps = args.regexp.iter().map(|pattern| {
-        Pattern::parse(pattern, case, multiline).map_err(|mut error| {
-            let (query, text) = (query::literal(pattern), Some(pattern.clone()));
-            error.suggestion = Some(Box::new(Suggestion { query, text }));
-            error
-        })
-    });
-    let texts = args.fixed.iter().map(|text| Pattern::literal(text, case));
-    let patterns: Vec<Pattern> =
-        regexps.chain(texts).collect::<Result<_, _>>().context("invalid regular expression")?;
-    // The shell has taken its quotes off, so it is not known where a phrase was meant.
-    let typed = (!args.query.is_empty()).then(|| args.query.join(" "));
-    let typed = typed.map(|text| request::parse(&text, options, &Client::COMMAND_LINE));
-    let mut patterns = patterns.into_iter();
-    let query = match (typed, patterns.next()) {
-        (Some(typed), None) => return typed.map_err(refused),
-        (None, Some(first)) => Query::of(Field::Content, first).or(patterns),
-        (Some(typed), Some(first)) => {
-            let more = patterns.map(|pattern| Tree::term(Field::Content, pattern));
-            let any = std::iter::once(Tree::term(Field::Content, first)).chain(more);
-            typed.map_err(refused)?.and(Tree::any(any.collect()))
-        }
-        (None, None) => unreachable!("clap asks for one"),
-    };
-    Ok(query)
+    let query = patterns::query(args, options)?;
+    Ok(match globs::condition(&args.filters)? {
+        Some(paths) => query.and(paths),
+        None => query,
+    })
+}
+
+/// What is printed in the place of matches.
+fn replacer(output: &OutputArgs, query: &Query) -> Result<Option<Replacer>> {
+    let Some(with) = &output.replace else { return Ok(None) };
+    let pattern = patterns::only_pattern(&query.tree)?;
+    Ok(Some(Replacer::new(pattern, with)?))
 }
 
 fn printer(
     args: &SearchArgs,
     request: &Arc<Request>,
     paths: Paths,
+    replacer: Option<Replacer>,
     loose: bool,
-) -> Box<dyn Printer> {
-    if args.explain {
-        return Box::new(Explain::new(Arc::clone(request), loose));
-    }
+) -> Result<Box<dyn Printer>> {
     let select = request.program().select;
-    if args.json {
-        return Box::new(Json::new(select, paths));
-    }
-    Box::new(Text::new(args, select, paths, stdout().is_terminal()))
+    Ok(if args.how.explain {
+        Box::new(Explain::new(Arc::clone(request), loose))
+    } else if args.output.quiet {
+        Box::new(Silent)
+    } else if args.output.json {
+        Box::new(Json::new(select, paths))
+    } else {
+        let terminal = stdout().is_terminal();
+        Box::new(Text::new(&args.output, select, request.context, paths, replacer, terminal)?)
+    })
 }
 
 /// What is left to say, on stderr: that there is more, and with `--stats` what was done.
 fn report(args: &SearchArgs, select: Select, stats: &Stats) {
     match &stats.stopped {
-        Some(Stopped::Limit) if !args.explain => {
+        Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };
             eprintln!(
                 "codesearch: stopped at {}; there are more (--limit 0 for all)",
@@ -206,7 +229,7 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats) {
         }
         _ => {}
     }
-    if args.stats {
+    if args.how.stats {
         eprintln!(
             "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}",
             count(stats.matches, "matching line"),

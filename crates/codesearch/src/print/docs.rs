@@ -6,7 +6,7 @@ use std::ops::Range;
 use engine::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
 use serde::Serialize;
 
-use super::text::{MATCH, PATH, coloured};
+use super::style::{MATCH, PATH, coloured};
 use crate::cli::Color;
 
 /// An answer as JSON, on a terminal and over HTTP.

@@ -3,7 +3,10 @@
 pub(crate) mod docs;
 mod explain;
 mod json;
+mod line;
+mod replace;
 mod rows;
+mod style;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,8 +18,9 @@ use store::Store;
 
 pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
+pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
-pub(crate) use text::Text;
+pub(crate) use text::{Text, keep_first};
 
 /// Prints the files of one search.
 pub(crate) trait Printer {
@@ -24,6 +28,19 @@ pub(crate) trait Printer {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()>;
     /// Prints what belongs at the end.
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()>;
+}
+
+/// Prints nothing: the exit status tells all.
+pub(crate) struct Silent;
+
+impl Printer for Silent {
+    fn file(&mut self, _: &mut dyn Write, _: &FileMatch) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// How the paths of files are printed.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use store::{SqlColumn, SqlKind};
 
-use super::text::pictured;
+use super::style::pictured;
 use crate::cli::SqlFormat;
 
 /// Rows by which the widths of a table's columns are chosen; it is printed as they come from then on.

@@ -1,148 +1,133 @@
 //! Matches as text, as ripgrep prints them: on a terminal in colour below a heading, on a pipe one
 //! `path:line:text` a line.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
-use engine::search::{FileMatch, Line, Stats};
+use anyhow::{Result, bail};
+use engine::search::{FileMatch, Stats};
 use query::Select;
 
+use super::line::Lines;
+use super::replace::Replacer;
+use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
-use crate::cli::{Color, SearchArgs};
+use crate::cli::{Color, OutputArgs};
 
-pub(super) const PATH: Style = AnsiColor::Magenta.on_default();
-const NUMBER: Style = AnsiColor::Green.on_default();
-pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
-
-/// Characters of a line shown on a terminal: a few lines of it, not a screen full of minified code.
+/// Bytes of a line shown on a terminal: a few lines of it, not a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
-
-/// Whether to print in colours.
-pub(super) fn coloured(when: Color, terminal: bool) -> bool {
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-    match when {
-        Color::Auto => terminal && !no_color,
-        Color::Always => true,
-        Color::Never => false,
-    }
-}
 
 enum Mode {
     Lines,
-    /// A line for each match, with its column.
-    Matches,
     Paths,
     Repos,
+    /// How many lines match.
     Counts,
+    /// How many matches there are.
+    MatchCounts,
 }
 
 /// Prints matches as text.
 pub(crate) struct Text {
     mode: Mode,
-    color: bool,
-    /// Makes a text safe to print there.
-    safe: fn(&str) -> Cow<'_, str>,
+    lines: Lines,
     heading: bool,
+    filename: bool,
+    vimgrep: bool,
+    /// What is printed between groups of lines, where lines around matches are shown.
+    separator: Option<String>,
     context: bool,
     paths: Paths,
-    max_columns: usize,
     files: usize,
 }
 
 impl Text {
-    pub(crate) fn new(args: &SearchArgs, select: Select, paths: Paths, terminal: bool) -> Self {
-        Self {
+    /// How the options want it.
+    ///
+    /// # Errors
+    /// A separator cannot be read.
+    pub(crate) fn new(
+        args: &OutputArgs,
+        select: Select,
+        context: (usize, usize),
+        paths: Paths,
+        replacer: Option<Replacer>,
+        terminal: bool,
+    ) -> Result<Self> {
+        let color = if args.pretty { Color::Always } else { args.color };
+        let usual = if terminal { TERMINAL_COLUMNS } else { 0 };
+        let separators =
+            (unescaped(&args.field_match_separator)?, unescaped(&args.field_context_separator)?);
+        Ok(Self {
             mode: match select {
                 Select::Repos => Mode::Repos,
                 Select::Files => Mode::Paths,
+                Select::Lines if args.count_matches || args.count && args.only_matching => {
+                    Mode::MatchCounts
+                }
                 Select::Lines if args.count => Mode::Counts,
-                Select::Lines if args.vimgrep => Mode::Matches,
                 Select::Lines => Mode::Lines,
             },
-            color: coloured(args.color, terminal),
-            safe: if terminal { pictured } else { |text| Cow::Borrowed(text) },
-            heading: if terminal { !args.no_heading && !args.vimgrep } else { args.heading },
-            context: [args.before_context, args.after_context, Some(args.context)]
-                .iter()
-                .any(|lines| lines.is_some_and(|n| n > 0)),
+            lines: Lines {
+                ink: Ink::new(coloured(color, terminal), terminal),
+                number: !args.no_line_number,
+                column: args.column || args.vimgrep,
+                byte_offset: args.byte_offset,
+                null: args.null,
+                per_match: args.vimgrep,
+                only_matching: args.only_matching,
+                replacer,
+                trim: args.trim,
+                max_columns: args.max_columns.unwrap_or(usual),
+                preview: args.max_columns_preview || args.max_columns.is_none(),
+                separators,
+            },
+            heading: !args.vimgrep && !args.no_heading && (terminal || args.heading || args.pretty),
+            filename: !args.no_filename,
+            vimgrep: args.vimgrep,
+            separator: match args.no_context_separator {
+                true => None,
+                false => Some(unescaped(&args.context_separator)?),
+            },
+            context: context != (0, 0),
             paths,
-            max_columns: args.max_columns.unwrap_or(if terminal { TERMINAL_COLUMNS } else { 0 }),
             files: 0,
+        })
+    }
+
+    /// Prints a path on a line of its own.
+    fn path(&self, out: &mut dyn Write, path: &str) -> io::Result<()> {
+        self.lines.ink.styled(out, PATH, path)?;
+        out.write_all(if self.lines.null { b"\0" } else { b"\n" })
+    }
+
+    fn count(&self, out: &mut dyn Write, path: &str, count: usize) -> io::Result<()> {
+        if self.filename {
+            self.lines.ink.styled(out, PATH, path)?;
+            out.write_all(if self.lines.null { b"\0" } else { b":" })?;
+        }
+        writeln!(out, "{count}")
+    }
+
+    /// Prints what stands between groups of lines.
+    fn gap(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.separator {
+            Some(separator) if self.context => writeln!(out, "{separator}"),
+            _ => Ok(()),
         }
     }
 
-    fn styled(&self, style: Style, text: &str) -> String {
-        let text = (self.safe)(text);
-        if self.color { format!("{style}{text}{style:#}") } else { text.into_owned() }
-    }
-
-    /// Prints a line; with the column of a match in it, if one is given.
-    fn line(
-        &self,
-        out: &mut dyn Write,
-        path: &str,
-        line: &Line,
-        column: Option<usize>,
-    ) -> io::Result<()> {
-        let mark = if line.ranges.is_empty() { '-' } else { ':' };
-        if !self.heading {
-            write!(out, "{}{mark}", self.styled(PATH, path))?;
-        }
-        write!(out, "{}{mark}", self.styled(NUMBER, &line.number.to_string()))?;
-        if let Some(column) = column {
-            write!(out, "{column}{mark}")?;
-        }
-        let (shown, more) = self.shown(line);
-        let mut at = 0;
-        for range in line.ranges.iter().filter(|range| self.color && !range.is_empty()) {
-            let (start, end) = (range.start.min(shown), range.end.min(shown));
-            let (before, found) = (&line.text[at..start], &line.text[start..end]);
-            write!(out, "{}{}", (self.safe)(before), self.styled(MATCH, found))?;
-            at = end;
-        }
-        // A line may end with a carriage return before its line feed: there it does nothing.
-        let rest = &line.text[at..shown];
-        let (rest, end) = rest.strip_suffix('\r').map_or((rest, ""), |rest| (rest, "\r"));
-        writeln!(out, "{}{end}{more}", (self.safe)(rest))
-    }
-
-    /// How many bytes of a line are shown, and what is said of the rest.
-    fn shown(&self, line: &Line) -> (usize, String) {
-        let all = (line.text.len(), String::new());
-        if self.max_columns == 0 || line.text.len() <= self.max_columns {
-            return all;
-        }
-        match line.text.char_indices().nth(self.max_columns) {
-            None => all,
-            Some((at, _)) => {
-                let beyond = line.ranges.iter().filter(|range| range.end > at).count();
-                let more = match beyond {
-                    0 => format!(" [... {} more bytes]", line.text.len() - at),
-                    n => {
-                        format!(" [... {} more bytes, with {n} more matches]", line.text.len() - at)
-                    }
-                };
-                (at, more)
+    fn lines(&self, out: &mut dyn Write, path: &str, file: &FileMatch) -> io::Result<()> {
+        let on_lines = (self.filename && !self.heading).then_some(path);
+        let mut last = None;
+        for line in &file.lines {
+            if last.is_some_and(|last| last + 1 < line.number) {
+                self.gap(out)?;
             }
+            last = Some(line.number);
+            self.lines.print(out, on_lines, line)?;
         }
+        Ok(())
     }
-}
-
-/// A text as it may be printed on a terminal: with a picture in the place of each control character. A file may be
-/// anybody's, and what it says to the terminal is not for it to say.
-pub(super) fn pictured(text: &str) -> Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && c != '\t';
-    if !text.contains(is_control) {
-        return Cow::Borrowed(text);
-    }
-    let picture = |c: char| match u32::from(c) {
-        _ if !is_control(c) => Some(c),
-        code @ 0..0x20 => char::from_u32(0x2400 + code),
-        0x7f => Some('\u{2421}'),
-        _ => None,
-    };
-    text.chars().map(|c| picture(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 impl Printer for Text {
@@ -151,45 +136,36 @@ impl Printer for Text {
         let first = self.files == 0;
         self.files += 1;
         match self.mode {
-            Mode::Paths => return writeln!(out, "{}", self.styled(PATH, &path)),
-            Mode::Repos => return writeln!(out, "{}", self.styled(PATH, &file.repo)),
-            Mode::Counts => {
-                return writeln!(out, "{}:{}", self.styled(PATH, &path), file.matches());
+            Mode::Paths => return self.path(out, &path),
+            Mode::Repos => return self.path(out, &file.repo),
+            Mode::Counts => return self.count(out, &path, file.matches()),
+            Mode::MatchCounts => {
+                let matches = file.lines.iter().map(|line| line.ranges.len()).sum();
+                return self.count(out, &path, matches);
             }
-            Mode::Matches if file.lines.is_empty() => {
-                // Vim takes neither a bare path nor one without a text behind it.
-                let name = path.rsplit('/').next().unwrap_or(&path);
-                return writeln!(out, "{}:1:1:{}", self.styled(PATH, &path), (self.safe)(name));
-            }
-            Mode::Lines | Mode::Matches => {}
+            Mode::Lines => {}
         }
         // Found by its path, or by what is not in it.
-        if file.lines.is_empty() && !self.heading {
-            return writeln!(out, "{}", self.styled(PATH, &path));
+        let by_path = file.lines.is_empty();
+        if by_path && self.vimgrep {
+            // Vim takes neither a bare path nor one without a text behind it.
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            self.lines.ink.styled(out, PATH, &path)?;
+            return writeln!(out, ":1:1:{}", self.lines.ink.safe(name));
         }
         if self.heading {
             if !first {
                 writeln!(out)?;
             }
-            writeln!(out, "{}", self.styled(PATH, &path))?;
-        } else if self.context && !first {
-            writeln!(out, "--")?;
-        }
-        let mut last = None;
-        for line in &file.lines {
-            if self.context && last.is_some_and(|last| last + 1 < line.number) {
-                writeln!(out, "--")?;
+            if self.filename || by_path {
+                self.path(out, &path)?;
             }
-            last = Some(line.number);
-            if matches!(self.mode, Mode::Matches) && !line.ranges.is_empty() {
-                for range in &line.ranges {
-                    self.line(out, &path, line, Some(range.start + 1))?;
-                }
-            } else {
-                self.line(out, &path, line, None)?;
-            }
+        } else if by_path {
+            return self.path(out, &path);
+        } else if !first {
+            self.gap(out)?;
         }
-        Ok(())
+        self.lines(out, &path, file)
     }
 
     fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
@@ -197,13 +173,50 @@ impl Printer for Text {
     }
 }
 
+/// Leaves of a file its first matching lines, with those around them; `after` lines follow the last.
+pub(crate) fn keep_first(file: &mut FileMatch, most: usize, after: usize) {
+    let matching = file.lines.iter().filter(|line| !line.ranges.is_empty());
+    let Some(last) = matching.take(most).last().map(|line| line.number) else { return };
+    let end = last.saturating_add(after as u64);
+    file.lines.retain(|line| line.number <= end);
+}
+
+/// A text in which `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` stand for other characters.
+fn unescaped(text: &str) -> Result<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match rest.next() {
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('0') => out.push('\0'),
+            Some('\\') | None => out.push('\\'),
+            Some('x') => {
+                let digits: String = rest.by_ref().take(2).collect();
+                match u8::from_str_radix(&digits, 16) {
+                    Ok(byte) if byte.is_ascii() => out.push(char::from(byte)),
+                    _ => bail!("separators: after \\x write two digits up to 7f, not {digits}"),
+                }
+            }
+            Some(other) => out.extend(['\\', other]),
+        }
+    }
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_told_nothing_by_a_file() {
-        assert_eq!(pictured("é\tplain"), "é\tplain");
-        assert_eq!(pictured("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
+    fn separators_may_have_escapes() {
+        assert_eq!(unescaped(r"\t|\x00\\\q\").unwrap(), "\t|\0\\\\q\\");
+        assert!(unescaped(r"\xff").is_err());
+        assert!(unescaped(r"\xg").is_err());
     }
 }

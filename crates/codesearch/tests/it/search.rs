@@ -56,11 +56,11 @@ fn context_and_headings() {
         fixture
             .run(&["search", "-A1", "-B0", "--heading", "--color=always", "--file", "b.py", "def"])
             .out,
-        "\u{1b}[35mone/b.py\u{1b}[0m\n\u{1b}[32m1\u{1b}[0m:\u{1b}[1m\u{1b}[31mdef\u{1b}[0m a():\n\u{1b}[32m2\u{1b}[0m-    return func\n"
+        "\u{1b}[0m\u{1b}[35mone/b.py\u{1b}[0m\n\u{1b}[0m\u{1b}[32m1\u{1b}[0m:\u{1b}[0m\u{1b}[1m\u{1b}[31mdef\u{1b}[0m a():\n\u{1b}[0m\u{1b}[32m2\u{1b}[0m-    return func\n"
     );
     assert_eq!(
         fixture.run(&["search", "-M", "8", "--file", "c.go", "comment"]).out,
-        "two/c.go:1:// func  [... 12 more bytes, with 1 more matches]\n"
+        "two/c.go:1:[Omitted long matching line]\n"
     );
 }
 

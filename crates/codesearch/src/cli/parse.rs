@@ -1,0 +1,157 @@
+//! Reads the command line. What cannot be read ends in one sentence that says what to write.
+
+use std::ffi::OsString;
+use std::process::exit;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory, Error, Parser};
+use strsim::damerau_levenshtein;
+
+use super::Cli;
+
+/// What people call what has another name here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("add", "codesearch ingest FOLDER"),
+    ("delete", "codesearch remove NAME"),
+    ("doc", "codesearch docs WORDS"),
+    ("explain", "codesearch search --explain QUERY"),
+    ("file", "codesearch files PART"),
+    ("find", "codesearch files PART, or codesearch search QUERY"),
+    ("index", "codesearch ingest FOLDER"),
+    ("list", "codesearch repos, or codesearch search --files"),
+    ("ls", "codesearch repos, or codesearch search --files"),
+    ("query", "codesearch search QUERY"),
+    ("reindex", "codesearch ingest FOLDER"),
+    ("rm", "codesearch remove NAME"),
+    ("server", "codesearch serve"),
+    ("start", "codesearch serve, or codesearch db start"),
+    ("status", "codesearch repos, codesearch stats or codesearch db status"),
+    ("stop", "codesearch db stop"),
+    ("sync", "codesearch ingest FOLDER"),
+    ("update", "codesearch ingest FOLDER"),
+    ("verify", "codesearch check"),
+    ("version", "codesearch --version"),
+    ("web", "codesearch serve"),
+];
+
+/// The command line, read; the process ends where it asks for help or cannot be read.
+pub(crate) fn parse() -> Cli {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    Cli::try_parse_from(&typed).unwrap_or_else(|error| {
+        if !error.use_stderr() || error.kind() == HELP {
+            error.exit();
+        }
+        eprintln!("codesearch: {}", sentence(&error, &typed));
+        exit(i32::from(crate::FAILED));
+    })
+}
+
+/// A command was given without what it needs: it shows its help.
+const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
+/// What is wrong, and what to write.
+fn sentence(error: &Error, typed: &[OsString]) -> String {
+    let (command, name) = command(typed);
+    match (error.kind(), told(error, ContextKind::InvalidArg), told(error, ContextKind::PriorArg)) {
+        (ErrorKind::UnknownArgument, Some(flag), _) => {
+            let near = near(&command, &flag).map(|near| format!("; did you mean {near}?"));
+            let near = near.unwrap_or_else(|| format!("; {name} --help lists them"));
+            format!("{flag} is no option of {name}{near}")
+        }
+        (ErrorKind::InvalidSubcommand, ..) => {
+            let wrong = told(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            unknown_command(&command, &name, &wrong)
+        }
+        (ErrorKind::MissingRequiredArgument, Some(missing), _) => {
+            format!("{missing} is missing; {name} --help says what it is")
+        }
+        (ErrorKind::ArgumentConflict, Some(one), Some(other)) if one == other => {
+            format!("{} can be given once only", flag_of(&one))
+        }
+        (ErrorKind::ArgumentConflict, Some(one), Some(other)) => {
+            format!("{} and {} exclude each other; leave one out", flag_of(&one), flag_of(&other))
+        }
+        _ => first_paragraph(&error.to_string()),
+    }
+}
+
+/// The command that was typed, as far as there is one, and what it is called.
+fn command(typed: &[OsString]) -> (Command, String) {
+    let mut command = Cli::command();
+    command.build();
+    let mut name = "codesearch".to_owned();
+    for word in typed.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(sub) = command.find_subcommand(word) else { continue };
+        name = format!("{name} {}", sub.get_name());
+        command = sub.clone();
+        if !command.has_subcommands() {
+            break;
+        }
+    }
+    (command, name)
+}
+
+/// The option nearest to what was typed, if it is near.
+fn near(command: &Command, flag: &str) -> Option<String> {
+    let typed = flag.strip_prefix("--")?;
+    let options = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let longs = options.filter_map(|arg| arg.get_long());
+    nearest(longs, typed).map(|long| format!("--{long}"))
+}
+
+/// One or two wrong letters are a slip, more are another word.
+fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
+    let near = names.map(|name| (damerau_levenshtein(name, typed), name));
+    let most = if typed.len() < 5 { 1 } else { 2 };
+    near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
+}
+
+fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = commands.map(Command::get_name);
+    let top = name == "codesearch";
+    let other = OTHER_NAMES.iter().find(|(other, _)| top && *other == wrong);
+    if let Some((_, instead)) = other {
+        format!("there is no command {wrong}; write {instead}")
+    } else if let Some(near) = nearest(commands, wrong) {
+        format!("there is no command {wrong}; did you mean {name} {near}?")
+    } else if top {
+        format!(
+            "there is no command {wrong}; to search for it, write codesearch search {}",
+            quoted(wrong)
+        )
+    } else {
+        format!("there is no command {wrong}; {name} --help lists them")
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// What an error has to tell of this kind.
+fn told(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}
+
+/// `--limit <N>` as it is typed.
+fn flag_of(shown: &str) -> &str {
+    shown.split_whitespace().next().unwrap_or(shown)
+}
+
+/// The error without what else is said of it, on one line.
+fn first_paragraph(text: &str) -> String {
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let text = text.trim().trim_start_matches("error: ");
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}

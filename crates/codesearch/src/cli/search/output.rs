@@ -1,0 +1,148 @@
+//! What is printed of what was found, and how.
+
+use clap::Args;
+
+use crate::cli::color::Color;
+use crate::cli::sort::{Sort, order, reverse_order};
+
+/// Of these, the last one counts.
+const MODES: [&str; 5] =
+    ["files_with_matches", "files_without_match", "count", "count_matches", "json"];
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print only the paths of files that match
+    #[arg(short = 'l', long, overrides_with_all = MODES)]
+    pub(crate) files_with_matches: bool,
+    /// Print only the paths of files in which nothing matches
+    ///
+    /// Of a query, what says something of paths, repositories and languages still must hold.
+    #[arg(long, overrides_with_all = MODES)]
+    pub(crate) files_without_match: bool,
+    /// Print only how many lines match in each file
+    #[arg(short, long, overrides_with_all = MODES)]
+    pub(crate) count: bool,
+    /// Print only how many matches each file has
+    #[arg(long, overrides_with_all = MODES)]
+    pub(crate) count_matches: bool,
+    /// Print JSON, one object a line, as ripgrep does
+    #[arg(long, overrides_with_all = MODES)]
+    pub(crate) json: bool,
+    /// Print path:line:column:text for editors, a line for each match, with paths as of --local
+    #[arg(long)]
+    pub(crate) vimgrep: bool,
+    /// Print nothing; the exit status tells whether something was found
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print N lines after each match
+    #[arg(short = 'A', long, value_name = "N")]
+    pub(crate) after_context: Option<usize>,
+    /// Print N lines before each match
+    #[arg(short = 'B', long, value_name = "N")]
+    pub(crate) before_context: Option<usize>,
+    /// Print N lines before and after each match
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    pub(crate) context: usize,
+    /// Print only what matches, each match on a line of its own
+    #[arg(short = 'o', long)]
+    pub(crate) only_matching: bool,
+    /// Print this text in the place of each match
+    ///
+    /// $1, $name and ${name} in it stand for groups of the pattern, $0 for the match, $$ for a dollar sign. No file is
+    /// changed. There must be one pattern that does not match across lines: by -e, or the only word of the query.
+    #[arg(short = 'r', long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) replace: Option<String>,
+    /// Print at most N matching lines of each file
+    #[arg(short = 'm', long, value_name = "N")]
+    pub(crate) max_count: Option<usize>,
+    /// Print files in this order: relevance, path, none
+    ///
+    /// By default, relevance on a terminal, none elsewhere and with a limit of more than 1,000 files or none.
+    #[arg(long, value_name = "ORDER", value_parser = order, overrides_with = "sortr")]
+    pub(crate) sort: Option<Sort>,
+    /// Print files in this order, reversed
+    #[arg(long, value_name = "ORDER", value_parser = reverse_order, hide_short_help = true)]
+    pub(crate) sortr: Option<Sort>,
+    /// Print paths in the folders that were indexed
+    ///
+    /// Editors and other programs can open them. Other paths begin with the name of their repository.
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Say on stderr what would find something where nothing was found [auto: on a terminal]
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) hints: Color,
+    /// Print each path once, above its matches [the default on a terminal]
+    #[arg(long, overrides_with = "no_heading")]
+    pub(crate) heading: bool,
+    /// Print the path on every line [the default elsewhere]
+    #[arg(long, overrides_with = "heading")]
+    pub(crate) no_heading: bool,
+    /// Print colours and headings as on a terminal
+    #[arg(short = 'p', long)]
+    pub(crate) pretty: bool,
+    /// Print line numbers [the default]
+    #[arg(short = 'n', long, overrides_with = "no_line_number", hide_short_help = true)]
+    pub(crate) line_number: bool,
+    /// Print no line numbers
+    #[arg(short = 'N', long, overrides_with = "line_number")]
+    pub(crate) no_line_number: bool,
+    /// Print the path of each file [the default]
+    #[arg(short = 'H', long, overrides_with = "no_filename", hide_short_help = true)]
+    pub(crate) with_filename: bool,
+    /// Print no paths
+    #[arg(short = 'I', long, overrides_with = "with_filename")]
+    pub(crate) no_filename: bool,
+    /// Print the column of the first match in each line, in bytes from 1
+    #[arg(long)]
+    pub(crate) column: bool,
+    /// Print where each line begins in its file, in bytes from 0
+    #[arg(short = 'b', long, hide_short_help = true)]
+    pub(crate) byte_offset: bool,
+    /// Print a NUL byte after each path, for xargs -0
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+    /// Leave out lines of more than N bytes; 0 for none [default: 500 on a terminal, else 0]
+    #[arg(short = 'M', long, value_name = "N")]
+    pub(crate) max_columns: Option<usize>,
+    /// Print the beginning of lines that are too long [the default with the default of --max-columns]
+    #[arg(long)]
+    pub(crate) max_columns_preview: bool,
+    /// Print lines without the spaces and tabs at their beginning
+    #[arg(long)]
+    pub(crate) trim: bool,
+    /// What separates groups of lines when there is context
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "--",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        overrides_with = "no_context_separator"
+    )]
+    pub(crate) context_separator: String,
+    /// Print nothing between groups of lines
+    #[arg(long, hide_short_help = true, overrides_with = "context_separator")]
+    pub(crate) no_context_separator: bool,
+    /// What follows path, number and column of a line that matches
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = ":",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) field_match_separator: String,
+    /// What follows path and number of a line of context
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "-",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) field_context_separator: String,
+}

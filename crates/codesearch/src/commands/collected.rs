@@ -1,0 +1,64 @@
+//! Files collected before they are printed, where their order takes all of them: by path, or the most relevant first.
+
+use std::io::{IsTerminal, stdout};
+
+use engine::search::{FileMatch, Request};
+
+use super::by_path::ByPath;
+use super::by_rank::ByRank;
+use crate::cli::{SearchArgs, Sort};
+use crate::top_k::POOL;
+
+/// The files of a search that are printed when it has ended.
+pub(super) enum Collected {
+    ByPath(ByPath),
+    ByRank(ByRank),
+}
+
+impl Collected {
+    /// Returns where the files of a search are collected; none if they are printed as they are found. The request then asks
+    /// for what the order takes.
+    pub(super) fn of(args: &SearchArgs, request: &mut Request) -> Option<Self> {
+        let output = &args.output;
+        let usual = if is_read_from_the_top(args, request) { Sort::Relevance } else { Sort::None };
+        let (order, reverse) = match (output.sort, output.sortr) {
+            _ if output.quiet => return None,
+            (Some(order), _) => (order, false),
+            (_, Some(order)) => (order, true),
+            _ => (usual, false),
+        };
+        match order {
+            Sort::None => None,
+            Sort::Relevance => Some(Self::ByRank(ByRank::of(request))),
+            Sort::Path => Some(Self::ByPath(ByPath::new(reverse, request.limit.take()))),
+        }
+    }
+
+    pub(super) fn add(&mut self, found: Vec<FileMatch>) {
+        match self {
+            Self::ByPath(files) => files.add(found),
+            Self::ByRank(files) => files.add(found),
+        }
+    }
+
+    /// Returns the files in order, the lines of context that they are still to get, and whether there were more.
+    pub(super) fn into_files(self) -> (Vec<FileMatch>, (usize, usize), bool) {
+        match self {
+            Self::ByPath(files) => {
+                let (files, cut) = files.into_files();
+                (files, (0, 0), cut)
+            }
+            Self::ByRank(files) => {
+                let (files, around, found) = files.into_files();
+                let cut = files.len() < found;
+                (files, around, cut)
+            }
+        }
+    }
+}
+
+/// Whether somebody looks at the files who is to see no more of them than are ranked.
+fn is_read_from_the_top(args: &SearchArgs, request: &Request) -> bool {
+    let printed = !args.output.json && !args.output.vimgrep && !args.how.explain;
+    printed && stdout().is_terminal() && request.limit.is_some_and(|limit| limit <= POOL)
+}

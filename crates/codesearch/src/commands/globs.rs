@@ -1,0 +1,226 @@
+//! `--glob`, `--type` and `--max-depth`: conditions on paths, with ripgrep's meaning, as parts of a query.
+
+use anyhow::{Context, Result, anyhow};
+use globset::GlobBuilder;
+use ignore::types::{FileTypeDef, TypesBuilder};
+use query::{Case, Field, Pattern, Tree};
+
+use crate::cli::FilterArgs;
+
+/// Deeper folders than this are in no repository.
+const MAX_DEPTH: usize = 1000;
+
+/// The globs of several types are put together to patterns of up to so many bytes, which is less than one may have.
+const MOST_BYTES: usize = 7 * 1024;
+
+/// What paths must be; none if nothing is said of them.
+pub(crate) fn condition(args: &FilterArgs) -> Result<Option<Tree>> {
+    let mut globs = Vec::new();
+    for (texts, caseless) in [(&args.glob, args.glob_case_insensitive), (&args.iglob, true)] {
+        for text in texts {
+            globs.extend(Glob::new(text, caseless).with_context(|| format!("--glob {text}"))?);
+        }
+    }
+    let chosen = globs.iter().any(|glob| glob.wanted);
+    let mut parts: Vec<Tree> = decide(&globs)?.into_iter().collect();
+    // What a glob wants is wanted, whatever its type.
+    if !chosen {
+        parts.extend(decide(&types(args)?)?);
+    }
+    if let Some(depth) = args.max_depth {
+        parts.push(match depth.min(MAX_DEPTH) {
+            0 => !Tree::every_file(),
+            depth => path(&format!("^(?:[^/]+/){{0,{}}}[^/]+$", depth - 1), false)?,
+        });
+    }
+    Ok(if parts.is_empty() { None } else { Some(Tree::all(parts)) })
+}
+
+/// The types that there are, by their names.
+pub(crate) fn definitions(args: &FilterArgs) -> Result<Vec<FileTypeDef>> {
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    for name in &args.type_clear {
+        types.clear(name);
+    }
+    for definition in &args.type_add {
+        types.add_def(definition).map_err(|_| {
+            anyhow!("--type-add {definition}: write a name, a colon and a glob, as in 'web:*.vue'")
+        })?;
+    }
+    Ok(types.definitions())
+}
+
+/// A glob, and what becomes of the files that it matches.
+struct Glob {
+    wanted: bool,
+    caseless: bool,
+    /// Matches paths of files, if it does not match folders only.
+    file: Option<String>,
+    /// Matches paths of files below a folder that it matches.
+    below: Option<String>,
+}
+
+impl Glob {
+    /// Reads a glob as a line of .gitignore is read; none for a comment.
+    fn new(text: &str, caseless: bool) -> Result<Option<Self>> {
+        if text.starts_with('#') {
+            return Ok(None);
+        }
+        let (wanted, text) = match text.strip_prefix('!') {
+            Some(rest) => (false, rest),
+            None => (
+                true,
+                text.strip_prefix('\\').filter(|rest| rest.starts_with(['!', '#'])).unwrap_or(text),
+            ),
+        };
+        let (folders, text) = match text.strip_suffix('/') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let mut glob = text.strip_prefix('/').unwrap_or(text).to_owned();
+        if !text.contains('/') {
+            glob.insert_str(0, "**/");
+        }
+        // What lies in the folder, not the folder itself.
+        if glob.ends_with("/**") {
+            glob.push_str("/*");
+        }
+        let regex = regex(&glob)?;
+        Ok(Some(Self {
+            wanted,
+            caseless,
+            file: (!folders).then(|| format!("^(?:{regex})$")),
+            below: Some(format!("^(?:{regex})/")),
+        }))
+    }
+}
+
+/// The files of some types, and those of others left out.
+fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
+    let (chosen, others) = (&args.types, &args.type_not);
+    if chosen.is_empty() && others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = definitions(args)?;
+    let mut globs = Vec::new();
+    for (names, wanted) in [(chosen, true), (others, false)] {
+        let mut regexes = Vec::new();
+        for name in names {
+            let of = |known: &&FileTypeDef| name == "all" || known.name() == name;
+            let mut found = known.iter().filter(of).peekable();
+            if found.peek().is_none() {
+                anyhow::bail!(
+                    "--type: there is no type {name}; codesearch search --type-list lists them, and --lang {name} may \
+                     do as well"
+                );
+            }
+            for glob in found.flat_map(FileTypeDef::globs) {
+                regexes.push(format!("(?:{})", regex(glob)?));
+            }
+        }
+        let mut rest = &regexes[..];
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |regex: &&String| {
+                bytes += regex.len() + 1;
+                bytes <= MOST_BYTES
+            };
+            let (some, more) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            let file = Some(format!("(?:^|/)(?:{})$", some.join("|")));
+            globs.push(Glob { wanted, caseless: false, file, below: None });
+            rest = more;
+        }
+    }
+    Ok(globs)
+}
+
+/// The condition that the last glob that matches a file wants it, or that none matches and none says what is wanted; and
+/// that the file lies in no folder that is left out.
+fn decide(globs: &[Glob]) -> Result<Option<Tree>> {
+    if globs.is_empty() {
+        return Ok(None);
+    }
+    let chosen = globs.iter().any(|glob| glob.wanted);
+    let mut tree = if chosen { None } else { Some(Tree::every_file()) };
+    for glob in globs {
+        let Some(file) = &glob.file else { continue };
+        let file = path(file, glob.caseless)?;
+        tree = match (tree, glob.wanted) {
+            (None, true) => Some(file),
+            (Some(before), true) => Some(Tree::any(vec![file, before])),
+            (None, false) => None,
+            (Some(before), false) => Some(Tree::all(vec![!file, before])),
+        };
+    }
+    let mut parts = vec![tree.unwrap_or_else(|| !Tree::every_file())];
+    for (at, glob) in globs.iter().enumerate().filter(|(_, glob)| !glob.wanted) {
+        let Some(below) = &glob.below else { continue };
+        let mut left_out = vec![path(below, glob.caseless)?];
+        for later in globs[at + 1..].iter().filter(|later| later.wanted) {
+            if let Some(below) = &later.below {
+                left_out.push(!path(below, later.caseless)?);
+            }
+        }
+        parts.push(!Tree::all(left_out));
+    }
+    Ok(Some(Tree::all(parts)))
+}
+
+fn path(regex: &str, caseless: bool) -> Result<Tree> {
+    let case = if caseless { Case::Insensitive } else { Case::Sensitive };
+    Ok(Tree::term(Field::Path, Pattern::parse(regex, case, false)?))
+}
+
+/// The regular expression of a glob, without its anchors.
+fn regex(glob: &str) -> Result<String> {
+    let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
+    let glob = glob.map_err(|error| anyhow!("{}", error.kind()))?;
+    let regex = glob.regex();
+    let regex = regex.strip_prefix("(?-u)").unwrap_or(regex);
+    let regex = regex.strip_prefix('^').unwrap_or(regex);
+    Ok(characters(regex.strip_suffix('$').unwrap_or(regex)))
+}
+
+/// The same expression for texts: it is one for bytes, and has other characters than ASCII byte by byte.
+fn characters(regex: &str) -> String {
+    let mut out = Vec::with_capacity(regex.len());
+    let mut rest = regex.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let byte = match rest {
+            [b'\\', b'x', high, low, ..] => std::str::from_utf8(&[*high, *low])
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+                .filter(|byte| !byte.is_ascii()),
+            _ => None,
+        };
+        match byte {
+            Some(byte) => {
+                out.push(byte);
+                rest = &rest[4..];
+            }
+            // A backslash and what it stands before go together.
+            None if *first == b'\\' && !after.is_empty() => {
+                out.extend_from_slice(&rest[..2]);
+                rest = &rest[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| regex.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glob_is_an_expression_for_characters() {
+        assert_eq!(regex("*.gö").unwrap(), r"[^/]*\.gö");
+        assert_eq!(regex(r"a\\b").unwrap(), r"a\\b");
+        assert!(regex("[").is_err());
+    }
+}

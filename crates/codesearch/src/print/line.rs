@@ -1,0 +1,186 @@
+//! One line as it is printed: what stands before it, what of it is shown, and what is marked.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use engine::search::Line;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::replace::Replacer;
+use super::style::{COLUMN, Ink, MATCH, NUMBER, PATH};
+
+/// How lines are printed.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(super) struct Lines {
+    pub(super) ink: Ink,
+    pub(super) number: bool,
+    pub(super) column: bool,
+    pub(super) byte_offset: bool,
+    /// A NUL follows each path.
+    pub(super) null: bool,
+    /// A line for each match.
+    pub(super) per_match: bool,
+    /// Only what matches.
+    pub(super) only_matching: bool,
+    pub(super) replacer: Option<Replacer>,
+    pub(super) trim: bool,
+    /// Most bytes of a line; 0 for any.
+    pub(super) max_columns: usize,
+    /// The beginning of longer lines is shown.
+    pub(super) preview: bool,
+    /// What follows path, number and column of a line that matches, and of another.
+    pub(super) separators: (String, String),
+}
+
+/// A text that is printed on a line of its own.
+struct Shown<'a> {
+    text: &'a str,
+    /// What matches in it.
+    ranges: &'a [Range<usize>],
+    /// Bytes of its line feed.
+    ended: usize,
+    context: bool,
+}
+
+impl Lines {
+    /// Prints a line, after the path if there is one to print.
+    pub(super) fn print(
+        &self,
+        out: &mut dyn Write,
+        path: Option<&str>,
+        line: &Line,
+    ) -> io::Result<()> {
+        let context = line.ranges.is_empty();
+        let ended = usize::from(line.ended);
+        let (text, ranges) = match &self.replacer {
+            Some(replacer) if !context => {
+                let (text, ranges) = replacer.replaced(&line.text, &line.ranges);
+                (Cow::Owned(text), Cow::Owned(ranges))
+            }
+            _ => (Cow::Borrowed(line.text.as_str()), Cow::Borrowed(line.ranges.as_slice())),
+        };
+        let (text, ranges): (&str, &[Range<usize>]) = (&text, &ranges);
+        if context {
+            self.before(out, path, line, None)?;
+            return self.text(out, &Shown { text, ranges, ended, context });
+        }
+        if !self.only_matching && !self.per_match {
+            self.before(out, path, line, Some((0, ranges[0].start)))?;
+            return self.text(out, &Shown { text, ranges, ended, context });
+        }
+        for range in ranges {
+            self.before(out, path, line, Some((range.start, range.start)))?;
+            if self.only_matching {
+                let text = &text[range.clone()];
+                let whole = 0..text.len();
+                let ranges = std::slice::from_ref(&whole);
+                self.text(out, &Shown { text, ranges, ended: 0, context })?;
+            } else {
+                let ranges = std::slice::from_ref(range);
+                self.text(out, &Shown { text, ranges, ended, context })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what stands before a line. `at` is where what is printed and its first match begin in it.
+    fn before(
+        &self,
+        out: &mut dyn Write,
+        path: Option<&str>,
+        line: &Line,
+        at: Option<(usize, usize)>,
+    ) -> io::Result<()> {
+        let Self { ink, separators: (of_match, of_context), .. } = self;
+        let separator = if at.is_some() { of_match } else { of_context };
+        if let Some(path) = path {
+            ink.styled(out, PATH, path)?;
+            out.write_all(if self.null { b"\0" } else { separator.as_bytes() })?;
+        }
+        if self.number {
+            ink.styled(out, NUMBER, &line.number.to_string())?;
+            out.write_all(separator.as_bytes())?;
+        }
+        if let Some((_, first)) = at.filter(|_| self.column) {
+            ink.styled(out, COLUMN, &(first + 1).to_string())?;
+            out.write_all(separator.as_bytes())?;
+        }
+        if self.byte_offset {
+            let offset = line.offset + at.map_or(0, |(begin, _)| begin as u64);
+            ink.styled(out, COLUMN, &offset.to_string())?;
+            out.write_all(separator.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, out: &mut dyn Write, shown: &Shown<'_>) -> io::Result<()> {
+        let begin = if self.trim { blank(shown.text) } else { 0 };
+        // As in ripgrep: what is trimmed counts for lines in which matches are marked.
+        let counted = if self.ink.color && !shown.context { 0 } else { begin };
+        let bytes = shown.text.len() - counted + shown.ended;
+        if self.max_columns == 0 || bytes <= self.max_columns {
+            self.marked(out, shown, begin..shown.text.len())?;
+        } else if self.preview {
+            let rest = &shown.text[begin..];
+            let cut = rest.grapheme_indices(true).nth(self.max_columns);
+            let end = begin + cut.map_or(rest.len(), |(at, _)| at);
+            self.marked(out, shown, begin..end)?;
+            let beyond = shown.ranges.iter().filter(|range| range.start >= end).count();
+            match beyond {
+                _ if shown.context || !self.knows_matches() => {
+                    write!(out, " [... omitted end of long line]")?;
+                }
+                1 => write!(out, " [... 1 more match]")?,
+                _ => write!(out, " [... {beyond} more matches]")?,
+            }
+        } else if shown.context {
+            write!(out, "[Omitted long context line]")?;
+        } else if self.only_matching || !self.knows_matches() {
+            write!(out, "[Omitted long matching line]")?;
+        } else {
+            write!(out, "[Omitted long line with {} matches]", shown.ranges.len())?;
+        }
+        out.write_all(b"\n")
+    }
+
+    /// Whether ripgrep would know each match of a line, and not only that it matches.
+    fn knows_matches(&self) -> bool {
+        self.ink.color
+            || self.column
+            || self.per_match
+            || self.only_matching
+            || self.replacer.is_some()
+    }
+
+    /// Prints a part of a text, with what matches in colour.
+    fn marked(&self, out: &mut dyn Write, shown: &Shown<'_>, part: Range<usize>) -> io::Result<()> {
+        let mut at = part.start;
+        let mut ranges =
+            shown.ranges.iter().filter(|range| self.ink.color && !range.is_empty()).peekable();
+        while let Some(range) = ranges.next() {
+            let (start, mut end) = (range.start.clamp(at, part.end), range.end);
+            // Matches that touch are one in colour.
+            while let Some(next) = ranges.next_if(|next| next.start == end) {
+                end = next.end;
+            }
+            let end = end.clamp(start, part.end);
+            self.ink.plain(out, &shown.text[at..start])?;
+            if start < end {
+                self.ink.styled(out, MATCH, &shown.text[start..end])?;
+            }
+            at = end;
+        }
+        // A line may end with a carriage return before its line feed: there it does nothing.
+        let rest = &shown.text[at..part.end];
+        let (rest, end) = rest.strip_suffix('\r').map_or((rest, ""), |rest| (rest, "\r"));
+        self.ink.plain(out, rest)?;
+        out.write_all(end.as_bytes())
+    }
+}
+
+/// Bytes of white space at the beginning.
+fn blank(text: &str) -> usize {
+    let is_blank = |c: char| matches!(c, '\t' | '\u{b}' | '\u{c}' | '\r' | ' ');
+    text.len() - text.trim_start_matches(is_blank).len()
+}

@@ -1,0 +1,85 @@
+//! Colours: ripgrep's, in its own escape sequences.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::cli::Color;
+
+pub(super) const PATH: Style = AnsiColor::Magenta.on_default();
+pub(super) const NUMBER: Style = AnsiColor::Green.on_default();
+pub(super) const COLUMN: Style = Style::new();
+pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
+
+/// Before a style and behind it.
+const RESET: &str = "\u{1b}[0m";
+
+/// Whether to print in colours.
+pub(super) fn coloured(when: Color, terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    match when {
+        Color::Auto => terminal && !no_color,
+        Color::Always => true,
+        Color::Never => false,
+    }
+}
+
+/// How texts are printed: in colours or not, on a terminal or elsewhere.
+#[derive(Clone, Copy)]
+pub(super) struct Ink {
+    pub(super) color: bool,
+    /// Makes a text safe to print there.
+    safe: fn(&str) -> Cow<'_, str>,
+}
+
+impl Ink {
+    pub(super) fn new(color: bool, terminal: bool) -> Self {
+        Self { color, safe: if terminal { pictured } else { |text| Cow::Borrowed(text) } }
+    }
+
+    /// A text as it may be printed there.
+    pub(super) fn safe(self, text: &str) -> Cow<'_, str> {
+        (self.safe)(text)
+    }
+
+    pub(super) fn plain(self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+        out.write_all((self.safe)(text).as_bytes())
+    }
+
+    pub(super) fn styled(self, out: &mut dyn Write, style: Style, text: &str) -> io::Result<()> {
+        if !self.color {
+            return self.plain(out, text);
+        }
+        write!(out, "{RESET}{style}")?;
+        self.plain(out, text)?;
+        out.write_all(RESET.as_bytes())
+    }
+}
+
+/// A text as it may be printed on a terminal: with a picture in the place of each control character. A file may be
+/// anybody's, and what it says to the terminal is not for it to say.
+pub(super) fn pictured(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && c != '\t';
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let picture = |c: char| match u32::from(c) {
+        _ if !is_control(c) => Some(c),
+        code @ 0..0x20 => char::from_u32(0x2400 + code),
+        0x7f => Some('\u{2421}'),
+        _ => None,
+    };
+    text.chars().map(|c| picture(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_a_file() {
+        assert_eq!(pictured("é\tplain"), "é\tplain");
+        assert_eq!(pictured("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
+    }
+}
