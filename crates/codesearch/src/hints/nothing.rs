@@ -65,8 +65,7 @@ pub(crate) async fn of_nothing(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hi
         parts,
     };
     let mut hints = Vec::new();
-    let (counted, names, others) =
-        tokio::join!(
+    let (counted, names, others) = tokio::join!(
         Box::pin(search.counted(asked.query)),
         Box::pin(search.repositories()),
         Box::pin(search.elsewhere())
