@@ -8,7 +8,8 @@ mod tests {
 
     #[test]
     fn inputs_that_were_kept() {
-        let targets: [(&str, fn(&[u8])); 4] = [
+        type Target = fn(&[u8]);
+        let targets: [(&str, Target); 4] = [
             ("colours", super::colours),
             ("cursor", super::cursor),
             ("livegrep", super::livegrep),

@@ -84,7 +84,7 @@ impl IngestProgress {
         match event {
             Event::Notice(text) => state.bar.suspend(|| eprintln!("codesearch: {text}")),
             Event::Waiting => {
-                eprintln!("codesearch: another ingest is running; waiting for it to end")
+                eprintln!("codesearch: another ingest is running; waiting for it to end");
             }
             Event::Walked(totals) => {
                 let text = format!("scanning: {}", count(totals.files as usize, "file"));

@@ -123,8 +123,8 @@ impl TopK {
                     self.best.retain(|ranked| alone(ranked) + Votes::MOST >= *last);
                 }
             }
-            Order::Path => self.best.sort_by(|a, b| a.by_path(b)),
-            Order::Repo => self.best.sort_by(|a, b| a.by_repo(b)),
+            Order::Path => self.best.sort_by(RankedFile::by_path),
+            Order::Repo => self.best.sort_by(RankedFile::by_repo),
         }
         if order != Order::Relevance {
             self.best.truncate(self.keep);

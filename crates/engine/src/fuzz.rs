@@ -8,7 +8,8 @@ mod tests {
 
     #[test]
     fn inputs_that_were_kept() {
-        let targets: [(&str, fn(&[u8])); 2] = [("file", super::file), ("git", super::git)];
+        type Target = fn(&[u8]);
+        let targets: [(&str, Target); 2] = [("file", super::file), ("git", super::git)];
         for (name, target) in targets {
             let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/kept").join(name);
             let mut tried = 0;

@@ -52,7 +52,7 @@ pub use language::{check_language, languages};
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;
 pub use matcher::{LineMatch, Matcher, Scratch};
-pub use near::nearest;
+pub use near::{distance, nearest};
 pub use ngrams::{ngram_query, ngrams_of_literals};
 pub use parse::MAX_QUERY_BYTES;
 pub use parts::{PartKind, QueryPart, QueryParts};

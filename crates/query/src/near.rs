@@ -6,7 +6,7 @@ const MAX_SLIPS: usize = 2;
 /// The name that somebody meant who typed another one, if one is so near that it was a slip of a finger.
 pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let typed = typed.to_lowercase();
-    let slips = |name: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &typed);
+    let slips = |name: &str| distance(&name.to_lowercase(), &typed);
     let letters = typed.chars().count();
     names
         .into_iter()
@@ -14,6 +14,11 @@ pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
         .filter(|(slips, _)| *slips <= MAX_SLIPS && slips * 2 < letters)
         .min_by_key(|(slips, _)| *slips)
         .map(|(_, name)| name)
+}
+
+/// How many letters differ, are missing, are too many or have changed places with their neighbour in one of two names.
+pub fn distance(one: &str, other: &str) -> usize {
+    strsim::damerau_levenshtein(one, other)
 }
 
 #[cfg(test)]

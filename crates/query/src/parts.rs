@@ -161,12 +161,12 @@ impl QueryPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use PartKind::{Exclusion, Language, Repo, Term};
 
     #[test]
     fn a_query_is_put_together_anew() {
         let parts = QueryParts::of("foo count:5 \"a b\" lang:go -file:_test repo:x").unwrap();
         let kinds: Vec<PartKind> = parts.parts.iter().map(|part| part.kind).collect();
-        use PartKind::{Exclusion, Language, Repo, Term};
         assert_eq!(kinds, [Term, Term, Language, Exclusion, Repo]);
         assert_eq!(
             parts.with(|part| part.kind != Language),
@@ -177,6 +177,6 @@ mod tests {
         let parts = QueryParts::of("Foo or b.r case:yes").unwrap();
         assert_eq!(parts.in_any_case(), "(Foo or b.r) case:no");
         let parts = QueryParts::of("a[i] lit:b( content:c.d (x y)").unwrap();
-        assert_eq!(parts.as_text().unwrap(), r#"lit:a[i] lit:b( content:c\.d (x y)"#);
+        assert_eq!(parts.as_text().unwrap(), r"lit:a[i] lit:b( content:c\.d (x y)");
     }
 }

@@ -65,12 +65,15 @@ pub(crate) async fn of_nothing(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hi
         parts,
     };
     let mut hints = Vec::new();
-    let (counted, names, others) =
-        tokio::join!(search.counted(asked.query), search.repositories(), search.elsewhere(),);
+    let (counted, names, others) = tokio::join!(
+        Box::pin(search.counted(asked.query)),
+        Box::pin(search.repositories()),
+        Box::pin(search.elsewhere())
+    );
     hints.extend(names);
-    hints.extend(search.told(&counted).await);
+    hints.extend(Box::pin(search.told(&counted)).await);
     hints.extend(others);
-    hints.extend(search.left_out(asked).await);
+    hints.extend(Box::pin(search.left_out(asked)).await);
     hints.truncate(MAX_HINTS);
     hints
 }

@@ -30,7 +30,7 @@ pub(crate) struct Body {
     pub(crate) position: Option<usize>,
     /// A query to run instead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) suggestion: Option<Suggested>,
+    pub(crate) suggestion: Option<Box<Suggested>>,
 }
 
 impl Body {
@@ -104,7 +104,7 @@ impl Failure {
 
 impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Self {
-        let suggestion = error.suggestion.map(|suggestion| Suggested::from(*suggestion));
+        let suggestion = error.suggestion.map(|suggestion| Box::new(Suggested::from(*suggestion)));
         let position = Some(error.position);
         let body = Body { position, suggestion, ..Body::new("bad_query", error.message) };
         Self { status: StatusCode::BAD_REQUEST, body }

@@ -148,7 +148,7 @@ fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> FoundRepo
     let commit = commit(&folder);
     let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
     let below = if below.is_empty() { own } else { below };
-    FoundRepo { origin, web, commit, rank, folder, below }
+    FoundRepo { folder, origin, below, web, commit, rank }
 }
 
 /// Returns the URL before file paths, if the origin lies at a known kind of forge.

@@ -57,10 +57,10 @@ pub(crate) async fn search(
         return Ok(stats);
     }
     let switch = Some(stats.switch);
-    let (more, led) = search_lead(plain, request, lead, begun, switch).await?;
+    let (more, done) = search_lead(plain, request, lead, begun, switch).await?;
     let more: Vec<FileMatch> =
         more.into_iter().filter(|file| !given.contains(&key(file))).collect();
-    add(&mut stats, &more, &led, request);
+    add(&mut stats, &more, &done, request);
     if !more.is_empty() {
         // Who has left has heard enough.
         let _ = found.send(more).await;
@@ -77,16 +77,16 @@ async fn search_beyond(
     begun: Instant,
     found: mpsc::Sender<Vec<FileMatch>>,
 ) -> Result<Stats, Error> {
-    let (files, led) = search_lead(plain, request, lead, begun, None).await?;
+    let (files, done) = search_lead(plain, request, lead, begun, None).await?;
     let known: Files = files.iter().map(key).collect();
     let more = files.clone();
     if !files.is_empty() && found.send(files).await.is_err() {
-        return Ok(led);
+        return Ok(done);
     }
     // The same state of the index.
     let hash = order::hash(request.program());
     let mut here = Request::clone(request);
-    here.resume = Some(Resume::start(led.switch, hash));
+    here.resume = Some(Resume::start(done.switch, hash));
     let here = Arc::new(here);
     let (send, first) = mpsc::channel(AHEAD);
     let mut left_out = (0, 0);
@@ -94,7 +94,7 @@ async fn search_beyond(
     let (stats, _) = tokio::join!(plain(here, send), pass);
     let mut stats = stats?;
     subtract(&mut stats, left_out);
-    add(&mut stats, &more, &led, request);
+    add(&mut stats, &more, &done, request);
     stats.duration = begun.elapsed();
     Ok(stats)
 }
@@ -108,8 +108,8 @@ async fn search_on(
     found: mpsc::Sender<Vec<FileMatch>>,
 ) -> Result<Stats, Error> {
     let switch = request.resume.map(|from| from.switch);
-    let (led, _) = search_lead(plain, request, lead, begun, switch).await?;
-    let known: Files = led.iter().map(key).collect();
+    let (files, _) = search_lead(plain, request, lead, begun, switch).await?;
+    let known: Files = files.iter().map(key).collect();
     let (send, first) = mpsc::channel(AHEAD);
     let mut left_out = (0, 0);
     let pass = pass(first, found, |file| is_new(file, &known, &mut left_out));

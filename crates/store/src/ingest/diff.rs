@@ -111,7 +111,8 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        let rows: Vec<(i32, String, String, Option<String>, Option<String>, i32)> = sqlx::query_as(
+        type Row = (i32, String, String, Option<String>, Option<String>, i32);
+        let rows: Vec<Row> = sqlx::query_as(
             "select id, name, source, web, commit, rank from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)

@@ -160,7 +160,7 @@ impl Page {
         let mut head = self.found.clone();
         match &stats.stopped {
             Some(Stopped::Timeout(time)) => {
-                head += &format!(", and there may be more: {}", late(*time))
+                head += &format!(", and there may be more: {}", late(*time));
             }
             Some(Stopped::Shards(_)) => head += &format!(", and there may be more: {BROKEN}"),
             Some(Stopped::Limit) => {

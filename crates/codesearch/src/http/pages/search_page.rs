@@ -110,7 +110,7 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });
     let links = if failure.body.code == "not_found" { PLACES.to_vec() } else { Vec::new() };
-    let instead = failure.body.suggestion.map(Instead::from);
+    let instead = failure.body.suggestion.map(|suggested| Instead::from(*suggested));
     let error = Some(Trouble { message: failure.body.message, place, instead, links });
     let page = SearchPage { query: q, error, result: None, stream: None };
     render(failure.status, &page)

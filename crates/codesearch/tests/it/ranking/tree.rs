@@ -4,7 +4,7 @@
 pub(super) const FILES: [(&str, &str); 28] = [
     (
         "std/os/file.go",
-        r##"package os
+        r"package os
 
 // ReadFile reads the named file and returns what it holds.
 func ReadFile(name string) ([]byte, error) {
@@ -20,11 +20,11 @@ func ReadFile(name string) ([]byte, error) {
 func WriteFile(name string, data []byte) error {
 	return nil
 }
-"##,
+",
     ),
     (
         "std/tools/vcs/host.go",
-        r##"package vcs
+        r#"package vcs
 
 // A Host reads files of a revision.
 type Host struct{}
@@ -36,11 +36,11 @@ func check(h *Host) {
 	h.ReadFile("a", "c", 1)
 	h.ReadFile("a", "d", 1)
 }
-"##,
+"#,
     ),
     (
         "std/ioutil/ioutil.go",
-        r##"package ioutil
+        r#"package ioutil
 
 import "std/os"
 
@@ -48,58 +48,58 @@ import "std/os"
 func ReadFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
-"##,
+"#,
     ),
     (
         "std/tools/use_a.go",
-        r##"package tools
+        r#"package tools
 
 func a() {
 	data, err := os.ReadFile("a")
 	use(data, err)
 }
-"##,
+"#,
     ),
     (
         "std/tools/use_b.go",
-        r##"package tools
+        r#"package tools
 
 func b() {
 	data, err := os.ReadFile("b")
 	use(data, err)
 	r := bufio.NewReader(f)
 }
-"##,
+"#,
     ),
     (
         "std/tools/use_c.go",
-        r##"package tools
+        r"package tools
 
 func c() {
 	r := bufio.NewReader(f)
 	json.Unmarshal(data, &v)
 }
-"##,
+",
     ),
     (
         "std/tools/use_d.go",
-        r##"package tools
+        r"package tools
 
 func d() {
 	r := bufio.NewReader(f)
 	json.Unmarshal(data, &w)
 	xml.Unmarshal(data, &w)
 }
-"##,
+",
     ),
     (
         "std/tools/read_the_file_list.md",
-        r##"How to read a file list: read it, then file it.
-"##,
+        r"How to read a file list: read it, then file it.
+",
     ),
     (
         "std/bufio/bufio.go",
-        r##"package bufio
+        r"package bufio
 
 // Reader buffers another reader.
 type Reader struct {
@@ -111,20 +111,20 @@ type Reader struct {
 func NewReader(rd io.Reader) *Reader {
 	return newSize(rd, 4096)
 }
-"##,
+",
     ),
     (
         "std/tools/slice/slicereader.go",
-        r##"package slice
+        r"package slice
 
 type Reader struct{ b []byte }
 
 func NewReader(b []byte) *Reader { return &Reader{b} }
-"##,
+",
     ),
     (
         "std/io/io.go",
-        r##"package io
+        r#"package io
 
 // Reader is the interface of what can be read.
 type Reader interface {
@@ -133,11 +133,11 @@ type Reader interface {
 
 // ErrUnexpectedEOF says that the end came too soon.
 var ErrUnexpectedEOF = errors.New("unexpected EOF")
-"##,
+"#,
     ),
     (
         "std/tools/dwarf/type.go",
-        r##"package dwarf
+        r"package dwarf
 
 // A Type is a type; an interface is a type, too. A Reader reads a type.
 type Type interface {
@@ -148,22 +148,22 @@ type CommonType struct {
 	Name   string
 	Reader *Reader // the interface of the type
 }
-"##,
+",
     ),
     (
         "std/encoding/json/decode.go",
-        r##"package json
+        r"package json
 
 // Unmarshal parses data and stores it in v.
 func Unmarshal(data []byte, v any) error {
 	var d decodeState
 	return d.unmarshal(v)
 }
-"##,
+",
     ),
     (
         "std/encoding/json/stream.go",
-        r##"package json
+        r"package json
 
 // A Decoder reads values from a stream.
 type Decoder struct {
@@ -174,39 +174,39 @@ type Decoder struct {
 func NewDecoder(r io.Reader) *Decoder {
 	return &Decoder{r: r}
 }
-"##,
+",
     ),
     (
         "std/encoding/xml/read.go",
-        r##"package xml
+        r"package xml
 
 // Unmarshal parses data and stores it in v.
 func Unmarshal(data []byte, v any) error {
 	return NewDecoder(bytes.NewReader(data)).Decode(v)
 }
-"##,
+",
     ),
     (
         "std/tools/tenant/tenanttype/type.go",
-        r##"package tenanttype
+        r"package tenanttype
 
 // Unmarshal, Unmarshal and Unmarshal again: json and xml of a tenant, for its decoder.
 func (t *Tenant) Unmarshal(data []byte) error { return json.Unmarshal(data, t) }
-"##,
+",
     ),
     (
         "std/tools/cover/json.go",
-        r##"package cover
+        r#"package cover
 
 // json of a report, and the decoder of it.
 func report() string {
 	return "json decoder"
 }
-"##,
+"#,
     ),
     (
         "std/net/http/server.go",
-        r##"package http
+        r"package http
 
 // A Handler responds to a request.
 type Handler interface {
@@ -231,11 +231,11 @@ func (mux *ServeMux) ServeHTTP(w ResponseWriter, r *Request) {
 type Server struct {
 	Addr string
 }
-"##,
+",
     ),
     (
         "std/net/http/client.go",
-        r##"package http
+        r"package http
 
 // A Client asks servers.
 type Client struct {
@@ -246,30 +246,30 @@ type Client struct {
 func (c *Client) Get(url string) (*Response, error) {
 	return c.do(url)
 }
-"##,
+",
     ),
     (
         "std/tools/vcweb/insecure.go",
-        r##"package vcweb
+        r"package vcweb
 
 func (h *insecure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.inner.ServeHTTP(w, r)
 }
-"##,
+",
     ),
     (
         "std/tools/grpc/clientconn.go",
-        r##"package grpc
+        r"package grpc
 
 // Dial takes an http.Client, keeps the http.Client, and closes the http.Client.
 func Dial(c *http.Client) {
 	use(c)
 }
-"##,
+",
     ),
     (
         "std/net/http/server_test.go",
-        r##"package http
+        r"package http
 
 type Server struct{}
 
@@ -277,11 +277,11 @@ func TestServer(t *testing.T) {
 	s := &Server{}
 	s.ServeHTTP(nil, nil)
 }
-"##,
+",
     ),
     (
         "crate/src/fs.rs",
-        r##"//! Files.
+        r"//! Files.
 
 use std::io;
 
@@ -293,11 +293,11 @@ pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
 pub struct OpenOptions {
     read: bool,
 }
-"##,
+",
     ),
     (
         "crate/src/walk.rs",
-        r##"use crate::fs::read_dir;
+        r"use crate::fs::read_dir;
 
 fn walk(path: &Path) {
     for entry in fs::read_dir(path) {
@@ -305,33 +305,33 @@ fn walk(path: &Path) {
     }
     let open = OpenOptions { read: true };
 }
-"##,
+",
     ),
     (
         "crate/src/lib.rs",
-        r##"pub mod fs;
+        r"pub mod fs;
 mod walk;
 pub use fs::read_dir;
 pub use fs::OpenOptions;
-"##,
+",
     ),
     (
         "crate/vendor/old/fs.rs",
-        r##"pub fn read_dir(path: &str) {
+        r"pub fn read_dir(path: &str) {
     panic!()
 }
-"##,
+",
     ),
     (
         "crate/tests/fs.rs",
-        r##"fn read_dir() {
+        r#"fn read_dir() {
     fs::read_dir("x");
 }
-"##,
+"#,
     ),
     (
         "crate/py/loader.py",
-        r##"# Licence of the loader: read the terms of the loader before you use the loader.
+        r#"# Licence of the loader: read the terms of the loader before you use the loader.
 import loader
 from loader import loader as base
 
@@ -357,6 +357,6 @@ class Loader:
 
 def loader(name):
     return Loader()
-"##,
+"#,
     ),
 ];

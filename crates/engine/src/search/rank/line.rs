@@ -141,12 +141,11 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             let Some((strength, all)) = self.strength(spot) else { continue };
             if let Some(weight) = defines(text, &spot.range) {
                 let mut points = DEFINITION * weight * strength;
-                let own = if self.at_home { 1.0 } else { ELSEWHERE };
-                points *= own;
+                points *= if self.at_home { 1.0 } else { ELSEWHERE };
                 points += if is_one_liner(text, &spot.range) { ONE_LINER } else { 0.0 };
                 if wraps(text, &spot.range, next.map(|next| next.text.as_str())) {
                     points += WRAPPER;
-                } else if all && own == 1.0 {
+                } else if all && self.at_home {
                     found.defines = true;
                     // The path has the words that the line has not.
                     points += if self.names.len() > 1 { TOGETHER } else { 0.0 };
@@ -264,9 +263,9 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             let is_none = names.is_empty();
             for (name, whole) in names {
                 if spots.last().is_none_or(|last| last.range.end <= name.start) {
-                    let named = &text[name.clone()];
-                    let shares = self.shares(named);
-                    spots.push(Spot { range: name, text: named, shares, whole });
+                    let spelled = &text[name.clone()];
+                    let shares = self.shares(spelled);
+                    spots.push(Spot { range: name, text: spelled, shares, whole });
                 }
             }
             if is_none && spots.last().is_none_or(|last| last.range.end <= range.start) {

@@ -178,7 +178,7 @@ impl Default for Scored {
 fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LinePoints) -> Scored {
     let mut scorer = LineScorer::new(group, path);
     let names = group.names().count();
-    let mut scored = Scored { is_empty: false, ..Scored::default() };
+    let mut summed = Scored { is_empty: false, ..Scored::default() };
     let (mut definitions, mut mentions, mut best) = (0_u32, 0_u32, Found::default());
     // The words of the lines before that are near, with the numbers of those.
     let (mut near, mut seen) = (0_u32, Vec::<(u64, u64)>::new());
@@ -193,39 +193,39 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
             near = near.max(seen.iter().fold(0, |all, (_, words)| all | words).count_ones());
         }
         if let Some(caller) = &found.caller
-            && !scored.callers.contains(caller)
+            && !summed.callers.contains(caller)
         {
-            scored.callers.push(caller.clone());
+            summed.callers.push(caller.clone());
         }
         if found.points > best.points {
             best = found;
         }
     }
-    scored.defines = definitions > 0;
-    scored.points = best.points;
+    summed.defines = definitions > 0;
+    summed.points = best.points;
     let doublings = |n: u32| (n.max(1) as f32).log2();
-    scored.points += (DEFINITIONS * doublings(definitions)).min(MAX_DEFINITIONS);
-    scored.points += (MENTIONS * doublings(mentions)).min(MAX_MENTIONS);
+    summed.points += (DEFINITIONS * doublings(definitions)).min(MAX_DEFINITIONS);
+    summed.points += (MENTIONS * doublings(mentions)).min(MAX_MENTIONS);
     let together = best.words.count_ones();
     if near > together {
-        scored.points += NEAR * (near - together) as f32 / names as f32;
+        summed.points += NEAR * (near - together) as f32 / names as f32;
     }
     let beside = group.words.iter().any(|word| word.keyword);
     let name = if beside { NAME * NAME_BESIDE_KEYWORDS } else { NAME };
-    scored.points += name * called(group, file, path);
-    if scored.defines {
+    summed.points += name * called(group, file, path);
+    if summed.defines {
         if names > 1 && group.names().any(|word| path.is_home(&word.folded)) {
-            scored.points += WITH_HOME;
+            summed.points += WITH_HOME;
         }
         if let Some(qualifier) = group.names().find_map(|word| word.qualifier.as_ref()) {
-            scored.points += if path.is_home(qualifier) { AT_HOME } else { 0.0 };
+            summed.points += if path.is_home(qualifier) { AT_HOME } else { 0.0 };
         }
         let mut names = group.names();
         if let (Some(only), None) = (names.next(), names.next()) {
-            scored.points += AFFINITY * path.affinity(only);
+            summed.points += AFFINITY * path.affinity(only);
         }
     }
-    scored
+    summed
 }
 
 /// How well a file is called by the words of a group, from 0 to 1.

@@ -89,7 +89,7 @@ impl Group {
 
 /// What a query looks for: one group for each of its alternatives.
 pub(super) fn groups(query: &Query) -> Vec<Group> {
-    alternatives(&query.tree).into_iter().map(|tree| group(tree)).collect()
+    alternatives(&query.tree).into_iter().map(group).collect()
 }
 
 /// The alternatives of a query.
@@ -200,7 +200,8 @@ mod tests {
     fn told(text: &str) -> String {
         let query = Query::parse(text, Case::Smart).unwrap();
         let word = |word: &Word| {
-            let qualifier = word.qualifier.iter().map(|q| format!("{q}>")).collect::<String>();
+            let qualifier =
+                word.qualifier.iter().flat_map(|q| [q.as_str(), ">"]).collect::<String>();
             format!("{}{qualifier}{}", if word.keyword { "+" } else { "" }, word.typed)
         };
         let group = |group: &Group| {

@@ -18,13 +18,16 @@ use crate::http::server::Server;
 /// Files or repositories that are named.
 const MOST: usize = 8;
 
+/// Something near: its address, its name, and where it is.
+type Near = (String, String, String);
+
 #[derive(Template)]
 #[template(path = "missing.html")]
 struct MissingPage<'a> {
     query: &'a str,
     message: &'a str,
-    /// What is near: a heading, and for each an address, a name and where it is.
-    near: Vec<(String, Vec<(String, String, String)>)>,
+    /// What is near, under headings.
+    near: Vec<(String, Vec<Near>)>,
     /// Where to go on else.
     up: String,
     up_name: String,
@@ -145,9 +148,9 @@ fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str>
         .filter_map(|other| {
             let lower = other.to_lowercase();
             let holds = !wanted.is_empty() && lower.contains(&wanted);
-            let distance = strsim::damerau_levenshtein(&last(&lower), &wanted);
+            let distance = query::distance(&last(&lower), &wanted);
             let is_near = holds || distance * 3 <= wanted.chars().count();
-            is_near.then(|| (!holds, strsim::damerau_levenshtein(&lower, &name), other))
+            is_near.then(|| (!holds, query::distance(&lower, &name), other))
         })
         .collect();
     near.sort_unstable();
