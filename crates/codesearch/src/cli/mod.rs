@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Ingest(IngestArgs),
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
-    Search(SearchArgs),
+    Search(Box<SearchArgs>),
     /// Find files by what is typed of their paths, wrong letters forgiven
     #[command(after_help = files::FILES_HELP)]
     Files(FilesArgs),

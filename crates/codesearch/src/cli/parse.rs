@@ -5,7 +5,7 @@ use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error, Parser};
-use strsim::damerau_levenshtein;
+use query::distance;
 
 use super::Cli;
 
@@ -101,7 +101,7 @@ fn near(command: &Command, flag: &str) -> Option<String> {
 
 /// One or two wrong letters are a slip, more are another word.
 fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
-    let near = names.map(|name| (damerau_levenshtein(name, typed), name));
+    let near = names.map(|name| (distance(name, typed), name));
     let most = if typed.len() < 5 { 1 } else { 2 };
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }

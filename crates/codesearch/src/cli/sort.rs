@@ -19,7 +19,7 @@ pub(super) fn order(name: &str) -> Result<Sort, String> {
         return Err("the index does not keep the times of files; write --sort path".to_owned());
     }
     Sort::from_str(name, false).map_err(|_| {
-        let names = Sort::value_variants().iter().filter_map(|order| order.to_possible_value());
+        let names = Sort::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
         format!("there is no such order; write one of: {}", names.join(", "))
     })

@@ -12,7 +12,7 @@ use crate::top_k::POOL;
 /// The files of a search that are printed when it has ended.
 pub(super) enum Collected {
     ByPath(ByPath),
-    ByRank(ByRank),
+    ByRank(Box<ByRank>),
 }
 
 impl Collected {
@@ -29,7 +29,7 @@ impl Collected {
         };
         match order {
             Sort::None => None,
-            Sort::Relevance => Some(Self::ByRank(ByRank::of(request))),
+            Sort::Relevance => Some(Self::ByRank(Box::new(ByRank::of(request)))),
             Sort::Path => Some(Self::ByPath(ByPath::new(reverse, request.limit.take()))),
         }
     }

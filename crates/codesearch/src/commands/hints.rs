@@ -82,10 +82,12 @@ fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
     if !is_query {
         return None;
     }
-    let pattern = |text: &String| match patterns.fixed_strings {
-        true => request::LinePattern::Text(text.clone()),
-        false => request::LinePattern::Regexp(text.clone()),
+    let kind: fn(String) -> request::LinePattern = if patterns.fixed_strings {
+        request::LinePattern::Text
+    } else {
+        request::LinePattern::Regexp
     };
+    let pattern = |text: &String| kind(text.clone());
     let mut beside: Vec<request::LinePattern> = patterns.regexp.iter().map(pattern).collect();
     let mut text = args.query.join(" ");
     if patterns.fixed_strings && !text.is_empty() {

@@ -48,6 +48,7 @@ fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
 }
 
 /// What options say of every pattern.
+#[allow(clippy::struct_excessive_bools)]
 struct Form {
     fixed: bool,
     words: bool,
@@ -81,7 +82,9 @@ impl Form {
             sources.extend(read(file)?.lines().map(str::to_owned));
         }
         if self.fixed {
-            sources.iter_mut().for_each(|source| *source = escape(source));
+            for source in &mut sources {
+                *source = escape(source);
+            }
         }
         for source in &sources {
             Pattern::parse(source, self.case, self.multiline)
@@ -229,7 +232,9 @@ pub(crate) fn only_pattern(tree: &Tree) -> Result<&Pattern> {
 fn collect<'t>(tree: &'t Tree, shown: &mut Vec<&'t Pattern>) {
     match tree {
         Tree::All(parts) | Tree::Any(parts) => {
-            parts.iter().for_each(|part| collect(part, shown));
+            for part in parts {
+                collect(part, shown);
+            }
         }
         Tree::Term(term) if reads_text(term.field) => shown.push(&term.pattern),
         Tree::Not(_) | Tree::Term(_) | Tree::Language(_) => {}

@@ -27,6 +27,7 @@ enum Mode {
 }
 
 /// Prints matches as text.
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Text {
     mode: Mode,
     lines: Lines,
@@ -84,9 +85,10 @@ impl Text {
             heading: !args.vimgrep && !args.no_heading && (terminal || args.heading || args.pretty),
             filename: !args.no_filename,
             vimgrep: args.vimgrep,
-            separator: match args.no_context_separator {
-                true => None,
-                false => Some(unescaped(&args.context_separator)?),
+            separator: if args.no_context_separator {
+                None
+            } else {
+                Some(unescaped(&args.context_separator)?)
             },
             context: context != (0, 0),
             paths,

@@ -376,7 +376,7 @@ fn every_row_of_the_table_holds() {
             let context = format!("{args:?}: {fate}, {note}\n{}{}", ran.out, ran.err);
             match &*fate {
                 "same" | "other flag" => {
-                    assert!(matches!(ran.status.code(), Some(0 | 1)), "{context}")
+                    assert!(matches!(ran.status.code(), Some(0 | 1)), "{context}");
                 }
                 "no effect" => assert_eq!((&*ran.out, &*ran.err), (&*found, ""), "{context}"),
                 "other name" | "why not" => {
@@ -486,7 +486,7 @@ fn a_pipe_gets_all_and_gets_it_while_the_search_runs() {
     assert_eq!((ran.out.lines().count(), &*ran.err), (150, ""));
     let sorted =
         fixture.run(&["search", "-l", "--sort", "path", "--limit", "20", "needle"]).code(0);
-    let expected: String = (0..20).map(|n| format!("r/{n:03}.txt\n")).collect();
+    let expected: String = (0..20).map(|n| format!("r/{n:03}.txt\n")).collect::<Vec<_>>().concat();
     assert_eq!(sorted.out, expected);
     assert!(sorted.err.contains("stopped at 20 files"), "{}", sorted.err);
     let reversed = fixture.run(&["search", "-l", "--sortr", "path", "--limit", "2", "needle"]).out;
