@@ -48,7 +48,7 @@ fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
 }
 
 /// What options say of every pattern.
-#[allow(clippy::struct_excessive_bools)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 struct Form {
     fixed: bool,
     words: bool,

@@ -27,7 +27,7 @@ enum Mode {
 }
 
 /// Prints matches as text.
-#[allow(clippy::struct_excessive_bools)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Text {
     mode: Mode,
     lines: Lines,
