@@ -147,7 +147,14 @@ impl Searcher {
         merge.run(&mut plans, self.threads.as_ref(), done, found).await?;
         // An ingest may have deleted rows of an epoch during the search if no lock held that epoch.
         if self.snapshots.may_be_old(&catalog) && !catalog.is_held().await {
-            return Err(Error::Gone);
+            // Without a cursor, the same search finds the newest epoch when it is made again.
+            return Err(if search.request.resume.is_some() {
+                Error::Gone
+            } else {
+                let why =
+                    "the connection that held the searched state of the index broke; search again";
+                store::Error::Unreachable(why.to_owned()).into()
+            });
         }
         Ok(Some((search, catalog)))
     }
