@@ -20,6 +20,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::search::{FileMatch, Request};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -155,7 +156,9 @@ async fn stream(
     let events = futures_util::stream::unfold(receive, async |mut receive| {
         let event = receive.recv().await?;
         Some((Ok::<_, Infallible>(event), receive))
-    });
+    })
+    // Compression asks again after the end.
+    .fuse();
     let mut response = Sse::new(events).into_response();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use engine::search::{Request, Stats};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -165,6 +166,8 @@ fn stream(
     let pieces = futures_util::stream::unfold(receive, async |mut receive| {
         let piece: Vec<u8> = receive.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), receive))
-    });
+    })
+    // Compression asks again after the end.
+    .fuse();
     ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
 }
