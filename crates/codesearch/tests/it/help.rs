@@ -48,7 +48,12 @@ fn paragraphs_fill_the_width_that_there_is() {
                 for pair in lines.windows(2) {
                     let [line, next] = pair else { unreachable!() };
                     let same = indentation(line) == indentation(next);
-                    if !same || line.is_empty() || is_laid_out(line) || is_laid_out(next) {
+                    if !same
+                        || line.is_empty()
+                        || next.is_empty()
+                        || is_laid_out(line)
+                        || is_laid_out(next)
+                    {
                         continue;
                     }
                     let word = next.split_whitespace().next().unwrap_or_default();
