@@ -20,6 +20,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::search::{FileMatch, Request};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -156,6 +157,8 @@ async fn stream(
         let event = receive.recv().await?;
         Some((Ok::<_, Infallible>(event), receive))
     });
+    // What compresses them asks again after the end.
+    let events = events.fuse();
     let mut response = Sse::new(events).into_response();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
