@@ -232,14 +232,16 @@ declare
         || case when paths = '' then '' else format(' and f.path ~ %L', paths) end;
 begin
     return format(
-        'with found as materialized (
+        'with candidates as materialized (
+             select first, upto from codesearch.documents_%1$s where %3$s),
+         found as materialized (
              select c.blob, c.line + l.n::integer - 1 as line, l.text
-             from codesearch.documents_%1$s d
+             from candidates d
              join codesearch.chunks_%1$s c on c.shard = %2$s and c.n >= d.first and c.n < d.upto
              cross join lateral (
                  select rtrim(piece, E''\r'') as text, n
                  from string_to_table(c.contents, E''\n'') with ordinality p (piece, n)) l
-             where %3$s%4$s and l.text %5$s %6$L
+             where l.text %5$s %6$L%4$s
                -- What follows the last line feed is no line.
                and (l.text <> '''' or l.n <= length(c.contents) - length(replace(c.contents, E''\n'', ''''))))
          select r.name, f.path, m.line, m.text
@@ -257,7 +259,9 @@ create or replace function codesearch_sql.grep(
     pattern text, repositories text default '', paths text default '', ignore_case boolean default false,
     most bigint default null
 ) returns table (repository text, path text, line integer, text text)
-    language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+    -- Only a bitmap scan can use a trigram index, and it is the way to all else that is asked for, too.
+    set enable_seqscan = off set enable_indexscan = off as $$
 declare
     of_shard smallint;
     rows bigint;
@@ -281,7 +285,9 @@ create or replace function codesearch_sql.explain_grep(
     shard integer default null
 ) returns setof text
     -- EXPLAIN is allowed in volatile functions only.
-    language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+    language plpgsql volatile set search_path = pg_catalog, pg_temp
+    -- Only a bitmap scan can use a trigram index, and it is the way to all else that is asked for, too.
+    set enable_seqscan = off set enable_indexscan = off as $$
 declare
     of_shard smallint := coalesce(
         shard, (select min(s.shard) from codesearch.shards s where s.live_from is not null));

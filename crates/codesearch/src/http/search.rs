@@ -83,7 +83,11 @@ async fn search(
         return pages::home(State(server)).await;
     }
     let answered = if page {
-        pages::page(&server, &params).await
+        // A page shows all fields; names that are none are wrong all the same.
+        match json::FieldSet::of(&params) {
+            Ok(_) => pages::page(&server, &params).await,
+            Err(failure) => Err(failure),
+        }
     } else {
         json::answer(&server, &params).await
     };

@@ -156,9 +156,9 @@ async fn stream(
     let events = futures_util::stream::unfold(receive, async |mut receive| {
         let event = receive.recv().await?;
         Some((Ok::<_, Infallible>(event), receive))
-    })
-    // Compression asks again after the end.
-    .fuse();
+    });
+    // What compresses them asks again after the end.
+    let events = events.fuse();
     let mut response = Sse::new(events).into_response();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -218,6 +218,14 @@ fn parameters_are_checked_for_pages_as_for_programs() {
             assert_eq!(status, 400, "{path} {accept}: {body}");
         }
     }
+    // A form sends what was left empty; a program says what it means.
+    for path in
+        ["/search?q=needle&limit=", "/search?q=needle&case=", "/stats?format=", "/files?q=a&limit="]
+    {
+        assert_eq!(server.get(path, "application/json").0, 400, "{path}");
+        assert_eq!(server.get(path, "text/html").0, 200, "{path}");
+    }
+    assert_eq!(server.get("/search?q=needle&repo=&cursor=", "application/json").0, 200);
 }
 
 #[test]

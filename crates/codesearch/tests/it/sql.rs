@@ -259,7 +259,7 @@ fn views_show_the_newest_state_and_nothing_else() {
 #[test]
 fn views_show_how_long_searches_took() {
     let fixture = written();
-    let server = fixture.serve_with(&["--slow", "0ms"]);
+    let server = fixture.serve_with(&["--slow", "0.001ms"]);
     server.search("word7_39");
     server.search("Println");
     server.stop();
@@ -480,7 +480,7 @@ fn the_examples_of_the_documentation_are_true() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     fixture.run(&["ingest", "--shards", "4", "--depth", "1", sample.to_str().unwrap()]).code(0);
     // Some searches, for the examples on statistics.
-    let server = fixture.serve_with(&["--slow", "0ms"]);
+    let server = fixture.serve_with(&["--slow", "0.001ms"]);
     server.search("tide");
     server.stop();
     let examples = examples(include_str!("../../../../docs/sql.md"));

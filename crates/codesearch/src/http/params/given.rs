@@ -77,7 +77,8 @@ impl Pairs {
             if self.values[..at].iter().any(|(before, _)| before == name) {
                 return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
-            if !value.is_empty() {
+            // The form of a page sends what was left empty, too.
+            if !page || !value.is_empty() {
                 param.check(value).map_err(Failure::bad_request)?;
             }
         }

@@ -13,7 +13,7 @@ pub(crate) struct Param {
     pub(crate) says: &'static str,
 }
 
-/// The values that a parameter takes. A value that is empty is as good as none.
+/// The values that a parameter takes. An empty text is as good as none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Any text. What it has to be like beyond that is known where it is read.
@@ -78,7 +78,7 @@ impl Param {
         Self { says, ..self }
     }
 
-    /// Checks a value that is not empty.
+    /// Checks a value; any text is one, an empty one as well.
     ///
     /// # Errors
     /// A sentence that says what to give instead.

@@ -132,12 +132,13 @@ async fn document(server: &Server, wanted: &Wanted) -> Result<Option<FileText>, 
 }
 
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
+    let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
     let page = wants_page(headers, wanted.format.as_deref());
     let Some(document) = document(server, wanted).await? else {
         return no_such_file(server, wanted, page).await;
     };
     if !page {
-        return file_json(headers, wanted, &document);
+        return file_json(headers, lines, &document);
     }
     let web = repo(server, &wanted.repo).await?.and_then(|repo| repo.web);
     let tree = server.searcher.tree().await?;
@@ -233,14 +234,9 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     (views.collect(), hits.len())
 }
 
-fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answered {
+fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &FileText) -> Answered {
     let all = document.text.lines().count();
-    let (from, upto) = match wanted.lines.as_deref() {
-        None => (1, all),
-        Some(text) => range(text).ok_or_else(|| {
-            Failure::bad_request(format!("lines={text}: use a range such as 10-20, or one number"))
-        })?,
-    };
+    let (from, upto) = lines.unwrap_or((1, all));
     if from > all.max(1) {
         return Err(Failure::bad_request(format!("lines={from}: the file has {all} lines")));
     }
@@ -263,6 +259,12 @@ fn file_json(headers: &HeaderMap, wanted: &Wanted, document: &FileText) -> Answe
     });
     let tag = format!("{}-{}", document.hash, tag_of(&body.to_string()));
     Ok(tagged(headers, &tag, Json(body).into_response()))
+}
+
+/// The lines that `lines=` asks for.
+fn lines_wanted(text: &str) -> Result<(usize, usize), Failure> {
+    let told = || format!("lines={text}: use a range such as 10-20, or one number");
+    range(text).ok_or_else(|| Failure::bad_request(told()))
 }
 
 /// `10-20`, or `10`.
