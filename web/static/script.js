@@ -8,7 +8,8 @@ const kept = {
   get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
   set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
 };
-const box = one("#q");
+// The page on which one signs in has no box; what is done to one there is not seen.
+const box = one("#q") || document.createElement("input");
 
 // --- theme: the system's, light or dark -------------------------------------
 
@@ -165,7 +166,7 @@ if (switches) {
 
 // --- help while typing, and what was asked before ---------------------------
 
-const list = one("#suggestions");
+const list = one("#suggestions") || document.createElement("ul");
 const HISTORY = 50;
 const history_of = () => { try { return JSON.parse(kept.get("history")) || []; } catch { return []; } };
 const asked = new URLSearchParams(location.search).get("q");

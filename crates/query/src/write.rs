@@ -15,7 +15,8 @@ pub fn below(field: &str, folder: &str) -> String {
     written(field, &format!("^{}/", escape(folder)))
 }
 
-/// The name or folder of a pattern that [`exactly`] or [`below`] wrote, as it is shown to people; none if it is another one.
+/// The name or folder that a pattern stands for as [`exactly`] or [`below`] write it, to be shown to
+/// people; none if it may stand for others.
 pub fn plain(pattern: &str) -> Option<String> {
     let inner = pattern.strip_prefix('^')?;
     let inner = inner.strip_suffix('$').or_else(|| inner.ends_with('/').then_some(inner))?;
@@ -24,11 +25,11 @@ pub fn plain(pattern: &str) -> Option<String> {
     while let Some(c) = chars.next() {
         match c {
             '\\' => name.push(chars.next().filter(|c| !c.is_alphanumeric())?),
+            c if ".+*?()|[]{}^$".contains(c) => return None,
             c => name.push(c),
         }
     }
-    let ends = if pattern.ends_with('/') { "" } else { "$" };
-    (format!("^{}{ends}", escape(&name)) == pattern && !name.is_empty()).then_some(name)
+    (!name.is_empty()).then_some(name)
 }
 
 /// A field with a value, in quotes if it needs them: `lang:"plain text"`.
@@ -126,6 +127,8 @@ mod tests {
         for (pattern, name) in [
             (r"^github\.com/golang/go$", Some("github.com/golang/go")),
             ("^src/", Some("src/")),
+            ("^a-b$", Some("a-b")),
+            (r"^a\-b$", Some("a-b")),
             (r"^a\$", None),
             (r"^a\$$", Some("a$")),
             ("^a.b$", None),

@@ -116,6 +116,7 @@ fn searching_narrowing_paging_and_opening() {
 fn keys_suggestions_and_the_finder() {
     journeys(&["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
+        tab.until("document.querySelectorAll('.file')[1]").await;
         // Walking through results, and into one.
         tab.keys("body", "j").await;
         tab.keys("body", "j").await;

@@ -65,7 +65,8 @@ impl Drawn {
     fn of(manual: &str) -> Self {
         let mut sections = Vec::new();
         let mut events = Vec::new();
-        let mut parser = Parser::new_ext(manual, Options::ENABLE_TABLES);
+        let manual = literal(manual);
+        let mut parser = Parser::new_ext(&manual, Options::ENABLE_TABLES);
         while let Some(event) = parser.next() {
             match event {
                 Event::Start(Tag::CodeBlock(_)) => {
@@ -97,6 +98,21 @@ impl Drawn {
         html::push_html(&mut body, events.into_iter());
         Self { sections, body }
     }
+}
+
+/// The manual is also read in a terminal: what Markdown would take for emphasis, an escape or a tag stands for itself.
+fn literal(manual: &str) -> String {
+    let mut text = String::with_capacity(manual.len() * 11 / 10);
+    for line in manual.split_inclusive('\n') {
+        let is_code = line.starts_with("    ");
+        for c in line.chars() {
+            if !is_code && matches!(c, '\\' | '*' | '_' | '<') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+    }
+    text
 }
 
 fn text_of(event: Event<'_>) -> String {
@@ -157,6 +173,9 @@ mod tests {
         for (id, _) in &drawn.sections {
             assert!(drawn.body.contains(&format!("<h2 id=\"{id}\">")), "{id}");
         }
+        let escapes = Drawn::of("Write \\( or *a* or _b_ <c>\n\n    x\\*\n").body;
+        assert!(escapes.contains("Write \\( or *a* or _b_ &lt;c&gt;"), "{escapes}");
+        assert!(escapes.contains("<code>x\\*</code>"), "{escapes}");
         // Nothing of it is lost.
         let words = |text: &str| {
             text.split(|c: char| !c.is_alphanumeric())

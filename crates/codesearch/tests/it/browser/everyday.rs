@@ -19,13 +19,18 @@ async fn searched(tab: &Tab<'_>, query: &str) {
     tab.ready().await;
 }
 
+/// Waits until this is said of what was found: a search may take longer than the page waits for it.
+async fn told(tab: &Tab<'_>, said: &str) {
+    tab.until(&format!("document.querySelector('.truth')?.textContent.includes('{said}')")).await;
+}
+
 #[test]
 fn a_text_is_quoted_whole_and_searched_again() {
     journeys(&["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=func+needle+repo:one").await;
         tab.click("[data-switch=regex]").await;
         searched(tab, "lit:\"func needle\" repo:one").await;
-        assert!(tab.text(".truth").await.contains("1 matching line in 1 file"));
+        told(tab, "1 matching line in 1 file").await;
         let pressed = "return document.querySelector('[data-switch=regex]').ariaPressed";
         assert_eq!(tab.run(pressed).await, "false");
         // Back to what it was.
@@ -36,7 +41,7 @@ fn a_text_is_quoted_whole_and_searched_again() {
         assert!(!tab.text("[role=alert]").await.is_empty());
         tab.click("[data-switch=regex]").await;
         searched(tab, "lit:\"TestServe() { needle(\"").await;
-        assert!(tab.text(".truth").await.contains("1 matching line in 1 file"));
+        told(tab, "1 matching line in 1 file").await;
         // Where nothing is shown yet, nothing is searched.
         tab.open("/").await;
         tab.keys("#q", "a \"b\\").await;
@@ -52,7 +57,7 @@ fn a_query_for_code_is_one_for_documents_and_back() {
         tab.open("/search?q=retries+lang:markdown+r:one+-file:x").await;
         tab.click(".tabs a[href^='/docs']").await;
         tab.until("location.pathname === '/docs'").await;
-        assert!(tab.text(".truth").await.contains("2 texts"));
+        told(tab, "2 texts").await;
         for (field, value) in [("q", "retries"), ("lang", "markdown"), ("repo", "one")] {
             let script = format!("return document.querySelector('[name={field}]').value");
             assert_eq!(tab.run(&script).await, value, "{field}");
@@ -101,7 +106,7 @@ fn addresses_that_are_nearly_right_lead_somewhere() {
         tab.click(".ways a[href='/repos']").await;
         assert_eq!(tab.text("h1").await, "Repositories");
         // What was left out is said below the results, and listed where that leads.
-        tab.open("/search?q=Serve+repo:one").await;
+        tab.open("/search?q=Serve+repo:one&wait=1").await;
         let below = "const [a, b] = ['.file:last-of-type', '.left-out'].map((s) => document.querySelector(s));\
                      return Boolean(a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING)";
         assert_eq!(tab.run(below).await, true);
@@ -150,7 +155,7 @@ fn twelve() -> Fixture {
 fn narrowing_leaving_out_and_taking_back() {
     let journey = async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
-        assert!(tab.text(".truth").await.contains("in 36 files"));
+        told(tab, "in 36 files").await;
         // All values, on demand.
         let last = tab.client.find(Locator::Css(".side a[title=r11]")).await.unwrap();
         assert!(!last.is_displayed().await.unwrap());
@@ -160,10 +165,10 @@ fn narrowing_leaving_out_and_taking_back() {
         // Out with one, and with a language.
         tab.click(".side [aria-label='Leave out r00']").await;
         searched(tab, "needle -repo:^r00$").await;
-        assert!(tab.text(".truth").await.contains("in 33 files"));
+        told(tab, "in 33 files").await;
         tab.click(".side [aria-label='Leave out Go']").await;
         searched(tab, "needle -repo:^r00$ -lang:Go").await;
-        assert!(tab.text(".truth").await.contains("in 22 files"));
+        told(tab, "in 22 files").await;
         // What narrows is shown, and taken back with a cross.
         let first = tab.text(".chosen li:first-child").await.replace('\n', " ");
         assert!(first.ends_with("not repository r00 ×"), "{first}");
@@ -176,11 +181,11 @@ fn narrowing_leaving_out_and_taking_back() {
         searched(tab, "needle repo:^r01$").await;
         tab.click(".side a[title=a]").await;
         searched(tab, "needle repo:^r01$ file:^a/").await;
-        assert!(tab.text(".truth").await.contains("in 2 files"));
+        told(tab, "in 2 files").await;
         let last = tab.text(".chosen li:last-child").await.replace('\n', " ");
         assert!(last.ends_with("path a/ ×"), "{last}");
         // It may be all that is left of a query.
-        tab.open("/search?q=lang:go").await;
+        tab.open("/search?q=lang:go&wait=1").await;
         tab.click(".chosen a").await;
         tab.until("location.pathname === '/'").await;
     };
@@ -233,7 +238,7 @@ fn a_file_with_what_is_around_it() {
         let wrapped = "getComputedStyle(document.querySelector('.lines code')).whiteSpace";
         tab.click("#wrap").await;
         tab.until(&format!("{wrapped} !== 'pre'")).await;
-        tab.open("/search?q=needle").await;
+        tab.open("/search?q=needle&wait=1").await;
         tab.until(&format!("{wrapped} !== 'pre'")).await;
         tab.keys("body", "w").await;
         tab.until(&format!("{wrapped} === 'pre'")).await;

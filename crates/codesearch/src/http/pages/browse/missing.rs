@@ -125,8 +125,10 @@ async fn near(
             // What is too long is near to nothing.
             tree.find(&finding).unwrap_or_default().0
         };
-        let mut here = find(&path, Some(repo.as_str()));
-        here.extend(find(name, Some(repo.as_str())));
+        // A wrong folder is more likely than a name of which all letters are there, but far apart.
+        let mut here = find(name, Some(repo.as_str()));
+        here.truncate(MOST / 2);
+        here.extend(find(&path, Some(repo.as_str())));
         let mut seen = std::collections::HashSet::new();
         here.retain(|near| near.repo == repo && seen.insert(near.path.clone()));
         here.truncate(MOST);
