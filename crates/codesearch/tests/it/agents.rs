@@ -223,7 +223,7 @@ fn documents_are_found() {
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
     let wrong = agent.refused("docs", &json!({ "query": "the" }));
-    assert!(wrong.contains("add one that tells"), "{wrong}");
+    assert!(wrong.contains("add one that says"), "{wrong}");
 }
 
 #[test]

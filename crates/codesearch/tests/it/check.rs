@@ -51,7 +51,7 @@ fn what_was_damaged_is_found() {
     is_found(
         "update blobs set lines = lines + 1",
         "update blobs set lines = lines - 1",
-        "another number of lines",
+        "its stored number of lines is wrong",
     );
     is_found(
         "update chunks set line = line + 1 where start > 0",

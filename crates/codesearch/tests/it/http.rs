@@ -143,6 +143,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     let server = fixture.serve();
     let page = server.get("/search?q=needle&wait=1", "text/html").2;
     let found = page.split("<div class=\"found\">").nth(1).unwrap();
+    let found = found.split("</main>").next().unwrap();
     let mut shown: Vec<String> = Vec::new();
     for part in found.split("<h").skip(1) {
         let link = part.split("href=\"").nth(1).unwrap().split('"').next().unwrap();

@@ -96,7 +96,7 @@ fn options_say_the_same_as_fields() {
     );
     check(&["-F", "Serve() e"], &["one/src/server.go:3:func Serve() error {"]);
     check(
-        &["-e", "->", "-F", "serve()"],
+        &["-F", "-e", "->", "-e", "serve()"],
         &[
             "one/src/server.go:3:func Serve() error {",
             "one/src/server_test.go:3:func TestServe() {",

@@ -170,7 +170,7 @@ fn a_damaged_data_directory_is_refused_and_left_alone() {
         broken(&version);
         for args in [&["repos"][..], &["search", "hello"], &["ingest", "r"], &["db", "start"]] {
             let ran = home.run(args).code(2);
-            let told = "PG_VERSION, which every data directory of Postgres has";
+            let told = "PG_VERSION, which every Postgres data directory has";
             assert!(
                 ran.err.contains(told) && ran.err.contains("nothing was changed"),
                 "{}",

@@ -186,7 +186,7 @@ pub(super) async fn matching(
     let mut left = limits.matches;
     let mut files = Vec::with_capacity(found.kept.len());
     for (score, file) in found.kept {
-        let score = found.votes.points(&score);
+        let score = f64::from(found.votes.points(&score));
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
             chunk_matches = matches::chunks(&file, context, spanning, &mut left);

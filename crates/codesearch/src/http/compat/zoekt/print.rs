@@ -60,14 +60,14 @@ async fn answer(
         let repos = server.searcher.store().repos().await?;
         let commit = repos.into_iter().find(|it| it.name == repo).and_then(|it| it.commit);
         if commit.as_deref() != Some(&*branch) {
-            return Err(Failure::no_such(format!("the branch {branch} of {repo}")));
+            return Err(Failure::not_indexed(&format!("the branch {branch} of {repo}")));
         }
     }
     if given.get(&FORMAT).is_none() {
         return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
     }
     let found = server.searcher.file_text(&repo, &path).await?;
-    let file = found.ok_or_else(|| Failure::no_such(format!("{repo}/{path}")))?;
+    let file = found.ok_or_else(|| Failure::not_indexed(&format!("{repo}/{path}")))?;
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     let mut response = (kind, file.text).into_response();
     protect(&mut response, "default-src 'none'; sandbox");

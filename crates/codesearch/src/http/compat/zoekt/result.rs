@@ -68,7 +68,7 @@ pub(super) struct FileResult {
     /// Eight bytes that files with the same contents have in common.
     pub(super) checksum: Option<Base64>,
     #[serde(skip_serializing_if = "is_zero")]
-    pub(super) score: f32,
+    pub(super) score: f64,
 }
 
 impl SearchStats {
@@ -94,12 +94,12 @@ impl FileResult {
         file: FileMatch,
         mut line_matches: Vec<LineMatch>,
         mut chunk_matches: Vec<ChunkMatch>,
-        score: f32,
+        score: f64,
     ) -> Self {
         // Lines are not ranked among themselves: they count as much as their file.
         let of_lines = line_matches.iter_mut().map(|line| &mut line.score);
         for part in of_lines.chain(chunk_matches.iter_mut().map(|chunk| &mut chunk.score)) {
-            *part = f64::from(score);
+            *part = score;
         }
         Self {
             branches: Vec::new(),
@@ -121,6 +121,6 @@ pub(super) fn nanos(duration: Duration) -> u64 {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-pub(super) fn is_zero(score: &f32) -> bool {
+pub(super) fn is_zero(score: &f64) -> bool {
     *score == 0.0
 }
