@@ -219,9 +219,7 @@ fn parameters_are_checked_for_pages_as_for_programs() {
         }
     }
     // A form sends what was left empty; a program says what it means.
-    for path in
-        ["/search?q=needle&limit=", "/search?q=needle&case=", "/stats?format=", "/files?q=a&limit="]
-    {
+    for path in ["/search?q=needle&limit=", "/search?q=needle&case=", "/files?q=a&limit="] {
         assert_eq!(server.get(path, "application/json").0, 400, "{path}");
         assert_eq!(server.get(path, "text/html").0, 200, "{path}");
     }

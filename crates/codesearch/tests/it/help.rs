@@ -49,8 +49,8 @@ fn paragraphs_fill_the_width_that_there_is() {
                     let [line, next] = pair else { unreachable!() };
                     let same = indentation(line) == indentation(next);
                     if !same
-                        || line.is_empty()
-                        || next.is_empty()
+                        || line.trim().is_empty()
+                        || next.trim().is_empty()
                         || is_laid_out(line)
                         || is_laid_out(next)
                     {

@@ -120,10 +120,10 @@ fn spans_that_are_none_end_in_a_sentence() {
     for (args, part) in [
         (&["--since", "yesterday"][..], "yesterday is not a time span; use 24h"),
         (&["--from", "2026-02-30"], "2026-02-30 is not a time"),
-        (&["--from", "2026-02-02", "--to", "2026-02-01"], "begins before it ends"),
-        (&["--compare", "x"], "x is not a span of time"),
+        (&["--from", "2026-02-02", "--to", "2026-02-01"], "must begin before it ends"),
+        (&["--compare", "x"], "x is not a time span"),
         (&["--trim", "60,60"], "not a pair of percentages that leave something over"),
-        (&["--slow", "--statements"], "cannot be used with"),
+        (&["--slow", "--statements"], "exclude each other"),
     ] {
         let ran = fixture.run(&[&["stats"], args].concat()).code(2);
         assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
@@ -180,10 +180,11 @@ fn a_database_that_cannot_take_them_loses_nothing() {
 fn an_index_of_before_gets_them_and_old_hours_become_days() {
     let fixture = indexed();
     fixture.exec(
-        "drop table searches, refusals, slow_searches;
+        "drop schema codesearch_sql cascade;
+         drop table searches, refusals, slow_searches;
          drop aggregate sum_counts(bigint[]);
          drop function add_counts;
-         delete from _sqlx_migrations where version = 3",
+         delete from _sqlx_migrations where version in (3, 11)",
     );
     fixture.run(&["stats"]).code(1);
     fixture.exec(

@@ -23,7 +23,7 @@ while (walker.nextNode()) {
   const ratio = (a + 0.05) / (b + 0.05);
   if (ratio < 4.5) wrong.push(`contrast ${ratio.toFixed(2)}: ${e.tagName}.${e.className} ${walker.currentNode.data.trim().slice(0, 40)}`);
 }
-for (const e of document.querySelectorAll('a, button, input, meter, progress, dialog, nav, aside, [role=listbox], [role=img]')) {
+for (const e of document.querySelectorAll('a, button, input:not([type=hidden]), meter, progress, dialog, nav, aside, [role=listbox], [role=img]')) {
   const name = e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent.trim();
   if (!name) wrong.push(`no name: ${e.outerHTML.slice(0, 120)}`);
 }

@@ -28,9 +28,9 @@ told();
 const PAINTED: [(&str, bool); 7] = [
     ("/healthz", false),
     ("/", false),
-    ("/search?q=fmt%5C.Print", true),
-    ("/search?q=error", true),
-    ("/search?q=func", true),
+    ("/search?q=fmt%5C.Print&wait=1", true),
+    ("/search?q=error&wait=1", true),
+    ("/search?q=func&wait=1", true),
     ("/docs?q=how+to+configure", false),
     ("/file?repo=tidepool&path=src/harmonic.rs&q=fn", false),
 ];

@@ -18,6 +18,9 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::request::settled_limit;
 
+/// The score of a file that ranking holds to be worth nothing.
+const LEAST_SCORE: f64 = 0.01;
+
 /// What was found of a search so far.
 #[derive(Debug)]
 pub(super) struct Collected {
@@ -186,7 +189,8 @@ pub(super) async fn matching(
     let mut left = limits.matches;
     let mut files = Vec::with_capacity(found.kept.len());
     for (score, file) in found.kept {
-        let score = f64::from(found.votes.points(&score));
+        // Zoekt's scores are positive: what is worth nothing here is worth next to nothing there.
+        let score = f64::from(found.votes.points(&score)).max(LEAST_SCORE);
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
             chunk_matches = matches::chunks(&file, context, spanning, &mut left);
