@@ -5,7 +5,7 @@ use axum::http::header::ACCEPT;
 
 /// Whether a client wants a page: a browser does, unless it says otherwise.
 pub(crate) fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
-    match format {
+    match format.filter(|format| !format.is_empty()) {
         Some(format) => format == "html",
         None => headers
             .get(ACCEPT)
