@@ -77,7 +77,8 @@ pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
 
 /// Longest time for which a task matches texts on its own thread before it hands them to another. Ordinary
 /// patterns take a tenth of it; slower ones must not keep other clients of the thread waiting.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
+/// A unit test has all matching threads busy, and no hurry.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 5 });
 
 /// Most hashes per literal with which shards are compared. Where the filters are not in memory, each hash is
 /// a row to read.

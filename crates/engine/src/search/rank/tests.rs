@@ -92,8 +92,8 @@ fn words_that_together_are_one_name() {
         "read file",
         &[
             "a.go: func ReadFile(name string) {",
-            "a.go: x := ReadFile(name)",
             "a.go: read a file",
+            "a.go: x := ReadFile(name)",
             "a.go: read it from a file",
             "a.go: read | a file",
             "a.go: read | a | b | c | d | file",
