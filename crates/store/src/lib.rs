@@ -12,6 +12,7 @@ mod check;
 mod connect;
 mod contents;
 mod docs;
+mod elsewhere;
 mod error;
 mod filters;
 mod ingest;

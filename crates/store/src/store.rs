@@ -7,8 +7,8 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
+use crate::elsewhere::Elsewhere;
 use crate::error::Result;
-use crate::ingest::watch::Elsewhere;
 use crate::pool::Leases;
 use crate::target::connect;
 

@@ -18,7 +18,7 @@ mod gc;
 pub(crate) mod index;
 mod publish;
 pub(crate) mod session;
-pub(crate) mod watch;
+mod watch;
 
 pub use derive::MAX_DERIVERS;
 pub use diff::{FileRow, RepoRow, SeenRow, SkippedRow, Todo, Totals};

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::watch::Elsewhere;
 use crate::ShardId;
+use crate::elsewhere::Elsewhere;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::store::Store;
@@ -129,6 +129,11 @@ impl Store {
 }
 
 impl Session {
+    /// Awaits work other than Postgres's, during which silence is normal.
+    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
+        self.elsewhere.during(work).await
+    }
+
     /// Returns the bytes of text stored so far, and the number of shards.
     pub fn stored_bytes(&self) -> (i64, usize) {
         (self.shards.iter().map(|shard| shard.bytes).sum(), self.shards.len())

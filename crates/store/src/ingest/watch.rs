@@ -1,10 +1,8 @@
 //! Detects that Postgres has gone silent during an ingest, which would otherwise wait for ever.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::session::Session;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, WRITE_LOCK};
 use crate::store::Store;
@@ -12,28 +10,6 @@ use crate::target::{CONNECT, answered, connect};
 
 /// Half of the time after which an ingest gives up. A long statement is not silence: `pg_stat_activity` shows it.
 const SILENT: Duration = Duration::from_secs(30);
-
-/// Number of futures of an ingest that await something other than Postgres, such as reading files.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Elsewhere(Arc<AtomicUsize>);
-
-/// Decrements its counter when dropped.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Session {
-    /// Awaits work other than Postgres's, during which silence is normal.
-    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
-        self.elsewhere.0.fetch_add(1, Ordering::Relaxed);
-        let _counted = Counted(&self.elsewhere.0);
-        work.await
-    }
-}
 
 impl Store {
     /// Runs an ingest, and gives up when it waits for Postgres and Postgres has done nothing for its connections for a
@@ -102,7 +78,7 @@ impl Store {
         loop {
             tokio::time::sleep(silent / 2).await;
             let has_lock = self.writer.load(Ordering::Relaxed) != 0;
-            let waits = has_lock && self.elsewhere.0.load(Ordering::Relaxed) == 0;
+            let waits = has_lock && self.elsewhere.count() == 0;
             if !waits || self.is_at_work(silent).await {
                 since = None;
             } else if since.get_or_insert_with(Instant::now).elapsed() >= silent {

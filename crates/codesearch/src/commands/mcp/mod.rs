@@ -90,7 +90,7 @@ impl Tools {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let searcher = &self.searcher;
         match &*tool.name {
-            "search" => search::search(searcher, of(asked)?, found).await,
+            "search" => answer_search(searcher, of(asked)?, found).await,
             "docs" => docs::docs(searcher, of(asked)?).await,
             "read_file" => browse::read_file(searcher, of(asked)?).await,
             "find_file" => browse::find_file(searcher, of(asked)?).await,
@@ -164,5 +164,23 @@ impl ServerHandler for Tools {
             Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
         };
         Ok(result.into())
+    }
+}
+
+/// Answers the tool `search` in the order that was asked for.
+async fn answer_search(
+    searcher: &Searcher,
+    asked: search::Search,
+    found: &progress::Found,
+) -> anyhow::Result<String> {
+    let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
+    let is_best = asked.order == "best";
+    if from.is_some_and(|from| from.best != is_best) {
+        anyhow::bail!("this cursor goes on in the other order; give the order with which it came");
+    }
+    if is_best {
+        best::answer(searcher, &asked, from, found).await
+    } else {
+        exhaustive::answer(searcher, &asked, from, found).await
     }
 }

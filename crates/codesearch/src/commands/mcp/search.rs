@@ -13,8 +13,8 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::answer::{DEFAULT_BYTES, MAX_BYTES, MAX_LINE_BYTES, shown};
+use super::hints;
 use super::progress::Found;
-use super::{best, exhaustive, hints};
 use crate::cursor;
 use crate::request::{self, Client, Options, Refused};
 
@@ -31,7 +31,7 @@ pub(super) struct Search {
     /// every line, in the order of the index.
     #[serde(default = "best")]
     #[schemars(extend("enum" = ["best", "exhaustive"]))]
-    order: String,
+    pub(super) order: String,
     /// Most files in the answer.
     #[serde(default = "files")]
     #[schemars(range(min = 1, max = 500))]
@@ -50,7 +50,7 @@ pub(super) struct Search {
     pub(super) max_bytes: usize,
     /// Where to go on: the cursor of the answer before, with the same query and order.
     #[serde(default)]
-    cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 fn best() -> String {
@@ -114,19 +114,6 @@ impl FromStr for Cursor {
         let cursor = cursor::decode(text.trim()).ok();
         let cursor = cursor.map(|([best, told], resume)| Self { resume, best: best == 1, told });
         cursor.context("invalid cursor; copy the one from the previous answer")
-    }
-}
-
-pub(super) async fn search(searcher: &Searcher, asked: Search, found: &Found) -> Result<String> {
-    let from = asked.cursor.as_deref().map(Cursor::from_str).transpose()?;
-    let is_best = asked.order == "best";
-    if from.is_some_and(|from| from.best != is_best) {
-        bail!("this cursor goes on in the other order; give the order with which it came");
-    }
-    if is_best {
-        best::answer(searcher, &asked, from, found).await
-    } else {
-        exhaustive::answer(searcher, &asked, from, found).await
     }
 }
 
