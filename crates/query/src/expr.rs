@@ -120,6 +120,26 @@ impl Expr {
         }
     }
 
+    /// Calls `seen` with each predicate that stands under an odd number of negations.
+    pub fn negated(&self, seen: &mut impl FnMut(Predicate)) {
+        self.with_sign(false, &mut |predicate, negated| {
+            if negated {
+                seen(predicate);
+            }
+        });
+    }
+
+    fn with_sign(&self, negated: bool, seen: &mut impl FnMut(Predicate, bool)) {
+        match self {
+            Expr::Const(_) => {}
+            Expr::Predicate(predicate) => seen(*predicate, negated),
+            Expr::Not(inner) => inner.with_sign(!negated, seen),
+            Expr::All(parts) | Expr::Any(parts) => {
+                parts.iter().for_each(|part| part.with_sign(negated, seen));
+            }
+        }
+    }
+
     /// Every predicate in it.
     pub fn predicates(&self, seen: &mut impl FnMut(Predicate)) {
         match self {

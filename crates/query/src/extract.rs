@@ -27,6 +27,10 @@ const MAX_RUN: usize = 16;
 /// level of AND in OR: 8 levels take milliseconds, 14 most of a second.
 const MAX_DEPTH: usize = 3;
 
+/// Bytes of the shortest n-gram in the filters. They hold n-grams of any bytes, so that also `===` or `配置` can be
+/// looked up there, in which `pg_trgm` finds no trigram.
+const FILTER_NGRAM: usize = 3;
+
 /// Longest string in a run, in bytes. Longer literals are cut in two, and both are required.
 const MAX_STRING_BYTES: usize = 256;
 
@@ -151,7 +155,7 @@ impl Walk {
     /// Turns the run into a requirement, if every one of its strings can be looked up.
     fn end_run(&mut self) {
         let run = std::mem::replace(&mut self.run, empty_run());
-        if run.iter().all(|s| has_trigram(s)) {
+        if run.iter().all(|s| has_trigram(s) || s.len() >= FILTER_NGRAM) {
             self.parts
                 .push(LiteralQuery::any(run.into_iter().map(LiteralQuery::Literal).collect()));
         }

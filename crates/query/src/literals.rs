@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::trigram::frequency;
+use crate::trigram::{frequency, has_trigram};
 
 /// The literals that a text must contain to match. A text that contains them may still not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,19 @@ impl LiteralQuery {
             LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
                 parts.iter().map(LiteralQuery::strings).sum()
             }
+        }
+    }
+
+    /// Returns what of it the trigram indexes can be asked: [`LiteralQuery::Anything`] in place of each literal without
+    /// a trigram.
+    #[must_use]
+    pub fn with_trigrams(&self) -> LiteralQuery {
+        let each = |parts: &[LiteralQuery]| parts.iter().map(LiteralQuery::with_trigrams).collect();
+        match self {
+            LiteralQuery::Literal(text) if !has_trigram(text) => LiteralQuery::Anything,
+            LiteralQuery::All(parts) => LiteralQuery::all(each(parts)),
+            LiteralQuery::Any(parts) => LiteralQuery::any(each(parts)),
+            other => other.clone(),
         }
     }
 

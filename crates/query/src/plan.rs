@@ -95,6 +95,24 @@ impl Plan {
         }
     }
 
+    /// Returns the lookups of the terms that a condition negates. No file has to be in what they find; but outside of
+    /// it such a term is known not to match, so that nothing has to be read to tell.
+    pub fn of_negated(expr: &Expr, query: &CompiledQuery) -> Vec<Lookup> {
+        let mut lookups: Vec<Lookup> = Vec::new();
+        expr.negated(&mut |predicate| {
+            let Predicate::Content(term) = predicate else { return };
+            let is_new = !lookups.iter().any(|lookup| lookup.terms.contains(&term));
+            // The chunks that are named hold all matches of a term only if its matches lie in one line.
+            if is_new
+                && !query.terms[term].matcher.spans_lines()
+                && let Plan::Lookup(lookup) = Self::lookup(Scope::Chunk, term, query)
+            {
+                lookups.push(lookup);
+            }
+        });
+        lookups
+    }
+
     fn lookup(scope: Scope, term: usize, query: &CompiledQuery) -> Self {
         match &query.terms[term].literals {
             LiteralQuery::Anything => Plan::Scan,
@@ -265,6 +283,27 @@ mod tests {
         {
             check(query, "scan");
         }
+    }
+
+    #[test]
+    fn terms_that_must_not_match_are_looked_up_beside_the_plan() {
+        let negated = |query: &str| {
+            let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let lookups = Plan::of_negated(&compiled.expr, &compiled);
+            lookups.into_iter().map(|lookup| Plan::Lookup(lookup).to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(negated("foo -bar"), [r#"chunk("bar")"#]);
+        assert_eq!(negated("-(c:foo or c:bar) lang:go"), [r#"chunk("foo")"#, r#"chunk("bar")"#]);
+        for query in ["foo bar", "foo -f:bar", "foo -=>", r"foo -c:bar\nbaz", "-(-c:foo)"] {
+            assert_eq!(negated(query), [""; 0], "{query}");
+        }
+    }
+
+    #[test]
+    fn punctuation_is_looked_up_too() {
+        check("c:===", r#"chunk("===")"#);
+        check(r"c:\}\);", r#"chunk("});")"#);
+        check("c:配置", r#"chunk("配置")"#);
     }
 
     #[test]

@@ -46,11 +46,9 @@ impl Lease {
         let statement = Statement::of(shard, lookups, self.no_recheck());
         let mut ask = Ask::new(statement.sql).bind(epoch.0);
         for pattern in statement.patterns {
-            // The operator without a recheck takes the pattern as bytes, ILIKE takes text.
-            ask = if statement.no_recheck {
-                ask.bind(pattern.into_bytes())
-            } else {
-                ask.bind(pattern)
+            ask = match pattern {
+                Pattern::NoRecheck(pattern) => ask.bind(pattern.into_bytes()),
+                Pattern::Ilike(pattern) => ask.bind(pattern),
             };
         }
         let rows = self.rows(ask).await?;
@@ -85,7 +83,15 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
 struct Statement {
     no_recheck: bool,
     sql: String,
-    patterns: Vec<String>,
+    patterns: Vec<Pattern>,
+}
+
+/// A pattern for `LIKE`, by the operator that takes it.
+#[derive(Debug, PartialEq, Eq)]
+enum Pattern {
+    /// For the operator without a recheck, as bytes.
+    NoRecheck(String),
+    Ilike(String),
 }
 
 impl Statement {
@@ -109,7 +115,8 @@ impl Statement {
                     "(select array_agg(first) n, array_agg(upto) b from {} where ",
                     shard.documents()
                 );
-                statement.condition("lexemes", &lookup.literals);
+                // Without a trigram, the index would name all documents.
+                statement.condition("lexemes", &lookup.literals.with_trigrams());
             }
             let _ = write!(statement.sql, ") t{i}");
         }
@@ -121,13 +128,16 @@ impl Statement {
     fn condition(&mut self, column: &str, literals: &LiteralQuery) {
         match literals {
             LiteralQuery::Literal(text) => {
-                let patterns = match (self.no_recheck, column) {
+                // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
+                let no_recheck = self.no_recheck && has_trigram(text);
+                let operator = if no_recheck { "@~~" } else { "ilike" };
+                let patterns = match (no_recheck, column) {
                     (true, _) => vec![trigram_pattern(text)],
                     (false, "lexemes") => word_patterns(text),
                     (false, _) => vec![like_pattern(text)],
                 };
-                let operator = if self.no_recheck { "@~~" } else { "ilike" };
-                for (i, pattern) in patterns.into_iter().enumerate() {
+                let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
+                for (i, pattern) in patterns.into_iter().map(kind).enumerate() {
                     self.sql.push_str(if i == 0 { "" } else { " and " });
                     self.patterns.push(pattern);
                     let _ = write!(self.sql, "{column} {operator} ${}", self.patterns.len() + 1);
@@ -211,11 +221,23 @@ mod tests {
         let lookup = Lookup { scope, terms: vec![0], literals };
         let statement = Statement::of(ShardId(7), &[&lookup], no_recheck);
         assert_eq!(statement.sql, sql);
+        let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
+        let patterns: Vec<_> = patterns.iter().map(|text| kind((*text).to_owned())).collect();
         assert_eq!(statement.patterns, patterns);
     }
 
     fn literal(text: &str) -> LiteralQuery {
         LiteralQuery::Literal(text.to_owned())
+    }
+
+    #[test]
+    fn literals_without_a_trigram_are_told_in_paths_only() {
+        let lookup = |scope| Lookup { scope, terms: vec![0], literals: literal("===") };
+        let statement = |scope| Statement::of(ShardId(7), &[&lookup(scope)], true);
+        assert!(statement(Scope::Chunk).sql.ends_with("from documents_007 where true) t0"));
+        let paths = statement(Scope::Path);
+        assert!(paths.sql.ends_with("and path ilike $2) t0"), "{}", paths.sql);
+        assert_eq!(paths.patterns, [Pattern::Ilike("%===%".to_owned())]);
     }
 
     #[test]

@@ -43,8 +43,9 @@ pub(crate) enum Answer {
 }
 
 impl Candidates {
-    /// Follows a plan.
-    pub(crate) fn of(plan: &Plan, source: &impl LookUp) -> Self {
+    /// Follows a plan. Then answers the lookups of negated terms for the blobs that are left: these list chunks, and
+    /// leave out no blob.
+    pub(crate) fn of(plan: &Plan, negated: &[Lookup], source: &impl LookUp) -> Self {
         let mut found = Self::default();
         found.blobs = match plan {
             // Only the top level narrows: within an alternative, a blob that is not left may still be found
@@ -52,7 +53,13 @@ impl Candidates {
             Plan::All(parts) => found.all(parts, source, true, None),
             plan => found.follow(plan, source, None),
         };
-        found
+        let blobs = found.blobs.take();
+        if !blobs.as_ref().is_some_and(Vec::is_empty) {
+            for lookup in negated {
+                found.look_up(lookup, source, blobs.as_deref());
+            }
+        }
+        Self { blobs, ..found }
     }
 
     /// Removes the blobs before `first`.

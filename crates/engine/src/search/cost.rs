@@ -148,7 +148,8 @@ pub(crate) fn ask_postgres(
     let likely = |wanted| wanted as f64 / rate.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
     let read = wanted.map_or(f64::INFINITY, likely).min(survivors as f64);
     let named = f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
-    ngrams < TELLING_NGRAMS && read * READ_US > ASK_US + named * NAME_US
+    // At 1000 nothing is known of the literals, such as those without a trigram.
+    frequency < 1000 && ngrams < TELLING_NGRAMS && read * READ_US > ASK_US + named * NAME_US
 }
 
 /// Number of blobs left at which no more literals of a pattern that spans lines are looked up.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ngram::{HitBitmap, ShardFilter};
-use query::{CompiledQuery, Expr, Plan, Predicate};
+use query::{CompiledQuery, Expr, Lookup, Plan, Predicate};
 
 use super::cost::PROMISE_HASHES;
 
@@ -14,6 +14,8 @@ use super::cost::PROMISE_HASHES;
 pub(crate) struct ShardQuery {
     /// Plan for the indexes of the shard.
     pub(crate) plan: Plan,
+    /// Lookups for terms that must not match: elsewhere they are known not to.
+    pub(crate) negated: Vec<Lookup>,
     /// Condition on a file, whatever its text.
     pub(crate) of_files: Expr,
     /// Terms that are matched with paths.
@@ -133,6 +135,10 @@ impl ShardQuery {
             return None;
         }
         let plan = if brute { Plan::Scan } else { Plan::of(&left, query) };
+        let mut negated = if brute { Vec::new() } else { Plan::of_negated(&left, query) };
+        let planned: Vec<usize> =
+            plan.lookups().iter().flat_map(|lookup| lookup.terms.iter().copied()).collect();
+        negated.retain(|lookup| !lookup.terms.iter().any(|term| planned.contains(term)));
         let of_files = left.without_text();
         let not_at_all = |of: &Predicate| value(*of) == Some(false);
         let ruled_out: Vec<Predicate> = predicates.iter().copied().filter(not_at_all).collect();
@@ -141,6 +147,6 @@ impl ShardQuery {
             Predicate::Path(term) => Some(*term),
             _ => None,
         });
-        Some(Self { plan, of_files, path_terms: path_terms.collect(), ruled_out })
+        Some(Self { plan, negated, of_files, path_terms: path_terms.collect(), ruled_out })
     }
 }

@@ -73,20 +73,33 @@ impl Survivors {
             }
             plan => survivors.add(plan, &|lookup| chunks_of(lookup, None)),
         }
+        if !survivors.rule_out(&task.query.plan) {
+            for lookup in &task.query.negated {
+                survivors.add_lookup(lookup, &|lookup| chunks_of(lookup, None));
+            }
+        }
         survivors
     }
 
     fn add(&mut self, plan: &Plan, chunks_of: &impl Fn(&Lookup) -> Option<SurvivingChunks>) {
         match plan {
-            Plan::Lookup(lookup) if lookup.scope == Scope::Chunk => {
-                self.0.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
-            }
-            Plan::Lookup(_) | Plan::Scan => {}
+            Plan::Lookup(lookup) => self.add_lookup(lookup, chunks_of),
+            Plan::Scan => {}
             Plan::All(parts) | Plan::Any(parts) => {
                 for part in parts {
                     self.add(part, chunks_of);
                 }
             }
+        }
+    }
+
+    fn add_lookup(
+        &mut self,
+        lookup: &Lookup,
+        chunks_of: &impl Fn(&Lookup) -> Option<SurvivingChunks>,
+    ) {
+        if lookup.scope == Scope::Chunk {
+            self.0.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
         }
     }
 

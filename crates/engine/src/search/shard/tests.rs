@@ -70,7 +70,7 @@ impl Source for Vectors {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        Ok(Candidates::of(&self.plan, &Everything(self, blobs)))
+        Ok(Candidates::of(&self.plan, &[], &Everything(self, blobs)))
     }
 }
 

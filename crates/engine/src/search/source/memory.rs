@@ -58,7 +58,12 @@ impl Source for MemorySource<'_> {
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
         let lookups = InRange { source: self, blobs };
-        let finding = async { Candidates::of(&self.task.query.plan, &lookups) };
+        let finding = async {
+            {
+                let of_shard = &self.task.query;
+                Candidates::of(&of_shard.plan, &of_shard.negated, &lookups)
+            }
+        };
         Ok(self.search.state.counters.time(Phase::Lookup, finding).await)
     }
 }

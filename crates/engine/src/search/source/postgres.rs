@@ -54,7 +54,8 @@ impl Source for PostgresSource<'_> {
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
         let finding = async {
             let indexes = Indexes::ask(self).await?;
-            Ok::<_, store::Error>(Candidates::of(&self.task.query.plan, &indexes))
+            let of_shard = &self.task.query;
+            Ok::<_, store::Error>(Candidates::of(&of_shard.plan, &of_shard.negated, &indexes))
         };
         let mut candidates = self.search.state.counters.time(Phase::Lookup, finding).await?;
         candidates.drop_before(BlobId(blobs.start));
@@ -78,7 +79,7 @@ impl<'s> Indexes<'s> {
         let PostgresSource { reader, search, task } = source;
         let no_recheck = reader.store.no_recheck();
         let (mut filtered, mut indexed) = (Vec::new(), Vec::new());
-        for lookup in task.query.plan.lookups() {
+        for lookup in task.query.plan.lookups().into_iter().chain(&task.query.negated) {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
                 Scope::Path => indexed.push(lookup),
@@ -87,7 +88,10 @@ impl<'s> Indexes<'s> {
                 }),
                 Scope::Chunk => {
                     let ngrams = lookup.ngrams(search.query());
-                    if asks_trigram_index(&ngrams, lookup.literals.frequency(), no_recheck) {
+                    let literals = lookup.literals.with_trigrams();
+                    if literals != LiteralQuery::Anything
+                        && asks_trigram_index(&ngrams, literals.frequency(), no_recheck)
+                    {
                         indexed.push(lookup);
                     }
                     filtered.push(ngrams);
