@@ -20,20 +20,25 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> 
     if source.len() > MAX_BYTES || source.trim().is_empty() {
         return None;
     }
-    let mut query = source.trim_end().to_owned();
+    // Blanks at the end stay: one may be escaped, and edits name bytes of the whole query.
+    let mut query = source.to_owned();
     let mut edit = error.edit.clone();
     for _ in 0..MAX_EDITS {
         let Some(next) = edit else { break };
         query = edited(&query, &next);
-        if query.is_empty() {
+        if query.trim().is_empty() {
             break;
         }
         match check(&query) {
-            Ok(()) => return Some(Suggestion { query, text: None }),
+            Ok(()) => {
+                let short = query.trim_end();
+                let query = if check(short).is_ok() { short.to_owned() } else { query };
+                return Some(Suggestion { query, text: None });
+            }
             Err(error) => edit = error.edit,
         }
     }
-    if query.is_empty() {
+    if query.trim().is_empty() {
         // It said nothing but what cannot be said.
         source.trim().clone_into(&mut query);
         let text = query.clone();
@@ -356,6 +361,8 @@ mod tests {
             ("repo:^a/b$@main foo", "repo:^a/b$ foo", false),
             ("localhost:8080", "lit:localhost:8080", false),
             ("file:has.content(x) y", "content:x y", false),
+            ("multiline:yes:\\ ", "lit:multiline:yes:\\", true),
+            ("foo -is:fork ", "foo", false),
         ] {
             let error = Query::parse(query, Case::Smart).unwrap_err();
             let found = error.suggestion.map(|found| (found.query, found.text.is_some()));
