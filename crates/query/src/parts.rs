@@ -43,7 +43,7 @@ pub enum PartKind {
     Path,
     /// A condition on the language of files.
     Language,
-    /// A negated part.
+    /// What must not match.
     Exclusion,
 }
 

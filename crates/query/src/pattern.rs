@@ -97,7 +97,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the pattern that matches `text` literally.
+    /// The pattern that matches `text` itself.
     ///
     /// # Errors
     /// The text is longer than a pattern may be.
