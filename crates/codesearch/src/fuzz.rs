@@ -1,4 +1,5 @@
-//! Entry points for the fuzzers in `fuzz/`: no input makes them panic. The unit tests replay the inputs in `fuzz/kept`.
+//! Entry points for the fuzzers in `fuzz/`. No input may make them panic. The unit tests replay the inputs in
+//! `fuzz/kept`.
 
 pub use crate::http::fuzz::{colours, cursor, livegrep, zoekt};
 

@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
-/// A number of things, in words: `1 file`, `2 repositories`.
+/// Formats a number of things: `1 file`, `2 repositories`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     let things = match (number, thing.strip_suffix('y')) {
         (1, _) => thing.to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{} {things}", grouped(number))
 }
 
-/// How long ago something was, from the seconds since then: `3 min ago`.
+/// Formats the time since something, given in seconds: `3 min ago`.
 pub(crate) fn ago(seconds: i64) -> String {
     let (number, unit) = match seconds {
         ..60 => return "just now".to_owned(),

@@ -1,11 +1,11 @@
-//! codesearch: search of all your repositories by regular expression, on plain Postgres.
+//! codesearch: search all your repositories by regular expression, on plain Postgres.
 //!
-//! This is the only crate that knows the command line, HTTP, JSON and HTML. `cli` declares the command line, `commands` has
-//! a file for each subcommand, `database` opens the index, `request` builds the engine's request from a query and its
-//! options, `print` and `http` write the answers. [`main`] is the program; the crate is a library so that fuzz targets can
-//! call it.
+//! This is the only crate that knows the command line, HTTP, JSON and HTML. `cli` declares the command line, `commands`
+//! has a file for each subcommand, `database` opens the index, `request` builds the engine's request from a query and
+//! its options, and `print` and `http` write the answers. [`main`] is the program; the crate is a library so that fuzz
+//! targets can call it.
 
-/// Prints a line to stdout. A reader that has left is an error like others, not a panic.
+/// Prints a line to stdout. A closed pipe is an ordinary error, not a panic.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -46,8 +46,8 @@ const INTERRUPTED: u8 = 130;
 pub fn main() -> ExitCode {
     let cli = cli::parse();
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
-        // For those who answer again and again: threads are there already, and what is free is given back without
-        // waiting for somebody to take more. Where that cannot be had, it is given back later.
+        // Long-running commands start their threads ahead of the first search, and let jemalloc return free memory in
+        // the background. Where background threads are not available, memory is returned later.
         engine::threads::keep();
         let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }
@@ -72,7 +72,7 @@ pub fn main() -> ExitCode {
     };
     match done {
         Ok(code) => ExitCode::from(code),
-        // Whoever reads has seen enough: `codesearch repos | head`.
+        // The reader has closed the pipe: `codesearch repos | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(FOUND),
         Err(error) => {
             eprintln!("codesearch: {error:#}");

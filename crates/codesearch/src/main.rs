@@ -1,7 +1,7 @@
-//! The program. Everything else is in the library.
+//! The program, a thin wrapper of the library.
 
-/// jemalloc returns free memory to the system: a server that has loaded its index takes less than with the system's
-/// allocator.
+/// The allocator. jemalloc returns free memory to the system, so a server that has loaded its index takes less than
+/// with the system's allocator.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

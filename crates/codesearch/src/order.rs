@@ -1,6 +1,6 @@
-//! The orders in which results can be asked for.
+//! The orders of results.
 
-/// In which order results are shown.
+/// The order in which results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Relevance,

@@ -1,5 +1,4 @@
-//! The best results of a search in the order that was asked for, and counts of all of them: for pages, programs, agents
-//! and terminals.
+//! Keeps the best results of a search in the requested order, and counts all of them.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -13,38 +12,38 @@ use crate::order::Order;
 
 pub(crate) use engine::search::rank::POOL;
 
-/// Matches in lines of a file that are not kept: the number of each line, and its ranges in bytes.
+/// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
 pub(crate) type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
 
 /// A result and its score.
 pub(crate) struct RankedFile {
     score: Score,
     pub(crate) file: FileMatch,
-    /// Matching lines of the whole file, kept or not.
+    /// Number of matching lines in the whole file, kept or not.
     pub(crate) matches: usize,
-    /// Matches in lines that a page will show as context of lines that are kept.
+    /// Matches in dropped lines that a page will show as context of kept ones.
     pub(crate) dropped: DroppedMatches,
 }
 
-/// The best `keep` of the results so far, and counts of all.
+/// The best `keep` results so far, and counts of all results.
 pub(crate) struct TopK {
     pub(crate) order: Order,
     ranking: Ranking,
     votes: Votes,
-    /// Results to keep.
+    /// Number of results to keep.
     keep: usize,
-    /// They are put in order when there are so many.
+    /// Number of kept results at which they are sorted and cut.
     full: usize,
     pub(crate) best: Vec<RankedFile>,
-    /// Bytes that they take in memory, about.
+    /// Approximate size of the kept results in memory, in bytes.
     bytes: usize,
-    /// How many were found.
+    /// Number of results found.
     pub(crate) files: usize,
-    /// Matching lines that were found.
+    /// Number of matching lines found.
     pub(crate) matches: usize,
-    /// A folder with a slash at its end, or nothing: the folders directly in it are counted.
+    /// A folder with a slash at its end, or empty for the root. The folders directly in it are counted.
     pub(crate) below: String,
-    /// Files found in each repository, in each language, and in each folder.
+    /// Numbers of files found in each repository; `languages` and `folders` count them by language and folder.
     pub(crate) repos: HashMap<String, usize>,
     pub(crate) languages: HashMap<String, usize>,
     pub(crate) folders: HashMap<String, usize>,
@@ -69,7 +68,7 @@ impl TopK {
         }
     }
 
-    /// Counts and ranks a file, and keeps of it what `trim` leaves, which is told which of its lines are the best.
+    /// Counts and ranks a file, and keeps as much of it as `trim` leaves. `trim` can ask for its best lines.
     pub(crate) fn add(
         &mut self,
         mut file: FileMatch,
@@ -105,7 +104,7 @@ impl TopK {
         }
     }
 
-    /// Sorts the best, and drops those that can no longer be among them.
+    /// Sorts the kept results, and drops those that can no longer be among the best.
     pub(crate) fn settle(&mut self) {
         let (order, votes) = (self.order, &self.votes);
         match order {
@@ -115,7 +114,7 @@ impl TopK {
                     points(b).total_cmp(&points(a)).then_with(|| a.by_repo(b))
                 };
                 self.best.sort_by(by);
-                // Others may still vote for a file.
+                // Files found later may still vote for a file, so its score may rise by up to [`Votes::MOST`].
                 let alone = |ranked: &RankedFile| ranked.score.alone;
                 let mut kept: Vec<f32> = self.best.iter().map(alone).collect();
                 kept.sort_by(|a, b| b.total_cmp(a));
@@ -133,27 +132,27 @@ impl TopK {
         self.bytes = self.best.iter().map(|ranked| ranked.file.size()).sum();
     }
 
-    /// Bytes that the kept files take in memory, about.
+    /// Returns the approximate size of the kept results in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The best, in order.
+    /// Returns the best results in order.
     pub(crate) fn into_best(mut self) -> impl Iterator<Item = RankedFile> {
         self.settle();
         self.best.into_iter().take(self.keep)
     }
 }
 
-/// Which lines of a file say most.
+/// Chooses the best lines of a file.
 pub(crate) struct BestLines<'r> {
     ranking: &'r Ranking,
-    /// If they are known already.
+    /// The points of the lines, if they are known.
     points: Option<LinePoints>,
 }
 
 impl BestLines<'_> {
-    /// The places of the best lines of the file, as it was found, in their order.
+    /// Returns the indexes of the best lines among those found, in ascending order.
     pub(crate) fn of(&self, file: &FileMatch, most: usize) -> Vec<usize> {
         match &self.points {
             Some(points) => points.best(most),

@@ -1,4 +1,4 @@
-//! From groups of words to a tree of terms and the settings of a query.
+//! Builds the tree of terms and the settings of a query from groups of words.
 //!
 //! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the groups inside. So
 //! groups are read whole first, and their patterns are parsed once all settings are known.
@@ -73,7 +73,7 @@ impl<'a> Build<'a> {
                     other => parts.push(other),
                 }
             }
-            // Nothing but settings is every file; as an alternative, that is a slip.
+            // An alternative of settings only would match every file, which nobody means.
             if let (true, true, Some((at, end))) = (several, parts.is_empty(), setting) {
                 let message = "there is no term on this side of the 'or'; put settings at the end of the query";
                 return Err(self.error(at, message).moving(at..end));
@@ -143,7 +143,7 @@ impl<'a> Build<'a> {
     fn language(&self, word: &Word, why: &str) -> QueryError {
         let instead = match near_language(&word.text) {
             Some(near) => written("lang", near),
-            // Perhaps it is how the names of files end.
+            // The word may be an extension of file names.
             None if word.text.chars().all(char::is_alphanumeric) && !word.text.is_empty() => {
                 format!("ext:{}", word.text)
             }
@@ -152,7 +152,7 @@ impl<'a> Build<'a> {
         self.error(word.origins[0], why).replacing(word.range.clone(), instead)
     }
 
-    /// Refuses a repository with a revision, as Sourcegraph has them: `repo:^github\.com/a/b$@main`.
+    /// Rejects a repository with a revision in Sourcegraph's syntax: `repo:^github\.com/a/b$@main`.
     fn check_revision(&self, word: &Word) -> Result<(), QueryError> {
         let Some(end) = word.text.find("$@") else { return Ok(()) };
         let message = "a revision is not supported: the index has the files that were in the folder at the last \

@@ -1,4 +1,4 @@
-//! Compiles a query: its terms to matchers and to what indexes are asked for, its tree to a condition.
+//! Compiles a query: its terms to matchers and index lookups, its tree to a condition.
 
 use ngram::NgramQuery;
 

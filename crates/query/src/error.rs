@@ -1,21 +1,21 @@
-//! Why a text is not a query, and where.
+//! The error of a query that cannot be parsed: a message, the position, and a query to run instead.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Longest query repeated under an error with a caret below it: about one terminal line.
+/// Longest query, in bytes, that is printed under an error with a caret below it: about one terminal line.
 const MAX_SHOWN_BYTES: usize = 120;
 
-/// Why a text is not a query, and where.
+/// An error in a query: what is wrong, where, and a query to run instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
     /// A sentence that says what is wrong and what to type instead, without a full stop.
     pub message: String,
-    /// The byte of the query at which it is wrong.
+    /// The byte offset in the query at which the error is.
     pub position: usize,
-    /// A query to run instead, if one can be told.
+    /// A query to run instead, if one is known.
     pub suggestion: Option<Box<Suggestion>>,
-    /// The change of the query that mends it, if that is known where the error is.
+    /// The edit that mends the query, if the place that raised the error knows one.
     pub(crate) edit: Option<Box<Edit>>,
     source: String,
 }
@@ -25,18 +25,18 @@ pub struct QueryError {
 pub struct Suggestion {
     /// The query.
     pub query: String,
-    /// The text that it searches for, if it takes the whole of the wrong query as a text.
+    /// The literal text that it searches for, if it takes the whole of the wrong query as literal text.
     pub text: Option<String>,
 }
 
-/// A change of a query.
+/// An edit of a query: replaces a range, then appends a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// The bytes of the query that are replaced.
     pub(crate) range: Range<usize>,
-    /// What stands there afterwards; with nothing, operators that were left without a term go, too.
+    /// The replacement. If it is empty, operators left without a term are removed, too.
     pub(crate) with: String,
-    /// What is put at the end.
+    /// Text to append at the end of the query.
     pub(crate) append: String,
 }
 
@@ -47,13 +47,13 @@ impl QueryError {
         Self { message, position, suggestion: None, edit: None, source }
     }
 
-    /// The same, and what to write in place of a part of the query; nothing to leave it out.
+    /// Returns the error with an edit that replaces a range of the query; an empty replacement deletes it.
     pub(crate) fn replacing(self, range: Range<usize>, with: impl Into<String>) -> Self {
         let edit = Edit { range, with: with.into(), append: String::new() };
         Self { edit: Some(Box::new(edit)), ..self }
     }
 
-    /// The same; a part of the query belongs at its end.
+    /// Returns the error with an edit that moves a range of the query to its end.
     pub(crate) fn moving(self, range: Range<usize>) -> Self {
         let append = self.source[range.clone()].to_owned();
         let edit = Edit { range, with: String::new(), append };
@@ -61,13 +61,13 @@ impl QueryError {
     }
 }
 
-/// The message, and the query with a caret below the character it is about.
+/// Prints the message, and the query with a caret below the character at fault.
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = self.source[..self.position].chars().count();
         write!(f, "{} (at character {})", self.message, column + 1)?;
         if self.source.len() <= MAX_SHOWN_BYTES && !self.source.contains('\n') {
-            // A character that cannot be seen might control the terminal.
+            // Control characters could change the state of the terminal.
             let shown = self.source.replace(char::is_control, "\u{fffd}");
             write!(f, "\n    {shown}\n    {}^", " ".repeat(column))?;
         }

@@ -1,7 +1,7 @@
-//! Conditions on a file that are decided step by step.
+//! Conditions on a file that are evaluated step by step.
 //!
-//! Some of a file is known early (its repository, its path, its language), some late (its text), so a
-//! condition has three values: true, false, and not known yet.
+//! Some properties of a file are known early (its repository, path and language), others late (its text). So a
+//! condition has three values: true, false, and unknown.
 
 /// A condition on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Expr {
         }
     }
 
-    /// Whether it holds; none while that depends on predicates that are not known.
+    /// Evaluates the condition; `None` while the value depends on unknown predicates.
     pub fn eval(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Option<bool> {
         match self {
             Expr::Const(value) => Some(*value),
@@ -111,7 +111,7 @@ impl Expr {
         }
     }
 
-    /// Whether more predicates that hold can only make it hold: there is no negation in it.
+    /// Whether it has no negation, so that a predicate that becomes true never makes it false.
     pub fn is_monotone(&self) -> bool {
         match self {
             Expr::Const(_) | Expr::Predicate(_) => true,
@@ -207,8 +207,7 @@ impl std::ops::Not for Expr {
     }
 }
 
-/// Whether one of the parts is `value`, which then is the value of all; else the other value, if all
-/// are known.
+/// Returns `value` if one of the parts has it; else the other value if all parts are known.
 fn decide(parts: &[Expr], known: &impl Fn(Predicate) -> Option<bool>, value: bool) -> Option<bool> {
     let mut all_known = true;
     for part in parts {

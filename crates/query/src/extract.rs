@@ -1,17 +1,15 @@
-//! From a pattern to the literals that every match contains.
+//! Extracts from a pattern the literals that every match contains.
 //!
-//! The walk keeps a *run*: the set of all strings that the pattern can have matched since the last
-//! thing it could not enumerate. Small classes, alternations, options and bounded repetitions
-//! multiply the run; what cannot be enumerated ends it, and the finished run becomes one
-//! requirement ("one of these strings occurs"). The idea is that of Russ Cox, *Regular Expression
-//! Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
+//! The walk keeps a *run*: the set of all strings that the pattern can have matched since the last part that could not
+//! be enumerated. Small classes, alternations, options and bounded repetitions multiply the run. A part that cannot be
+//! enumerated ends the run, and the finished run becomes one requirement ("one of these strings occurs"). The idea is
+//! that of Russ Cox, *Regular Expression Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
 //!
-//! Strings are folded to small letters where Postgres is certain to do the same, which is for ASCII only: how a server
-//! folds `É` or `İ` depends on its locale and its Unicode version, so
-//! there each spelling stays a string of its own. Two characters fold to ASCII letters and are not
-//! ASCII: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would double every string with
-//! an s or a k in it; as hardly any text holds one, those that do are candidates of all such patterns
-//! instead ([`LiteralQuery::NonAsciiFold`]).
+//! Only ASCII letters are folded to lower case, since only there Postgres is certain to do the same: how a server folds
+//! `É` or `İ` depends on its locale and its Unicode version. Beyond ASCII each spelling is a string of its own. Two
+//! non-ASCII characters fold to ASCII letters: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would
+//! double every string with an s or a k in it. Hardly any text holds one, so the texts that do are candidates of all
+//! such patterns instead ([`LiteralQuery::NonAsciiFold`]).
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
@@ -19,24 +17,23 @@ use crate::literals::{LiteralQuery, dedup};
 use crate::pattern::Pattern;
 use crate::trigram::has_trigram;
 
-/// Most strings one run may stand for. More would make a statement that takes longer to plan than
-/// the trigrams save.
+/// Most strings in a run. With more, planning the SQL statement takes longer than the trigrams save.
 const MAX_RUN: usize = 16;
 
-/// How deeply alternations may nest in a query. Postgres takes a multiple of the time to plan for each
-/// level of AND in OR: 8 levels take milliseconds, 14 most of a second.
+/// How deeply alternations may nest in a literal query. Each level of AND in OR multiplies the time that Postgres takes
+/// to plan: 8 levels take milliseconds, 14 most of a second.
 const MAX_DEPTH: usize = 3;
 
 /// Bytes of the shortest n-gram in the filters. They hold n-grams of any bytes, so that also `===` or `配置` can be
 /// looked up there, in which `pg_trgm` finds no trigram.
 const FILTER_NGRAM: usize = 3;
 
-/// Longest string in a run, in bytes. Longer literals are cut in two, and both are required.
+/// Longest string in a run, in bytes. A longer literal is cut into pieces, all of which are required.
 const MAX_STRING_BYTES: usize = 256;
 
 impl LiteralQuery {
-    /// The literals that every line contains which matches the pattern. If the pattern spans lines, those that every text
-    /// contains in which it matches, each literal within a line.
+    /// Extracts the literals that every matching line contains. If the pattern spans lines, they are the literals that
+    /// every matching text contains, each of them within one line.
     pub fn of(pattern: &Pattern) -> Self {
         let literals = of_tree(pattern.hir(), 0);
         let folds = literals != LiteralQuery::Anything && names_non_ascii_fold(pattern.hir());
@@ -44,15 +41,15 @@ impl LiteralQuery {
     }
 }
 
-/// Characters that are part of no string: chunks are cut at line ends, and a statement cannot hold a
-/// NUL (nor can a text).
+/// Characters that no string contains: chunks are cut at line feeds, and neither an SQL statement nor a stored text can
+/// hold a NUL.
 const BREAKS: [char; 2] = ['\n', '\0'];
 
-/// The characters whose small letter is an ASCII one: in a class for an s or a k of any case.
+/// The non-ASCII characters whose lower case is an ASCII letter. A caseless class for s or k contains one.
 const NON_ASCII_FOLD: [char; 2] = ['\u{17f}', '\u{212a}'];
 
-/// Whether a pattern can match such a character where [`fold`] puts an ASCII letter. Classes that are not enumerated
-/// (`\w`) do not count: no string names their characters.
+/// Whether a pattern can match a character of [`NON_ASCII_FOLD`] where [`fold`] puts an ASCII letter. Classes that are
+/// not enumerated (`\w`) do not count: no string contains their characters.
 fn names_non_ascii_fold(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => false,
@@ -79,7 +76,7 @@ fn of_tree(hir: &Hir, depth: usize) -> LiteralQuery {
     LiteralQuery::all(walk.parts)
 }
 
-/// The strings that a run of a pattern can match; never empty of strings.
+/// The strings that a run of a pattern can match. The set is never empty.
 type Run = Vec<String>;
 
 fn empty_run() -> Run {
@@ -89,7 +86,7 @@ fn empty_run() -> Run {
 struct Walk {
     run: Run,
     parts: Vec<LiteralQuery>,
-    /// How many alternations this is in.
+    /// The number of alternations around the current node.
     depth: usize,
 }
 
@@ -101,7 +98,7 @@ impl Walk {
         }
         match hir.kind() {
             HirKind::Literal(literal) => {
-                // Longer than a string may be, or with a break in it.
+                // Too long for one string, or it contains a break.
                 let text = String::from_utf8_lossy(&literal.0);
                 for (i, line) in text.split(BREAKS).enumerate() {
                     if i > 0 {
@@ -127,8 +124,8 @@ impl Walk {
         }
     }
 
-    /// A repetition that cannot be enumerated: its first copies continue the run, and its last copy
-    /// begins a new one (`abc+d` parts `abc` and `cd`).
+    /// Visits a repetition that cannot be enumerated. Its first copies continue the run, and its last copy begins a new
+    /// one (`abc+d` gives `abc` and `cd`).
     fn visit_repetition(&mut self, repetition: &Repetition) {
         const MAX_COPIES: u32 = 8;
         for _ in 0..repetition.min.min(MAX_COPIES) {
@@ -152,7 +149,7 @@ impl Walk {
         }
     }
 
-    /// Turns the run into a requirement, if every one of its strings can be looked up.
+    /// Turns the run into a requirement, if each of its strings can be looked up.
     fn end_run(&mut self) {
         let run = std::mem::replace(&mut self.run, empty_run());
         if run.iter().all(|s| has_trigram(s) || s.len() >= FILTER_NGRAM) {
@@ -162,7 +159,7 @@ impl Walk {
     }
 }
 
-/// All strings that `hir` matches, folded, if they are few and short enough.
+/// Returns all strings that `hir` matches, folded, if they are few and short enough.
 fn enumerate(hir: &Hir) -> Option<Run> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(empty_run()),
@@ -190,7 +187,7 @@ fn enumerate(hir: &Hir) -> Option<Run> {
 }
 
 fn enumerate_class(class: &Class) -> Option<Run> {
-    // Folding halves a class at best; anything much larger than a run is not worth listing.
+    // Folding at most halves a class, so one much larger than a run is not worth listing.
     const MAX_LISTED: usize = 4 * MAX_RUN;
     let mut run = Run::new();
     match class {
@@ -216,7 +213,7 @@ fn enumerate_class(class: &Class) -> Option<Run> {
         return None;
     }
     dedup(&mut run);
-    // A class without members matches nothing at all; no string stands for that.
+    // A class without members never matches, which no set of strings expresses.
     if run.is_empty() { None } else { bounded(&run).map(|()| run) }
 }
 
@@ -237,7 +234,7 @@ fn enumerate_repetition(repetition: &Repetition) -> Option<Run> {
     Some(all)
 }
 
-/// Every string of `left` followed by every string of `right`, if that stays within bounds.
+/// Returns each string of `left` followed by each string of `right`, if that stays within bounds.
 fn product(left: &Run, right: &Run) -> Option<Run> {
     if left.len() * right.len() > 4 * MAX_RUN {
         return None;
@@ -252,7 +249,7 @@ fn bounded(run: &Run) -> Option<()> {
     (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
 }
 
-/// Folds ASCII letters to small ones, and the characters that fold to ASCII letters to those.
+/// Folds ASCII letters, and the two characters of [`NON_ASCII_FOLD`], to lower-case ASCII.
 fn fold(text: &str) -> String {
     let mut text = text.to_ascii_lowercase();
     if text.contains(NON_ASCII_FOLD) {

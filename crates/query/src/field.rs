@@ -5,7 +5,7 @@ use crate::near::nearest;
 use crate::settings::Setting;
 use crate::write::literal;
 
-/// The meaning of a word before a colon.
+/// The meaning of a field's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldName {
     Regex,
@@ -73,18 +73,18 @@ pub const SUGGESTIONS: [(&str, &str); 17] = [
     ("or", "one of two terms"),
 ];
 
-/// The field called `name`, whatever its case.
+/// Returns the field called `name`, in any case.
 pub(crate) fn find(name: &str) -> Option<FieldName> {
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
 }
 
-/// The first name of a field, one for all its aliases.
+/// Returns the first name of a field, the same for all its aliases.
 pub(crate) fn name(field: FieldName) -> &'static str {
     NAMES.iter().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
 }
 
-/// What is wrong with a word `name:value` whose name is no field, and what to write instead of the word; nothing to
-/// leave it out.
+/// Returns the error message for `name:value` with an unknown name, and the replacement for the word; an empty one
+/// deletes it.
 pub(crate) fn unknown(name: &str, value: &str) -> (String, String) {
     if let Some(known) = foreign::find(name, value) {
         return known;

@@ -1,18 +1,17 @@
-//! Letter case: which patterns are searched without regard to it ("smart case").
+//! Smart case: decides which patterns are searched without regard to case.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
 
-/// Whether smart case searches this pattern without regard to case: it does when the pattern
-/// names characters, and no capital letter among them, as ripgrep's `--smart-case`.
+/// Whether smart case searches this pattern without regard to case. As with ripgrep's `--smart-case`, it does when the
+/// pattern has literal characters and none of them is a capital letter.
 ///
-/// Only characters that stand for themselves count: `\S` and `\p{Lu}` do not, `\x41` and the ends of
-/// `[A-Z]` do.
+/// Only literal characters count: `\S` and `\p{Lu}` do not, `\x41` and the ends of `[A-Z]` do.
 pub(crate) fn is_caseless(pattern: &Ast) -> bool {
     let Ok(named) = ast::visit(pattern, LetterCases::default());
     named.any && !named.capital
 }
 
-/// The kinds of characters that a pattern names.
+/// The kinds of literal characters in a pattern.
 #[derive(Default)]
 struct LetterCases {
     any: bool,

@@ -1,15 +1,15 @@
-//! Fields and values of other engines that have no meaning here, and what to write instead.
+//! Fields and values of other engines that are not supported here, with advice on what to write instead.
 
 use crate::write::{escape, literal, written};
 
-/// Words of other engines.
+/// Fields of another engine that get the same advice.
 struct Foreign {
     names: &'static [&'static str],
-    /// Whether it is the field of that engine: of a word that is ordinary text besides, by its value.
+    /// Whether a lower-case value shows that the field is meant. Some names are also ordinary text before a colon.
     fits: fn(&str) -> bool,
-    /// Why there is no such field, and what there is.
+    /// The rest of the error message: why the field is not supported, and what is.
     advice: &'static str,
-    /// What to write instead of the word.
+    /// Makes the replacement for the word from its value.
     instead: fn(&str) -> String,
 }
 
@@ -142,7 +142,7 @@ fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// What is wrong with `name:value`, and what to write instead; none if no other engine has such a field.
+/// Returns the error message for `name:value` and the replacement for it; `None` if no other engine has such a field.
 pub(crate) fn find(name: &str, value: &str) -> Option<(String, String)> {
     let (name, value_lower) = (name.to_lowercase(), value.to_lowercase());
     let fits = |one: &&Foreign| one.names.contains(&&*name) && (one.fits)(&value_lower);
@@ -150,9 +150,9 @@ pub(crate) fn find(name: &str, value: &str) -> Option<(String, String)> {
     Some((format!("{name}: {}", found.advice), (found.instead)(value)))
 }
 
-/// What is wrong with the value of `repo:` or `file:` that is a call, as in `repo:has.path(go.mod)`; what to write
-/// instead of the word; and the length of the call. None if it is no call. `alone` says that nothing else is in the
-/// query.
+/// Checks whether the value of `repo:` or `file:` is a call, as in `repo:has.path(go.mod)`. Returns the error message,
+/// the replacement for the word, and the length of the call in bytes; `None` if it is no call. `alone` says that the
+/// query holds nothing else.
 pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, String, usize)> {
     let open = value.find('(')?;
     let function = &value[..open];
@@ -189,7 +189,7 @@ pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, Str
     Some((format!("{field}:{function}() is not supported: {advice}"), instead, length))
 }
 
-/// Where the parenthesis closes with which a text begins.
+/// Returns the position of the parenthesis that closes the one at the start of `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     text.char_indices().find_map(|(at, c)| {

@@ -1,5 +1,5 @@
-//! Entry point for the fuzzer in `fuzz/`: no input makes it panic, and no filter rules out a line that matches. The unit
-//! tests replay the inputs in `fuzz/kept`.
+//! Entry point for the fuzzer in `fuzz/`. It checks that no input makes the crate panic, and that no filter rules out a
+//! line that matches. The unit tests replay the inputs in `fuzz/kept`.
 
 use std::cell::Cell;
 
@@ -7,10 +7,10 @@ use ngram::{BloomFilter, FilterKind};
 
 use crate::{Case, CompiledQuery, Plan, Query};
 
-/// Times that a match may ask whether to go on.
+/// How many times a matcher may call `go_on` before it is told to stop.
 const PATIENCE: u32 = 2000;
 
-/// Compiles a query and matches it with the text after a NUL.
+/// Compiles the query before the first NUL, and matches it against the text after it.
 pub fn query(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (asked, text) = text.split_once('\0').unwrap_or((&text, ""));

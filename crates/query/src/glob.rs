@@ -1,9 +1,10 @@
-//! Globs, which people type for paths: `*.go`, `src/**/test_*.py`. They become regular expressions.
+//! Translates globs, which people type for paths (`*.go`, `src/**/test_*.py`), into regular expressions.
 
 use regex_syntax::ast::parse::Parser;
 
-/// The regular expression for a pattern of paths if it is meant as a glob: it is no regular expression, or has a star
-/// where one never has a meaning (`**`, `/*`, or at its beginning), and nothing that only regular expressions have.
+/// Returns the regular expression for a path pattern that is meant as a glob. It is if it is no valid regular
+/// expression, or has a star where a regular expression never needs one (`**`, `/*`, or at the beginning), and none of
+/// the characters that only regular expressions use.
 pub fn glob(text: &str) -> Option<String> {
     let starred = text.starts_with('*') || text.contains("**");
     let only_regex = |c: char| r"\^$()|".contains(c);
@@ -15,8 +16,8 @@ pub fn glob(text: &str) -> Option<String> {
     meant.then(|| regex(text))
 }
 
-/// The regular expression for a glob. As on GitHub, it may begin at any folder, unless a slash stands before it, and
-/// a single star stays within a folder.
+/// Translates a glob into a regular expression. As on GitHub, a glob may match from any folder on, unless it begins
+/// with a slash, and a single star stays within a folder.
 pub(crate) fn regex(glob: &str) -> String {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let (mut regex, mut rest) = match glob.strip_prefix('/') {
@@ -62,7 +63,7 @@ pub(crate) fn regex(glob: &str) -> String {
         }
         rest = &rest[length..];
     }
-    // Each opened brace is closed, or it is no glob that could be run.
+    // An unclosed brace would make an invalid expression.
     regex += &")".repeat(braces);
     regex.push('$');
     regex

@@ -1,4 +1,4 @@
-//! From tokens to groups of words.
+//! Parses tokens into nested groups of words.
 //!
 //! ```text
 //! query  = and { "or" and }
@@ -12,29 +12,29 @@ use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::lex::{Lexer, Token, Word};
 
-/// Most terms in a query. Each is compiled and run on its own.
+/// Most terms in a query. Each one is compiled and matched on its own.
 pub const MAX_TERMS: usize = 200;
 
-/// How deeply groups and negations may nest; it bounds the stack that walking the tree takes.
+/// How deeply groups and negations may nest. It bounds the recursion over the tree.
 const MAX_NESTING: usize = 100;
 
-/// A group as it was typed: alternatives, each of parts that must all hold.
+/// A group as it was typed: alternatives, each a list of parts that must all match.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) alternatives: Vec<Vec<Part>>,
 }
 
-/// A part of a group; numbers are bytes of the query.
+/// A part of a group. Numbers are byte offsets in the query.
 #[derive(Debug)]
 pub(crate) enum Part {
     Word(usize, Word),
     Not(usize, Box<Part>),
-    /// A group, and the bytes that it takes with its parentheses.
+    /// A group, and its byte range in the query, parentheses included.
     Group(Range<usize>, Group),
 }
 
 impl Part {
-    /// The bytes of the query that it takes.
+    /// Returns the byte range of the part in the query.
     pub(crate) fn range(&self) -> Range<usize> {
         match self {
             Part::Word(_, word) => word.range.clone(),
@@ -44,7 +44,7 @@ impl Part {
     }
 }
 
-/// Reads the tokens of a query.
+/// Parses the tokens of a query.
 pub(crate) struct Parser<'a> {
     source: &'a str,
     tokens: Lexer<'a>,
@@ -57,11 +57,11 @@ impl<'a> Parser<'a> {
         Self { source, tokens: Lexer::new(source), ahead: None, terms: 0 }
     }
 
-    /// The whole query.
+    /// Parses the whole query.
     pub(crate) fn whole(mut self) -> Result<Group, QueryError> {
         let group = self.group(0)?;
         let Some((at, _)) = self.peek()? else { return Ok(group) };
-        // In foo(a, b) the parenthesis that is meant is open in an earlier term.
+        // In `foo(a, b)` the term `foo(a,` leaves its parenthesis open, and that is the one at fault.
         if let Some(opened) = self.tokens.opened_in_term() {
             let message = "the term with this parenthesis ends at the next space; put a term with spaces in \
                            quotes, or in lit:\"...\" if it is text and not a regular expression";
@@ -82,10 +82,10 @@ impl<'a> Parser<'a> {
         QueryError::new(self.source, at, message)
     }
 
-    /// A list of terms, up to a closing parenthesis or the end.
+    /// Parses a list of terms, up to a closing parenthesis or the end.
     fn group(&mut self, depth: usize) -> Result<Group, QueryError> {
         let mut group = Group { alternatives: vec![Vec::new()] };
-        // Where an operator stands that still wants a term behind it.
+        // The position of the last operator, while it has no term after it.
         let mut wanting: Option<usize> = None;
         while let Some((at, token)) = self.peek()? {
             let operator = match token {
@@ -114,14 +114,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The error of an operator without a term on one side.
+    /// Returns the error for an operator without a term on one side.
     fn operand(&self, at: usize, side: &str) -> QueryError {
         let rest = &self.source[at..];
         let length = rest.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(rest.len());
         if rest.starts_with('|') {
             let message =
                 format!("| needs a term {side} it; to search for the character, write \\|");
-            // Two of them are the same in other languages.
+            // `||` is the "or" of many other languages.
             let double = self.source[..at].ends_with('|');
             let range = if double { at - 1..at + 1 } else { at..at + 1 };
             return self.error(at, message).replacing(range, if double { "or" } else { "\\|" });
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a word says how to search, not for what.
+/// Whether a word is a setting of the search rather than a term.
 pub(crate) fn is_setting(word: &Word) -> bool {
     matches!(word.field, Some(FieldName::Case | FieldName::Multiline | FieldName::Setting(_)))
 }

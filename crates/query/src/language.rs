@@ -1,4 +1,4 @@
-//! The names by which people call languages.
+//! The names by which people call programming languages.
 
 use gengo_language::Language;
 use regex_syntax::hir::Look;
@@ -8,7 +8,7 @@ use crate::near::nearest;
 use crate::pattern::Pattern;
 use crate::write::written;
 
-/// Short names that are neither a language's name nor the extension of its files.
+/// Short names that are neither a language's name nor an extension of its files.
 const SHORT: &[(&str, &str)] = &[
     ("golang", "go"),
     ("csharp", "c#"),
@@ -24,8 +24,7 @@ const SHORT: &[(&str, &str)] = &[
     ("dockerfile", "docker"),
 ];
 
-/// The languages that files are recognised to be in, in small letters: those of `gengo-language`, which
-/// has no list of them itself.
+/// The lower-case names of all languages that can be recognized: those of `gengo-language`, which exports no list.
 const NAMES: &[&str] = &[
     ".env",
     "abap",
@@ -157,10 +156,10 @@ const NAMES: &[&str] = &[
     "zig",
 ];
 
-/// Whether there is such a language, under any of the names it goes by.
+/// Checks that a language is known, under any of its names.
 ///
 /// # Errors
-/// A sentence that names a near one, if there is one, without a full stop.
+/// A sentence without a full stop, which names a similar language if there is one.
 pub fn check_language(asked: &str) -> Result<(), String> {
     let lower = asked.trim().to_lowercase();
     let known = NAMES.contains(&lower.as_str())
@@ -179,23 +178,23 @@ pub fn check_language(asked: &str) -> Result<(), String> {
     })
 }
 
-/// The language that somebody meant who typed another name, if one is near.
+/// Returns the language whose name is closest to a mistyped one, if one is close enough.
 pub(crate) fn near_language(asked: &str) -> Option<&'static str> {
     nearest(asked.trim(), NAMES.iter().copied().chain(SHORT.iter().map(|(short, _)| *short)))
 }
 
-/// The names, in small letters, of the languages that someone who says `asked` may mean.
+/// Returns the lower-case names of the languages that `asked` may mean.
 ///
 /// # Errors
-/// A sentence, as [`check_language`] says it.
+/// The same as [`check_language`].
 pub fn languages(asked: &str) -> Result<Vec<String>, String> {
     check_language(asked).map(|()| names(asked))
 }
 
-/// The names, in small letters, of the languages that someone who says `asked` may mean: a language
-/// of that name, those whose files have that extension (`rs`, `py`, `cpp`), and a few short names.
+/// Returns the lower-case names of the languages that `asked` may mean: `asked` itself, the languages whose files have
+/// that extension (`rs`, `py`, `cpp`), and the language with that short name.
 pub(crate) fn names(asked: &str) -> Vec<String> {
-    // A NUL is in no name, and no statement can hold one.
+    // No name contains a NUL, and no SQL statement can hold one.
     let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());
     let by_extension =
@@ -207,8 +206,8 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     names
 }
 
-/// The names, in small letters, of the languages of files whose paths a pattern matches, if it says how these end: `go`
-/// for `\.go$`. A file of another kind may end so, too.
+/// Returns the lower-case names of the languages whose files have the extensions that a path pattern asks for: `go` for
+/// `\.go$`. `None` if the pattern does not fix the extension. Files of other languages may have the same extension.
 pub(crate) fn of_paths(pattern: &Pattern) -> Option<Vec<String>> {
     let hir = pattern.hir();
     let ends = hir.properties().look_set_suffix();

@@ -1,10 +1,9 @@
-//! From a query text to words and signs.
+//! Splits the text of a query into words and operators.
 //!
-//! The rules are Zoekt's
-//! (<https://github.com/sourcegraph/zoekt/blob/main/doc/query_syntax.md>): blanks end a word, except in
-//! quotes; a parenthesis opens a group when there is a blank in it, and belongs to a regular expression
-//! otherwise. Where these rules go beyond, Zoekt gives an error or a meaning that nobody would type: a character
-//! class may hold anything, `/.../` is a regular expression with blanks in it, and `->`, `--` and `-=`
+//! The rules are Zoekt's (<https://github.com/sourcegraph/zoekt/blob/main/doc/query_syntax.md>): white space ends a
+//! word, except in quotes; a parenthesis opens a group if there is white space in it, and belongs to a regular
+//! expression otherwise. Some texts are accepted that Zoekt rejects or reads in a way that nobody would mean: a
+//! character class may hold anything, `/.../` is a regular expression that may contain spaces, and `->`, `--` and `-=`
 //! are text.
 
 use std::ops::Range;
@@ -14,7 +13,7 @@ use crate::field::{self, FieldName};
 use crate::foreign;
 use crate::write::literal;
 
-/// A piece of a query.
+/// A token of a query.
 #[derive(Clone, Debug)]
 pub(crate) enum Token {
     Open,
@@ -25,19 +24,19 @@ pub(crate) enum Token {
     Word(Word),
 }
 
-/// A term: a field, if there is one, and a text.
+/// A word of a query: a text, with a field if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     pub(crate) field: Option<FieldName>,
-    /// The value behind the field, without quotes.
+    /// The value after the field, without quotes.
     pub(crate) text: String,
-    /// For each byte of `text`, and for its end, the byte of the query that it comes from.
+    /// For each byte of `text`, and for its end, the offset of the byte of the query that it comes from.
     pub(crate) origins: Vec<usize>,
-    /// The bytes of the query that it takes, with its field and quotes.
+    /// The byte range of the word in the query, with its field and quotes.
     pub(crate) range: Range<usize>,
 }
 
-/// Cuts a query into tokens, each with the byte at which it begins.
+/// Splits a query into tokens, each with the byte offset at which it begins.
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
@@ -49,12 +48,12 @@ impl<'a> Lexer<'a> {
         Self { source, at: 0, opened_in_term: None }
     }
 
-    /// The first parenthesis so far that is open at the end of its term.
+    /// Returns the position of the first parenthesis so far that its term leaves open.
     pub(crate) fn opened_in_term(&self) -> Option<usize> {
         self.opened_in_term
     }
 
-    /// The next token, or none at the end.
+    /// Returns the next token; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -82,7 +81,7 @@ impl<'a> Lexer<'a> {
         Ok(Some((at, keyword.unwrap_or(Token::Word(token)))))
     }
 
-    /// The byte behind the last token.
+    /// Returns the byte offset after the last token.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -107,7 +106,7 @@ impl<'a> Lexer<'a> {
             word.field = field::find(name);
             self.check_field(word.field, name, value)?;
             self.at += name.len() + 1;
-            // In a path slashes stand for themselves, unless nothing but an expression can be meant.
+            // In a path, slashes are part of the path, unless only an expression can be meant.
             let slashes = match word.field {
                 Some(FieldName::Content | FieldName::Regex) => delimited(self.rest()),
                 Some(FieldName::Path | FieldName::Repo) => {
@@ -123,7 +122,7 @@ impl<'a> Lexer<'a> {
         while let Some(c) = self.rest().chars().next() {
             match c {
                 '"' => self.quoted(&mut word)?,
-                // Of a literal, all characters are its own.
+                // In a literal, every character stands for itself.
                 '\\' if word.field != Some(FieldName::Literal) => self.escape(&mut word)?,
                 '[' if word.field != Some(FieldName::Literal) => match class_length(self.rest()) {
                     Some(length) => self.take(&mut word, length),
@@ -146,7 +145,7 @@ impl<'a> Lexer<'a> {
         Ok(word)
     }
 
-    /// Refuses a word that is no field with a value.
+    /// Rejects an unknown field, a field without a value, and calls of functions of other engines.
     fn check_field(
         &self,
         field: Option<FieldName>,
@@ -184,14 +183,14 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Takes the next bytes as they are.
+    /// Appends the next `bytes` bytes to the word unchanged.
     fn take(&mut self, word: &mut Word, bytes: usize) {
         word.text.push_str(&self.rest()[..bytes]);
         word.origins.extend(self.at..self.at + bytes);
         self.at += bytes;
     }
 
-    /// A part in quotes: as it stands, but `\"` is a quote and `\\` a backslash.
+    /// Reads a quoted part. It is taken as it stands, but `\"` is a quote and `\\` a backslash.
     fn quoted(&mut self, word: &mut Word) -> Result<(), QueryError> {
         let opened = self.at;
         self.at += 1;
@@ -215,7 +214,8 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A backslash and the character behind it: a blank stands for itself, any other escape belongs to the expression.
+    /// Reads a backslash and the next character. An escaped space is a space; any other escape belongs to the
+    /// expression.
     fn escape(&mut self, word: &mut Word) -> Result<(), QueryError> {
         match self.rest()[1..].chars().next() {
             None => Err(self.error(
@@ -234,7 +234,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The text between two slashes, in which `\/` is a slash.
+    /// Reads the text between two slashes. In it, `\/` is a slash.
     fn slashes(&mut self, word: &mut Word, length: usize) {
         let end = self.at + length - 1;
         self.at += 1;
@@ -256,8 +256,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether a parenthesis opens a group of terms: there is a blank in it, or at its beginning a field or
-/// the negation of a quoted text.
+/// Whether a parenthesis opens a group of terms: it contains white space, or begins with a field or with a negated
+/// quoted text.
 fn opens_group(text: &str) -> bool {
     let inner = text[1..].trim_start_matches('(');
     let positive = inner.trim_start_matches('-');
@@ -293,7 +293,7 @@ fn opens_group(text: &str) -> bool {
     false
 }
 
-/// The length of a text in quotes, both quotes included, at the beginning of `text`.
+/// Returns the length of the quoted text at the start of `text`, both quotes included.
 pub(crate) fn quoted_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -307,11 +307,11 @@ pub(crate) fn quoted_length(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a character class at the beginning of `text`, if it is closed.
+/// Returns the length of the character class at the start of `text`, if it is closed.
 fn class_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1 + usize::from(bytes.get(1) == Some(&b'^'));
-    // A bracket right at the beginning is a member.
+    // A bracket right at the beginning is a member of the class.
     at += usize::from(bytes.get(at) == Some(&b']'));
     let mut depth = 1;
     while at < bytes.len() {
@@ -329,7 +329,7 @@ fn class_length(text: &str) -> Option<usize> {
     None
 }
 
-/// The length of `/.../` at the beginning of `text`: the next slash must end the word.
+/// Returns the length of `/.../` at the start of `text`, if the closing slash also ends the word.
 pub(crate) fn delimited(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     if bytes.first() != Some(&b'/') {
@@ -350,7 +350,7 @@ pub(crate) fn delimited(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether `/.../` is an expression between slashes rather than a path: what it has no path can have.
+/// Whether `/.../` is an expression between slashes rather than a path: it has something that no path has.
 fn is_expression(text: &str) -> bool {
     text.starts_with("/^")
         || text.starts_with("/(^")
@@ -358,8 +358,8 @@ fn is_expression(text: &str) -> bool {
         || text.contains("\\/")
 }
 
-/// The length of the value of a field: up to a blank or a closing parenthesis that none in it opens, or to the end of
-/// its quotes or of the parentheses in which it stands.
+/// Returns the length of a field's value. A value in quotes or parentheses ends where these close; any other one at
+/// white space or at a closing parenthesis that it did not open.
 pub(crate) fn word_length(text: &str) -> usize {
     if text.starts_with('"') {
         return quoted_length(text);
@@ -382,12 +382,12 @@ pub(crate) fn word_length(text: &str) -> usize {
         }
         at += c.len_utf8();
     }
-    // A group that is not closed ends at its first blank.
+    // A group that is not closed ends at its first space.
     if grouped { text.find(char::is_whitespace).unwrap_or(at) } else { at }
 }
 
-/// A word before a colon, and what is behind the colon. `std::vector` and `http://` have none, and
-/// neither has `TODO: ` unless it is the name of a field.
+/// Splits a field into its name and the text after the colon. `std::vector` and `http://` are no fields, and neither is
+/// `TODO: ` unless it is the name of a field.
 pub(crate) fn field_name(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(':')?;
     let letters = name.starts_with("meta.")

@@ -1,13 +1,13 @@
-//! The words of texts, each once: `pg_trgm` finds the same trigrams in them as in the texts.
+//! The distinct words of texts, in which `pg_trgm` finds the same trigrams as in the texts.
 //!
-//! Its trigrams are those of words (runs of letters and digits) in small letters, whatever stands between them
-//! and however often a word is there. So an index over each word once names the same candidates, from a fraction
-//! of the text. Which characters beyond ASCII are letters, and how they fold, depends on the server's locale and
-//! is left to the server: only ASCII characters other than letters and digits cut texts, and only A to Z are folded.
+//! `pg_trgm` takes trigrams from lower-case words (runs of letters and digits), whatever stands between them and
+//! however often a word occurs. So an index over the distinct words names the same candidates, from a fraction of the
+//! text. Which non-ASCII characters are letters, and how they fold, depends on the server's locale and is left to the
+//! server: texts are cut only at ASCII characters other than letters and digits, and only A to Z are folded.
 
 use ngram::has_non_ascii_fold;
 
-/// The byte that each byte becomes: itself, its small letter, or 0 where a word ends.
+/// Maps each byte to itself, to its lower case, or to 0 if it ends a word.
 const FOLDED: [u8; 256] = folded();
 
 const fn folded() -> [u8; 256] {
@@ -23,26 +23,27 @@ const fn folded() -> [u8; 256] {
     table
 }
 
-/// An odd number that mixes a byte into a hash.
+/// An odd constant that mixes a byte into a hash.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of a word with one more byte.
+/// Returns the hash of a word with one more byte.
 const fn mix(hash: u64, byte: u8) -> u64 {
     (hash ^ byte as u64).wrapping_mul(MIX).rotate_right(23)
 }
 
-/// Places in the table at first: for the words of some dozens of kilobytes.
+/// Initial slots of the hash table: enough for the words of some dozens of kilobytes.
 const PLACES: usize = 1 << 13;
 
-/// The words of some texts, each once, in the order in which they come first.
+/// The distinct words of some texts, in the order of their first occurrence.
 #[derive(Debug)]
 pub struct Lexemes {
-    /// All words, with a blank before, between and behind them.
+    /// All words, with a space before, between and after them.
     text: Vec<u8>,
-    /// Where words begin and end, by their hashes; nothing ends at 0.
+    /// An open-addressing hash table of the words: the start and end of each in `text`. An end of 0 marks an empty
+    /// slot.
     places: Vec<(u32, u32)>,
     words: usize,
-    /// Bytes of the texts.
+    /// Total size of the texts, in bytes.
     bytes: usize,
     has_non_ascii_fold: bool,
 }
@@ -77,7 +78,7 @@ impl Lexemes {
         }
     }
 
-    /// Keeps the word that begins here and ends with the text, unless it is there already.
+    /// Keeps the word from `begin` to the end of `text`, or removes it if it is there already.
     fn end_word(&mut self, begin: usize, hash: u64) {
         let at = self.find(begin..self.text.len(), hash);
         if self.places[at].1 != 0 {
@@ -92,7 +93,7 @@ impl Lexemes {
         }
     }
 
-    /// The place of a word: where it stands, or where it would.
+    /// Returns the slot of a word: the one that holds it, or the empty one where it belongs.
     fn find(&self, word: std::ops::Range<usize>, hash: u64) -> usize {
         let mask = self.places.len() - 1;
         let word = &self.text[word];
@@ -118,26 +119,26 @@ impl Lexemes {
         }
     }
 
-    /// All of them, with a blank before, between and behind them.
+    /// Returns all words, with a space before, between and after them.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.text).expect("texts were cut at ASCII")
     }
 
-    /// Whether one of the texts holds a character that folds to an ASCII letter: see
+    /// Whether one of the texts contains a non-ASCII character that folds to an ASCII letter: see
     /// [`LiteralQuery::NonAsciiFold`](crate::LiteralQuery::NonAsciiFold).
     pub fn has_non_ascii_fold(&self) -> bool {
         self.has_non_ascii_fold
     }
 
-    /// Bytes of the texts that were added.
+    /// Returns the total size of the texts that were added, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Begins anew.
+    /// Removes all words.
     pub fn clear(&mut self) {
         if self.places.len() > PLACES {
-            // Those were very many: no other texts should have to go through so much.
+            // Clearing an unusually large table would slow down every later text.
             *self = Self::default();
             return;
         }
@@ -147,8 +148,8 @@ impl Lexemes {
     }
 }
 
-/// The parts of a literal that must each stand in the words of a text which holds it, with blanks where a word
-/// is seen to begin or end: `fmt.Print(` is in a text whose words hold `fmt ` and ` Print `.
+/// Splits a literal into the parts that must each occur in the words of a text that contains it. A space marks where a
+/// word is known to begin or end: a text with `fmt.Print(` has `fmt ` and ` Print ` in its words.
 pub fn word_parts(literal: &str) -> Vec<String> {
     let is_border = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     let mut parts = Vec::new();

@@ -1,12 +1,12 @@
-//! The language of codesearch and its meaning.
+//! The query language of codesearch.
 //!
-//! A text becomes a [`Query`] (a tree of terms: [`Query::parse`]), the query a [`CompiledQuery`] (a condition
-//! and compiled patterns). A [`Plan`] is the part of that condition that the trigram indexes can answer: which files are
-//! worth looking at. For each pattern it has a [`LiteralQuery`], the literals that every match contains. [`Matcher`]s and
-//! [`Expr::eval`] decide which files and lines match.
+//! [`Query::parse`] turns a text into a [`Query`], a tree of terms. [`CompiledQuery`] holds its compiled patterns and a
+//! condition over them. A [`Plan`] is the part of that condition that the trigram indexes can answer: it names the
+//! files that may match. For each pattern it has a [`LiteralQuery`], the literals that every match contains.
+//! [`Matcher`]s and [`Expr::eval`] then decide which files and lines match.
 //!
-//! The rule between the two: *the plan may over-match, but it never under-match*. Whatever the
-//! index names is looked at again, so there is one regular-expression dialect and one truth.
+//! *The plan may over-match, but it never under-match*. Everything that the index names is rechecked, so there is one
+//! dialect of regular expressions, and the matcher alone decides.
 //!
 //! This crate does no I/O and knows neither tokio nor SQL.
 

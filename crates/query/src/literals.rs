@@ -1,4 +1,4 @@
-//! Queries for literals: the strings that a text must contain, as a Boolean expression.
+//! Literal queries: Boolean expressions over the strings that a text must contain.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use crate::trigram::{frequency, has_trigram};
 /// The literals that a text must contain to match. A text that contains them may still not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiteralQuery {
-    /// Nothing that an index of trigrams could look up: every text is a candidate.
+    /// No literal that a trigram index could look up: every text is a candidate.
     Anything,
     /// This string, whatever the case of its ASCII letters.
     Literal(String),
-    /// A long s or a Kelvin sign.
+    /// A long s or a Kelvin sign: the non-ASCII characters that fold to ASCII letters.
     NonAsciiFold,
     /// All of these; at least two.
     All(Vec<LiteralQuery>),
@@ -20,7 +20,7 @@ pub enum LiteralQuery {
 }
 
 impl LiteralQuery {
-    /// How many strings it names.
+    /// Returns the number of strings in the query.
     pub fn strings(&self) -> usize {
         match self {
             LiteralQuery::Anything | LiteralQuery::NonAsciiFold => 0,
@@ -44,7 +44,7 @@ impl LiteralQuery {
         }
     }
 
-    /// Whether a text meets it for a character that folds to an ASCII letter without being one.
+    /// Whether the query contains [`LiteralQuery::NonAsciiFold`].
     pub fn names_non_ascii_fold(&self) -> bool {
         match self {
             LiteralQuery::NonAsciiFold => true,
@@ -68,7 +68,7 @@ impl LiteralQuery {
         }
     }
 
-    /// How many of 1000 chunks of ordinary code are likely to meet it, at most.
+    /// Returns an upper estimate of how many of 1000 chunks of ordinary code satisfy the query.
     pub fn frequency(&self) -> u32 {
         match self {
             LiteralQuery::Anything => 1000,
@@ -83,7 +83,7 @@ impl LiteralQuery {
         }
     }
 
-    /// All of some parts.
+    /// Returns the conjunction of some parts.
     pub(crate) fn all(mut parts: Vec<LiteralQuery>) -> LiteralQuery {
         parts.retain(|part| *part != LiteralQuery::Anything);
         dedup(&mut parts);
@@ -94,7 +94,7 @@ impl LiteralQuery {
         }
     }
 
-    /// One of some parts.
+    /// Returns the disjunction of some parts.
     pub(crate) fn any(parts: Vec<LiteralQuery>) -> LiteralQuery {
         if parts.is_empty() || parts.contains(&LiteralQuery::Anything) {
             return LiteralQuery::Anything;
@@ -134,7 +134,7 @@ impl fmt::Display for LiteralQuery {
     }
 }
 
-/// Removes duplicates, keeping the first of each; the lists are a few dozen long.
+/// Removes duplicates and keeps the first of each. Quadratic, for lists of a few dozen items.
 pub(crate) fn dedup<T: PartialEq>(items: &mut Vec<T>) {
     let mut kept = Vec::with_capacity(items.len());
     for item in items.drain(..) {

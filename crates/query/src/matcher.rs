@@ -1,4 +1,4 @@
-//! Decides, line by line, which lines match.
+//! Matches a compiled pattern against texts, line by line.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,30 +16,31 @@ use crate::stepped::{Interrupted, Stepped, SteppedScratch};
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 
-/// A match that may take more work than this is looked for step by step, with looks at the clock. In bytes of the compiled
-/// pattern times bytes of text; the slowest of the engines does 10,000 of these in a microsecond, so that this is a tenth of a
-/// second at worst.
+/// Most work that one uninterrupted search may take: bytes of the compiled pattern times bytes of text. Above it,
+/// [`Stepped`] searches and calls `go_on` on its way. The slowest engine does 10,000 units a microsecond, so this
+/// bounds a search to a tenth of a second.
 const MAX_UNINTERRUPTED: usize = 1_000_000_000;
 
-/// With a compiled pattern of more bytes, the clock is asked at each name; with fewer, a name takes 20 microseconds at worst.
+/// Size of a compiled pattern, in bytes, above which `go_on` is called for each name or path. Below it, one takes 20
+/// microseconds at worst.
 const HEAVY: usize = 200_000;
 
-/// A compiled pattern. Threads may share one; each needs its own [`Scratch`].
+/// A compiled pattern. Threads may share it; each of them needs its own [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
     spans_lines: bool,
-    /// Bytes that it takes: summing them up takes as long as matching a path.
+    /// Size of the compiled pattern in bytes. Computing it takes as long as matching a path, so it is kept.
     memory: usize,
-    /// Only texts: no engine takes long to find one.
+    /// The pattern is an alternation of literals, which every engine finds fast.
     is_literal: bool,
     hir: Hir,
-    /// Made when first needed.
+    /// Built when a search first needs it.
     stepped: Arc<OnceLock<Stepped>>,
 }
 
-/// The space in which a pattern is run. Building one and getting it warm takes much longer than
-/// matching a chunk, so a search keeps them.
+/// The mutable state that matching needs. Creating it and filling its caches takes much longer than matching a chunk,
+/// so a search reuses it.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     cache: Cache,
@@ -51,10 +52,10 @@ pub struct Scratch {
 pub struct LineMatch {
     /// The line's number in the text, counted from 0.
     pub line: usize,
-    /// Where the line stands in the text, in bytes, without its line feed.
+    /// The line's byte range in the text, without its line feed.
     pub span: Range<usize>,
-    /// The matches, in bytes from the start of the line, in order, never overlapping. At least
-    /// one; a range may be empty (`x*`).
+    /// The matches, as byte ranges from the start of the line, in order and without overlaps. There is at least one; a
+    /// range may be empty (`x*`).
     pub ranges: Vec<Range<usize>>,
 }
 
@@ -64,8 +65,8 @@ impl Matcher {
     /// # Errors
     /// The pattern takes more than 10 MiB when compiled (`\w{1000}{100}`).
     pub fn new(pattern: &Pattern) -> Result<Self, QueryError> {
-        // What is built ahead of the first match takes longer than it saves on the texts of one search:
-        // `bytes.Buffer` is compiled in 0.04 ms instead of 0.5.
+        // Automata built ahead of time cost more than they save on the texts of one search: without them `bytes.Buffer`
+        // compiles in 0.04 ms instead of 0.5.
         let config = Config::new()
             .nfa_size_limit(Some(MAX_COMPILED_BYTES))
             .which_captures(WhichCaptures::Implicit)
@@ -85,24 +86,24 @@ impl Matcher {
             .map_err(|error| pattern.error(build_message(&error)))
     }
 
-    /// Space to run it in.
+    /// Creates the scratch space for this pattern.
     pub fn scratch(&self) -> Scratch {
         Scratch { cache: self.regex.create_cache(), space: None }
     }
 
-    /// Bytes of memory that the compiled pattern takes.
+    /// Returns the size of the compiled pattern in bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Whether a match may go from one line into the next, so that only a whole text tells.
+    /// Whether a match may cross lines, so that only the whole text decides.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
-    /// Calls `found` for every line of `text`, which is UTF-8, in which something matches, in order, as long as it
-    /// returns true. `go_on` is asked at each match and, where one takes long to find, many times before that; when it says
-    /// no, what was found so far of a line is not told.
+    /// Calls `found` for each matching line of `text`, which must be UTF-8, in order, until it returns false. Calls
+    /// `go_on` at each match, and many times during a search that takes long. Once `go_on` returns false it stops, and
+    /// drops the matches of the unfinished line.
     pub fn lines(
         &self,
         scratch: &mut Scratch,
@@ -110,7 +111,7 @@ impl Matcher {
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        // Whoever is interrupted is told by the clock.
+        // An interruption is no error here: the caller's `go_on` knows of it.
         let _ = if self.spans_lines {
             self.spans(scratch, text, go_on, found)
         } else {
@@ -118,7 +119,7 @@ impl Matcher {
         };
     }
 
-    /// The first match in a part of a text.
+    /// Returns the first match in a part of a text.
     fn find(
         &self,
         scratch: &mut Scratch,
@@ -148,7 +149,7 @@ impl Matcher {
         let (mut at, mut counted, mut line) = (0, 0, 0);
         while at < text.len() {
             let Some(first) = self.find(scratch, text, at..text.len(), go_on)? else { break };
-            // After a final line feed there is no further line, though `$` holds there.
+            // No line follows a final line feed, though `$` matches there.
             if first.start == text.len() && text.ends_with(b"\n") {
                 break;
             }
@@ -165,7 +166,7 @@ impl Matcher {
                     return Err(Interrupted);
                 }
                 let Some(next) = self.find(scratch, text, from..end, go_on)? else { break };
-                // A match of nothing right behind another match is none, as everywhere.
+                // An empty match right after another match does not count, as in the `regex` crate.
                 let behind = ranges.last().is_some_and(|last| start + last.end == next.end);
                 if !(next.is_empty() && behind) {
                     ranges.push(next.start - start..next.end - start);
@@ -180,7 +181,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Every line that some match touches: a match is in all lines of which it has a character, their
+    /// Calls `found` for each line that a match touches. A match touches all lines of which it contains a character,
     /// line feeds included.
     fn spans(
         &self,
@@ -191,7 +192,7 @@ impl Matcher {
     ) -> Result<(), Interrupted> {
         let line_end = |at: usize| memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
         let mut current: Option<LineMatch> = None;
-        // The line that `start..` begins, and its number.
+        // The current line: its start in the text, and its number.
         let (mut start, mut line) = (0, 0);
         let (mut from, mut last_end) = (0, None);
         while from <= text.len() {
@@ -200,7 +201,7 @@ impl Matcher {
                 return Err(Interrupted);
             }
             from = after(text, &whole);
-            // A match of nothing right behind another match is none.
+            // An empty match right after another match does not count.
             if whole.is_empty() && last_end == Some(whole.end) {
                 continue;
             }
@@ -226,7 +227,7 @@ impl Matcher {
                         }
                     }
                 }
-                // Does it go on in the next line?
+                // Does the match continue in the next line?
                 if whole.end <= end + 1 || end == text.len() {
                     break;
                 }
@@ -239,12 +240,12 @@ impl Matcher {
         Ok(())
     }
 
-    /// Whether the pattern occurs anywhere in `text`, taken as one line. For names and paths.
+    /// Whether the pattern occurs in `text`, taken as one line: a name or a path.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// The same. `go_on` is asked where that takes long; when it says no, the answer is no.
+    /// Like [`Matcher::is_match`], but a heavy pattern calls `go_on`; once that returns false, the answer is false.
     pub fn is_match_within(&self, text: &str, go_on: &dyn Fn() -> bool) -> bool {
         if self.is_heavy() {
             self.is_match_with(&mut self.scratch(), text, go_on)
@@ -253,7 +254,7 @@ impl Matcher {
         }
     }
 
-    /// The same, with space to run it in.
+    /// Like [`Matcher::is_match_within`], but uses the given scratch space.
     pub fn is_match_with(
         &self,
         scratch: &mut Scratch,
@@ -269,8 +270,8 @@ impl Matcher {
         self.regex.search_half_with(&mut scratch.cache, &input).is_some()
     }
 
-    /// Where the pattern occurs in `text`, taken as one line. For names and paths. `go_on` is asked where that takes long; when
-    /// it says no, the answer ends there.
+    /// Returns the byte ranges of the matches in `text`, taken as one line: a name or a path. A heavy pattern calls
+    /// `go_on`; once that returns false, the result is empty.
     pub fn ranges(&self, text: &str, go_on: &dyn Fn() -> bool) -> Vec<Range<usize>> {
         if !self.is_heavy() {
             return self.regex.find_iter(text).map(|found| found.range()).collect();
@@ -283,13 +284,13 @@ impl Matcher {
         ranges
     }
 
-    /// Whether looking for it in a few names may take long.
+    /// Whether matching it against a few names may take long.
     pub fn is_heavy(&self) -> bool {
         !self.is_literal && self.memory > HEAVY
     }
 }
 
-/// Where to go on after a match: behind it, and past one more character when it was empty.
+/// Returns the offset at which to search on after a match: its end, or one character further if it is empty.
 fn after(text: &[u8], found: &Range<usize>) -> usize {
     if !found.is_empty() {
         return found.end;

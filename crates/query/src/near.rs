@@ -1,9 +1,9 @@
-//! Which name somebody may have meant by another one.
+//! Finds the name that a mistyped one was probably meant to be.
 
-/// Most slips of a finger in a name that is still recognised.
+/// Most typing mistakes in a name that is still recognized.
 const MAX_SLIPS: usize = 2;
 
-/// The name that somebody meant who typed another one, if one is so near that it was a slip of a finger.
+/// Returns the name closest to `typed`, if it is within two typing mistakes and these are less than half its letters.
 pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let typed = typed.to_lowercase();
     let slips = |name: &str| distance(&name.to_lowercase(), &typed);
@@ -16,7 +16,8 @@ pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// How many letters differ, are missing, are too many or have changed places with their neighbour in one of two names.
+/// Returns the Damerau-Levenshtein distance: how many letters differ, are missing, are added, or are swapped with a
+/// neighbour.
 pub fn distance(one: &str, other: &str) -> usize {
     strsim::damerau_levenshtein(one, other)
 }

@@ -1,4 +1,4 @@
-//! The n-gram query of a pattern: the n-grams of its literals.
+//! Builds the n-gram query of a pattern from its literals.
 
 use ngram::NgramQuery;
 use regex_syntax::hir::{Hir, HirKind};
@@ -6,17 +6,17 @@ use regex_syntax::hir::{Hir, HirKind};
 use crate::literals::LiteralQuery;
 use crate::pattern::Pattern;
 
-/// The n-grams that a text must have for the pattern to match: those of the literals that every match contains, folded,
-/// and where the pattern itself names capitals, as they are.
+/// Returns the n-grams that a text must contain for the pattern to match: those of the literals that every match
+/// contains, with letters folded, and those of literals that the pattern matches in exactly one case, unfolded.
 pub fn ngram_query(literals: &LiteralQuery, pattern: &Pattern) -> NgramQuery {
     let mut exact = Vec::new();
     exact_literals(pattern.hir(), &mut exact);
-    // A line lies in one chunk; a literal that spans lines may not.
+    // A line lies in one chunk, while a literal with a line feed may lie in several.
     let with_capitals = exact.iter().flat_map(|text| text.split('\n')).map(NgramQuery::exact);
     NgramQuery::all(std::iter::once(ngrams_of_literals(literals)).chain(with_capitals).collect())
 }
 
-/// The n-grams of the literals alone, whose letters may be of any case.
+/// Returns the n-grams of the literals alone, with letters folded.
 pub fn ngrams_of_literals(literals: &LiteralQuery) -> NgramQuery {
     match literals {
         LiteralQuery::Anything => NgramQuery::Anything,
@@ -29,7 +29,7 @@ pub fn ngrams_of_literals(literals: &LiteralQuery) -> NgramQuery {
     }
 }
 
-/// The literals that every match contains as they are, capitals and all.
+/// Collects the literals that every match contains in exactly this case.
 fn exact_literals<'h>(hir: &'h Hir, found: &mut Vec<&'h str>) {
     match hir.kind() {
         HirKind::Literal(literal) => found.extend(std::str::from_utf8(&literal.0).ok()),
@@ -52,7 +52,7 @@ mod tests {
     const KINDS: [FilterKind; 4] =
         [FilterKind::Block, FilterKind::Chunk, FilterKind::Dense, FilterKind::PathGroup];
 
-    /// A column for each text.
+    /// Builds one column for each text.
     fn slices(kind: FilterKind, texts: &[&str]) -> BitSlices {
         let filter = |text: &&str| {
             let mut filter = BloomFilter::new(kind);

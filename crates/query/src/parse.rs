@@ -1,4 +1,4 @@
-//! Parses a query: tokens become groups of words, and those a tree of terms.
+//! Parses a query: tokens into groups of words, and these into a tree of terms.
 
 use crate::build::{Build, Defaults};
 use crate::error::QueryError;
@@ -6,16 +6,15 @@ use crate::group::Parser;
 use crate::suggest;
 use crate::tree::Query;
 
-/// Longest query, in bytes. Nobody types more, and parsing and planning it takes milliseconds.
+/// Longest query, in bytes. Parsing and planning one takes milliseconds, and nobody types more.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
 
 impl Query {
-    /// Parses a query. The defaults hold where the query says nothing about it.
+    /// Parses a query. `defaults` apply where the query has no setting.
     ///
     /// # Errors
-    /// The query is wrong: the error says where, why, and what to type instead. Or it is longer, has more terms or nests
-    /// deeper than a query may. If another query can be told that says what may have been meant, it is the error's
-    /// suggestion.
+    /// The query is wrong, or exceeds the bounds on length, terms or nesting. The error says where, why, and what to
+    /// type instead. If a query is known that was probably meant, it is the error's suggestion.
     pub fn parse(source: &str, defaults: impl Into<Defaults>) -> Result<Self, QueryError> {
         let defaults = defaults.into();
         parse(source, defaults).map_err(|mut error| {
@@ -26,7 +25,7 @@ impl Query {
     }
 }
 
-/// Parses a query as it stands.
+/// Parses a query without making a suggestion for a wrong one.
 fn parse(source: &str, defaults: Defaults) -> Result<Query, QueryError> {
     if source.len() > MAX_QUERY_BYTES {
         let message =

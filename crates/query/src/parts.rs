@@ -1,5 +1,5 @@
-//! A query in parts, to be put together anew: for programs that tell what a query without a term, or with `or` between
-//! its terms, would find.
+//! The top-level parts of a query, from which callers build variants: the query without one of its terms, or with `or`
+//! between them.
 
 use std::ops::Range;
 
@@ -8,50 +8,50 @@ use crate::field::FieldName;
 use crate::group::{Parser, Part, is_setting};
 use crate::write::{escape, literal, written};
 
-/// A query in parts that must all hold, and its settings.
+/// A query as a list of parts that must all match, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryParts {
-    /// The parts, in order. Alternatives are one part together.
+    /// The parts, in order. A top-level alternation is one part.
     pub parts: Vec<QueryPart>,
-    /// The settings, as they were typed.
+    /// The settings as they were typed.
     settings: Vec<String>,
 }
 
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryPart {
-    /// As it was typed.
+    /// The part as it was typed.
     pub text: String,
-    /// What it is.
+    /// The kind of part.
     pub kind: PartKind,
-    /// The same with its pattern taken as a text, if that is another pattern.
+    /// The part with its pattern taken as literal text, if that is another pattern.
     pub as_text: Option<String>,
-    /// The pattern or the name that it asks for, without field and quotes; empty for a group.
+    /// The pattern or name, without field and quotes; empty for groups and exclusions.
     pub value: String,
 }
 
-/// What a part of a query is.
+/// The kinds of parts of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// A term that must match in a file's lines or path.
     Term,
-    /// Several of them.
+    /// Several terms in parentheses, or the alternatives of a query.
     Group,
-    /// The names of repositories.
+    /// A condition on the names of repositories.
     Repo,
-    /// The paths of files.
+    /// A condition on the paths of files.
     Path,
-    /// The language of files.
+    /// A condition on the language of files.
     Language,
     /// What must not match.
     Exclusion,
 }
 
 impl QueryParts {
-    /// The parts of a query.
+    /// Splits a query into its parts.
     ///
     /// # Errors
-    /// It is none.
+    /// The query cannot be parsed.
     pub fn of(query: &str) -> Result<Self, QueryError> {
         let group = Parser::new(query).whole()?;
         let mut settings = Vec::new();
@@ -86,12 +86,12 @@ impl QueryParts {
         Ok(Self { parts, settings })
     }
 
-    /// The query of some of its parts.
+    /// Returns the query made of the parts for which `wanted` is true, and the settings.
     pub fn with(&self, wanted: impl Fn(&QueryPart) -> bool) -> String {
         self.together(self.parts.iter().filter(|part| wanted(part)).map(|part| part.text.clone()))
     }
 
-    /// The query in which one of the terms suffices.
+    /// Returns the query in which one of the terms has to match instead of all.
     pub fn any_term(&self) -> String {
         let is_term = |part: &&QueryPart| part.kind == PartKind::Term;
         let terms: Vec<&str> =
@@ -101,7 +101,7 @@ impl QueryParts {
         self.together(std::iter::once(any).chain(others))
     }
 
-    /// The query in which the patterns of its terms are texts, if that is another one.
+    /// Returns the query with the patterns of its terms taken as literal text, if that is another query.
     pub fn as_text(&self) -> Option<String> {
         let changes = |part: &QueryPart| part.kind == PartKind::Term && part.as_text.is_some();
         let text = |part: &QueryPart| match &part.as_text {
@@ -111,7 +111,7 @@ impl QueryParts {
         self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
     }
 
-    /// The query in any case.
+    /// Returns the query with `case:no`.
     pub fn in_any_case(&self) -> String {
         let mut other = self.clone();
         let is_case = |setting: &String| setting.to_ascii_lowercase().starts_with("case:");

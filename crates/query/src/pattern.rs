@@ -1,13 +1,11 @@
-//! A regular expression as typed, parsed, and confined to single lines unless it is to span them.
+//! A parsed regular expression, confined to single lines unless it is to span them.
 //!
-//! The dialect is that of the `regex` crate. Matching is line by line, as grep does: no part of a
-//! pattern can match a line feed, and `^`, `$`, `\A` and `\z` all hold at the ends of a line. This
-//! is done once, on the syntax tree, so that the matcher can run over a whole text at once and
-//! still never see a match that crosses a line.
+//! The dialect is that of the `regex` crate. Matching is line by line, as in grep: no part of a pattern matches a line
+//! feed, and `^`, `$`, `\A` and `\z` all match at the ends of a line. The syntax tree is rewritten so, once. After that
+//! the matcher can run over a whole text and never sees a match that crosses a line.
 //!
-//! A pattern that names a line feed (`\n`), or lets a dot match one (`(?s)`), spans lines, and so does
-//! one that is told to: then every part of it may match across them, and `\A` and `\z` are the ends of
-//! the file.
+//! A pattern spans lines if it names a line feed (`\n`), if it lets a dot match one (`(?s)`), or if the caller says so.
+//! Then every part of it may match across lines, and `\A` and `\z` are the ends of the file.
 
 use std::fmt;
 
@@ -21,17 +19,16 @@ use crate::error::QueryError;
 use crate::fold;
 use crate::glob::glob;
 
-/// Longest pattern accepted, in bytes. A pattern of this length still parses and plans in
-/// milliseconds; anything longer is not something a person typed.
+/// Longest pattern, in bytes. One of this length still parses and plans in milliseconds, and nobody types a longer one.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
 
-/// How deeply groups and repetitions may nest; it bounds the stack that walking the tree takes.
+/// How deeply groups and repetitions may nest. It bounds the recursion over the tree.
 const MAX_NESTING: u32 = 100;
 
-/// Whether capitals match small letters.
+/// Whether a capital letter matches its small one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
-    /// Without regard to case, unless the pattern holds a capital letter.
+    /// Without regard to case, unless the pattern contains a capital letter.
     #[default]
     Smart,
     /// Exactly as typed.
@@ -51,11 +48,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Parses `source` in the dialect of the `regex` crate. `multiline` says that it may match across
-    /// lines even if nothing in it says so.
+    /// Parses `source` in the dialect of the `regex` crate. With `multiline` it may match across lines even if nothing
+    /// in it says so.
     ///
     /// # Errors
-    /// A syntax error, or a pattern beyond the bounds on length and nesting.
+    /// A syntax error, or a pattern that exceeds the bounds on length and nesting.
     pub fn parse(source: &str, case: Case, multiline: bool) -> Result<Self, QueryError> {
         let fail = |position: usize, message: String| QueryError::new(source, position, message);
         if source.len() > MAX_PATTERN_BYTES {
@@ -80,20 +77,20 @@ impl Pattern {
             .build()
             .translate(source, &tree)
             .map_err(|e| fail(e.span().start.offset, e.kind().to_string()))?;
-        // A pattern that cannot match a line feed matches within lines, wherever it is run.
+        // A pattern that cannot match a line feed matches the same whether it is confined to lines or not.
         let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
         let hir = if spans_lines { hir } else { confine(hir) };
         let (source, reads_like_text) = (source.to_owned(), reads_like_text(&tree));
         Ok(Self { source, hir, caseless, spans_lines, reads_like_text })
     }
 
-    /// Parses a pattern for paths: a regular expression, or a glob if it can only be meant as one (`*.go`).
+    /// Parses a path pattern: a regular expression, or a glob if it can only be meant as one (`*.go`).
     ///
     /// # Errors
-    /// As those of [`Pattern::parse`].
+    /// The same as [`Pattern::parse`].
     pub fn of_path(source: &str, case: Case) -> Result<Self, QueryError> {
         match glob(source) {
-            // What is wrong in the expression for it is not where it stands in the glob.
+            // The error's position is one in the translated expression, not in the glob.
             Some(regex) => Self::parse(&regex, case, false)
                 .map_err(|error| QueryError::new(source, 0, error.message)),
             None => Self::parse(source, case, false),
@@ -103,49 +100,49 @@ impl Pattern {
     /// The pattern that matches `text` itself.
     ///
     /// # Errors
-    /// The text is too long to be compiled.
+    /// The text is longer than a pattern may be.
     pub fn literal(text: &str, case: Case) -> Result<Self, QueryError> {
         Self::parse(&regex_syntax::escape(text), case, false)
     }
 
-    /// The pattern as it was typed.
+    /// Returns the pattern as it was typed.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether another pattern matches the same, and was typed the same.
+    /// Whether another pattern has the same source and matches in the same way.
     pub(crate) fn means(&self, other: &Self) -> bool {
         (&self.source, self.caseless, self.spans_lines)
             == (&other.source, other.caseless, other.spans_lines)
     }
 
-    /// Whether a match may go from one line into the next.
+    /// Whether a match may cross lines.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
-    /// Whether it matches letters of any case.
+    /// Whether it matches letters of either case.
     pub fn is_caseless(&self) -> bool {
         self.caseless
     }
 
-    /// Whether it is an expression that nobody writes, and thus was probably meant as text: `c++`, `main()`.
+    /// Whether it is a valid expression that was probably meant as literal text: `c++`, `main()`.
     pub fn reads_like_text(&self) -> bool {
         self.reads_like_text
     }
 
-    /// The syntax tree, confined to single lines unless the pattern spans them.
+    /// Returns the syntax tree, confined to single lines unless the pattern spans them.
     pub(crate) fn hir(&self) -> &Hir {
         &self.hir
     }
 
-    /// An error about this pattern as a whole.
+    /// Makes an error about the pattern as a whole.
     pub(crate) fn error(&self, message: impl Into<String>) -> QueryError {
         QueryError::new(&self.source, 0, message)
     }
 }
 
-/// Prints as `/source/`, with an `i` behind it if it matches any case, and an `m` if it spans lines.
+/// Prints as `/source/`, followed by `i` if it matches either case, and by `m` if it spans lines.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}/", self.source)?;
@@ -155,7 +152,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The error of a pattern; where people stumble most, with what to type instead.
+/// Returns the message of a syntax error, with advice for the most common ones.
 fn advice(error: &ast::ErrorKind) -> String {
     let advice = match error {
         ast::ErrorKind::GroupUnclosed => {
@@ -181,7 +178,7 @@ fn advice(error: &ast::ErrorKind) -> String {
     format!("{error}: {advice}")
 }
 
-/// Whether a pattern names a line feed that it can match, or lets a dot match one.
+/// Whether a pattern contains a line feed that it can match, or lets a dot match one.
 fn asks_for_lines(tree: &Ast) -> bool {
     let dots = |flags: &ast::Flags| flags.flag_state(ast::Flag::DotMatchesNewLine) == Some(true);
     match tree {
@@ -211,7 +208,7 @@ fn names_line_feed(set: &ClassSet) -> bool {
     }
 }
 
-/// Whether something is repeated that is repeated already (`c++`), or a group is empty (`main()`).
+/// Whether a repetition is repeated (`c++`), or a group is empty (`main()`).
 fn reads_like_text(tree: &Ast) -> bool {
     match tree {
         Ast::Repetition(repetition) => {
@@ -229,7 +226,7 @@ fn reads_like_text(tree: &Ast) -> bool {
     }
 }
 
-/// Whether it makes a difference if a pattern is run over lines or over a whole text.
+/// Whether the pattern can tell a line from a whole text: it can match a line feed, or has `\A` or `\z`.
 fn sees_lines(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty => false,
@@ -247,12 +244,11 @@ fn sees_lines(hir: &Hir) -> bool {
     }
 }
 
-/// Rewrites a tree so that nothing in it can match a line feed, and the ends of the text are the
-/// ends of a line.
+/// Rewrites a tree so that nothing in it matches a line feed, and the ends of the text become the ends of a line.
 fn confine(hir: Hir) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
-        // What is left of a class such as `[\s&&\n]`; a pattern with a plain one is not confined.
+        // Such a literal comes from a class such as `[\s&&\n]`; a plain `\n` makes a pattern span lines.
         HirKind::Literal(hir::Literal(bytes)) if bytes.contains(&b'\n') => Hir::fail(),
         HirKind::Literal(hir::Literal(bytes)) => Hir::literal(bytes),
         HirKind::Class(Class::Unicode(mut class)) => {
@@ -270,7 +266,7 @@ fn confine(hir: Hir) -> Hir {
             let sub = Box::new(confine(*repetition.sub));
             Hir::repetition(hir::Repetition { sub, ..repetition })
         }
-        // Groups are not asked for, and the engine is faster without them.
+        // Captures are not used, and the engine is faster without them.
         HirKind::Capture(capture) => confine(*capture.sub),
         HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(confine).collect()),
         HirKind::Alternation(parts) => Hir::alternation(parts.into_iter().map(confine).collect()),

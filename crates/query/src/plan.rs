@@ -1,8 +1,8 @@
-//! From a condition to lookups in the trigram indexes: which files are worth looking at.
+//! Turns a condition into lookups in the trigram indexes, which name the files that may match.
 //!
-//! Like [`LiteralQuery`], a plan over-matches and never under-matches. It is over files: where a term and
-//! another must both match, they may match in different chunks. A plan leaves out negations and terms without
-//! trigrams; those are decided on each file.
+//! Like [`LiteralQuery`], a plan over-matches and never under-matches. It is about files: two terms that must both
+//! match may match in different chunks. A plan leaves out negations and terms without trigrams; these are decided on
+//! each file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use ngram::NgramQuery;
 /// Most strings in one plan. More would take longer to plan than the trigrams save.
 const MAX_STRINGS: usize = 256;
 
-/// A path is so many times shorter than a chunk, so that a trigram is so many times rarer in one.
+/// How many times rarer a trigram is in a path than in a chunk, since a path is shorter.
 const CHUNKS_PER_PATH: u32 = 64;
 
 /// Which files are worth looking at.
@@ -23,11 +23,11 @@ const CHUNKS_PER_PATH: u32 = 64;
 pub enum Plan {
     /// All of them.
     Scan,
-    /// Those that this finds.
+    /// The files that this lookup finds.
     Lookup(Lookup),
-    /// Those that all of these find, the most selective first.
+    /// The files that all of these find, the most selective first.
     All(Vec<Plan>),
-    /// Those that one of these finds.
+    /// The files that any of these finds.
     Any(Vec<Plan>),
 }
 
@@ -42,7 +42,7 @@ pub struct Lookup {
     pub literals: LiteralQuery,
 }
 
-/// Within which all literals of a lookup must lie.
+/// The text within which all literals of a lookup must occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A chunk.
@@ -79,7 +79,7 @@ impl Plan {
             Expr::All(parts) => {
                 let mut all: Vec<Plan> = parts.iter().map(|part| Self::of(part, query)).collect();
                 all.retain(|plan| *plan != Plan::Scan);
-                // If it is too much, without the largest parts.
+                // If it has too many strings, the largest parts are left out.
                 all.sort_by_key(Plan::strings);
                 while all.iter().map(Plan::strings).sum::<usize>() > MAX_STRINGS {
                     all.pop();
@@ -122,7 +122,7 @@ impl Plan {
         }
     }
 
-    /// One of some plans. Questions to the same index become one.
+    /// Joins plans into one that finds what any of them finds. Lookups in the same index are merged.
     fn any(parts: Vec<Plan>) -> Self {
         let mut any: Vec<Plan> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -151,7 +151,7 @@ impl Plan {
         if any.len() == 1 { any.remove(0) } else { Plan::Any(any) }
     }
 
-    /// How many of 1000 files (of the size of a chunk) it is likely to find, at most.
+    /// Returns an upper estimate of how many of 1000 files (of the size of a chunk) it finds.
     pub fn frequency(&self) -> u32 {
         match self {
             Plan::Scan => 1000,
@@ -173,7 +173,7 @@ impl Plan {
         }
     }
 
-    /// Whether it is about chunks, or about chunks and paths: filters can name those.
+    /// Whether it looks up chunks, or chunks and paths. Filters can replace such lookups.
     pub fn is_of_chunks(&self) -> bool {
         match self {
             Plan::Lookup(lookup) => lookup.scope == Scope::Chunk,

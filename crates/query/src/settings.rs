@@ -1,5 +1,5 @@
-//! The settings of a query: what it says of how to search (`type:`, `count:`, `timeout:`). Each holds for the whole
-//! query. Their names stand in `field`; here are their values, how they are read and how they print.
+//! The settings of a query (`type:`, `count:`, `timeout:`): their values, parsing and printing. Each applies to the
+//! whole query; their names are in `field`.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub(crate) enum Setting {
     Select,
     Count,
     Timeout,
-    /// How other engines are told what a term is.
+    /// Another engine's choice of the kind of pattern; only regular expressions are accepted.
     PatternType,
-    /// What other engines search; here there is one index.
+    /// Another engine's choice of the repositories to search; only all of them are accepted.
     Context,
 }
 
@@ -52,12 +52,12 @@ pub enum Count {
 }
 
 impl Count {
-    /// The number that a user typed; 0 is all.
+    /// Converts a number that a user typed; 0 means all.
     pub fn of(number: usize) -> Self {
         if number == 0 { Count::All } else { Count::Most(number) }
     }
 
-    /// Most results; none for all.
+    /// Returns the limit; `None` for all results.
     pub fn limit(self) -> Option<usize> {
         match self {
             Count::All => None,
@@ -87,7 +87,7 @@ impl Settings {
                 }
             }
             Setting::Timeout => self.timeout = Some(duration(value)?),
-            // A term is one anyway.
+            // Terms are regular expressions already.
             Setting::PatternType => match value.to_ascii_lowercase().as_str() {
                 "regexp" | "regex" | "re2" => {}
                 _ => {

@@ -1,9 +1,9 @@
-//! Matching step by step, so that it can be interrupted within a line.
+//! Matching that can be interrupted in the middle of a line.
 //!
-//! The engines of `regex-automata` run to the end of what they are given. That is well for a chunk of code and an
-//! ordinary pattern; but a line may be a megabyte long, and a pattern may have 100,000 states of which each character may
-//! visit all. Here the same automata are driven one character at a time, with a look at the clock between: first the
-//! lazy DFA, and where it cannot tell (a word's border beside a letter beyond ASCII), the simulation of the NFA by Pike
+//! The engines of `regex-automata` run to the end of their input. That suits a chunk of code and an ordinary pattern;
+//! but a line may be a megabyte long, and a pattern may have 100,000 states, all of which each character may visit.
+//! This module drives the same automata one byte at a time and calls `go_on` in between. It uses the lazy DFA first.
+//! Where that gives up (at a word boundary beside a non-ASCII letter), it simulates the NFA as Pike's VM does
 //! (<https://swtch.com/~rsc/regexp/regexp2.html>).
 
 use std::ops::Range;
@@ -14,44 +14,45 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::Hir;
 
-/// Work between two looks at the clock, in states that are visited: about a millisecond.
+/// States visited between two calls of `go_on`: about a millisecond.
 const WORK: usize = 100_000;
 
-/// Memory of a lazy DFA, in bytes.
+/// Cache size of a lazy DFA, in bytes.
 const CACHE_BYTES: usize = 2 << 20;
 
 /// The automata of a pattern.
 #[derive(Debug)]
 pub(crate) struct Stepped {
     nfa: NFA,
-    /// Forward and backward; none if they would take too much memory.
+    /// The forward and the reverse DFA; `None` if they would take too much memory.
     lazy: Option<(DFA, DFA)>,
-    /// Characters between two looks at the clock: each may make a state of the DFA out of all states of the NFA.
+    /// Bytes of text between two calls of `go_on`. For each byte the lazy DFA may have to build a state out of all
+    /// states of the NFA.
     every: usize,
 }
 
-/// The space in which they run.
+/// The mutable state in which the automata run.
 #[derive(Clone, Debug)]
 pub(crate) struct SteppedScratch {
     lazy: Option<(DfaCache, DfaCache)>,
     threads: Threads,
 }
 
-/// Whoever was asked whether to go on said no.
+/// `go_on` returned false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted;
 
-/// Why the lazy DFA gives no answer.
+/// The reason why the lazy DFA gives no answer.
 enum Stop {
     Interrupted,
-    /// It cannot tell.
+    /// The DFA gave up; the NFA has to decide.
     Quit,
 }
 
 type GoOn<'a> = &'a dyn Fn() -> bool;
 
 impl Stepped {
-    /// Of a pattern that was compiled before, with at most so many bytes.
+    /// Builds the automata of a pattern that compiled before within `most` bytes.
     pub(crate) fn new(hir: &Hir, most: usize) -> Self {
         let compile = |reverse| {
             let config = NfaConfig::new()
@@ -79,7 +80,7 @@ impl Stepped {
         Self { nfa, lazy, every }
     }
 
-    /// Space to run in.
+    /// Creates the scratch space.
     pub(crate) fn space(&self) -> SteppedScratch {
         let caches =
             |(forward, backward): &(DFA, DFA)| (forward.create_cache(), backward.create_cache());
@@ -89,10 +90,10 @@ impl Stepped {
         }
     }
 
-    /// The first match in a part of a text, as the `regex` crate defines it.
+    /// Returns the leftmost match in a part of a text, as the `regex` crate defines it.
     ///
     /// # Errors
-    /// `go_on` said no.
+    /// `go_on` returned false.
     pub(crate) fn find(
         &self,
         space: &mut SteppedScratch,
@@ -106,7 +107,7 @@ impl Stepped {
                 Err(Stop::Quit) => self.find_by_threads(space, text, part.clone(), go_on)?,
                 Ok(found) => found,
             };
-            // A match of nothing within a character is none.
+            // An empty match within a UTF-8 character does not count.
             match found {
                 Some(found) if found.is_empty() && splits_character(text, found.start) => {
                     part.start = found.start + 1;
@@ -142,8 +143,9 @@ impl Stepped {
         Ok(Some(start.ok_or(Stop::Quit)?..end))
     }
 
-    /// Walks through a DFA: gives the place of the last match before it is dead. A match is known one byte late, so that each
-    /// byte has the place before it, and there is one more byte than those of the part, or the end of the text.
+    /// Runs a DFA over `bytes` and returns the position of the last match before the DFA is dead. A DFA reports a match
+    /// one byte late. So each byte comes with the position before it, and after the last byte of the part the DFA reads
+    /// `beyond`: the next byte of the text, or its end.
     fn walk(
         &self,
         dfa: &DFA,
@@ -217,7 +219,7 @@ impl Stepped {
                     State::Sparse(sparse) if at < part.end => sparse.matches(text, at),
                     State::Dense(dense) if at < part.end => dense.matches(text, at),
                     State::Match { .. } => {
-                        // Those behind it are of less worth.
+                        // The threads after this one have lower priority.
                         found = Some(start..at);
                         break;
                     }
@@ -232,7 +234,7 @@ impl Stepped {
         Ok(found)
     }
 
-    /// Adds a state, and all that it leads to without a byte, in the order of their worth. Says how many were visited.
+    /// Adds a state and its epsilon closure, in order of priority. Returns how many states it visited.
     fn follow(
         &self,
         threads: &mut ThreadList,
@@ -269,7 +271,7 @@ impl Stepped {
     }
 }
 
-/// What the simulation needs: the states that are reached before a character and after it.
+/// The state of the NFA simulation: the threads before and after the current byte.
 #[derive(Clone, Debug)]
 struct Threads {
     now: ThreadList,
@@ -277,11 +279,11 @@ struct Threads {
     stack: Vec<StateID>,
 }
 
-/// States in the order of their worth, each with where the match began that reached it.
+/// A set of NFA states in order of priority, each with the start of the match that reached it.
 #[derive(Clone, Debug)]
 struct ThreadList {
     states: Vec<(StateID, usize)>,
-    /// For each state the round in which it was added last.
+    /// For each state, the round in which it was last added.
     rounds: Vec<u32>,
     round: u32,
 }
@@ -302,7 +304,7 @@ impl ThreadList {
         });
     }
 
-    /// Adds a state; false if it is there.
+    /// Adds a state; returns false if it is there already.
     fn add(&mut self, id: StateID, start: usize) -> bool {
         let round = &mut self.rounds[id.as_usize()];
         let is_new = *round != self.round;
@@ -314,7 +316,7 @@ impl ThreadList {
     }
 }
 
-/// Whether a place lies within a character of UTF-8.
+/// Whether an offset lies within a UTF-8 character.
 fn splits_character(text: &[u8], at: usize) -> bool {
     text.get(at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
 }
@@ -329,7 +331,7 @@ mod tests {
     use super::*;
     use crate::{Case, Pattern};
 
-    /// All parts of a text: what both ways find in them, beside the engines of the library.
+    /// Compares, for each part of the text, what the lazy DFA and the NFA simulation find with what the library finds.
     fn check(pattern: &str, text: &str) {
         let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();
         let regex = Regex::builder().build_from_hir(pattern.hir()).unwrap();
@@ -403,7 +405,7 @@ mod tests {
 
     #[test]
     fn it_is_interrupted_within_a_line() {
-        // The first is one that the lazy DFA takes long for, the second one that it cannot run.
+        // The lazy DFA takes long for the first pattern, and cannot run the second.
         let text = format!("é {}", "a".repeat(100_000));
         for pattern in ["(?:[a-z]?){5000}[0-9]{9}", r"\b(?:[a-z]?){5000}\b[0-9]{9}"] {
             let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();

@@ -1,21 +1,21 @@
-//! What somebody may have meant by a query that is none: the query with the words of other engines replaced, or with
-//! what is no regular expression taken as text.
+//! Suggests a query in place of a wrong one: replaces fields of other engines, and takes words that are no valid
+//! regular expression as literal text.
 
 use crate::error::{Edit, QueryError, Suggestion};
 use crate::field;
 use crate::lex::{delimited, field_name, quoted_length, word_length};
 use crate::write::{escape, literal, written};
 
-/// Longest query to which another one is suggested, in bytes.
+/// Longest query for which a suggestion is made, in bytes.
 const MAX_BYTES: usize = 1000;
 
-/// Most changes of one query.
+/// Most edits to one query.
 const MAX_EDITS: usize = 16;
 
-/// Says whether a text is a query, and if not, why.
+/// Checks whether a text is a valid query.
 type Check<'c> = &'c dyn Fn(&str) -> Result<(), QueryError>;
 
-/// The query to run instead of one that is wrong.
+/// Returns a query to run instead of the wrong one, if one can be made.
 pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> Option<Suggestion> {
     if source.len() > MAX_BYTES || source.trim().is_empty() {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> 
         }
     }
     if query.trim().is_empty() {
-        // It said nothing but what cannot be said.
+        // All of it was unsupported, so the suggestion searches for it as literal text.
         source.trim().clone_into(&mut query);
         let text = query.clone();
         let query = literal(&text);
@@ -60,13 +60,13 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> 
     check(&query).is_ok().then(|| Suggestion { query, text: Some(whole.to_owned()) })
 }
 
-/// A query with a change made. If a part of it is left out, so are operators that want it.
+/// Applies an edit. If it deletes a part, the operators left without a term go, too.
 fn edited(query: &str, edit: &Edit) -> String {
     let (before, after) = (&query[..edit.range.start], &query[edit.range.end..]);
     let mut edited = if edit.with.is_empty() {
         let mut before = before.trim_end();
         let mut dropped = false;
-        // First a negation, then an `and` or `or`.
+        // Removes a negation first, then an `and` or `or`.
         for operators in [&["-", "not", "NOT"][..], &["and", "AND", "or", "OR", "|"]] {
             for operator in operators {
                 if let Some(rest) = before.strip_suffix(operator)
@@ -100,7 +100,7 @@ fn edited(query: &str, edit: &Edit) -> String {
     edited
 }
 
-/// A part of a query, as one sees it who does not know the language well.
+/// A part of a query as typed by somebody who does not know the language well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'q> {
     /// A field with its value, and the minus before it.
@@ -114,7 +114,7 @@ enum Piece<'q> {
 }
 
 impl<'q> Piece<'q> {
-    /// The text that it may be.
+    /// Returns the literal text that was probably meant.
     fn text(self) -> Option<&'q str> {
         match self {
             Piece::Quoted(text) => Some(&text[1..text.len() - 1]),
@@ -123,7 +123,7 @@ impl<'q> Piece<'q> {
         }
     }
 
-    /// What to write in its place: itself if it is a query.
+    /// Returns the replacement for this piece: the piece itself if it is a valid query.
     fn resolved(self, check: Check<'_>) -> String {
         let text = match self {
             Piece::Operator(text) => return text.to_owned(),
@@ -146,7 +146,7 @@ impl<'q> Piece<'q> {
         match self {
             Piece::Field(text) => field_of_text(text),
             Piece::Quoted(text) => {
-                // As it stands in quotes.
+                // Inside the quotes, only `\"` is an escape.
                 literal(&text[1..text.len() - 1].replace("\\\"", "\""))
             }
             Piece::Words(text) if is_glob(text) => written_glob(text),
@@ -155,9 +155,9 @@ impl<'q> Piece<'q> {
     }
 }
 
-/// Cuts a query into parts.
+/// Splits a query into pieces.
 fn pieces(query: &str) -> Vec<Piece<'_>> {
-    // First each word on its own, then the words of a text together.
+    // Splits it into words, then joins neighbouring words into one text.
     let mut words: Vec<(usize, Piece<'_>)> = Vec::new();
     let mut at = 0;
     while at < query.len() {
@@ -181,7 +181,7 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
         pieces.extend(run[..first].iter().map(|(_, piece)| *piece));
         let inner = &run[first..=last];
         let or = |(_, piece): &(usize, Piece<'_>)| *piece == Piece::Words("or");
-        // Between single words it is an operator, in a longer text a word.
+        // Between single words `or` is an operator; in a longer text it is a word.
         let alternates = inner.len() >= 3
             && inner.len() % 2 == 1
             && inner.iter().enumerate().all(|(at, one)| or(one) == (at % 2 == 1));
@@ -199,7 +199,7 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The first word of a text, and its length.
+/// Returns the first word of a text and its length in bytes.
 fn word(text: &str) -> (Piece<'_>, usize) {
     let ends = |length: usize| text[length..].chars().next().is_none_or(char::is_whitespace);
     let positive = text.strip_prefix('-').unwrap_or(text);
@@ -230,14 +230,14 @@ fn word(text: &str) -> (Piece<'_>, usize) {
     let name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');
     let piece = match word {
         "OR" | "AND" | "NOT" => Piece::Operator(word),
-        // A word that must not match is not part of a text.
+        // A negated word is no part of a text.
         _ if excludes && length > 1 && name(&word[1..]) => Piece::Field(word),
         _ => Piece::Words(word),
     };
     (piece, length)
 }
 
-/// A field whose value is no pattern, with the value as a text.
+/// Rewrites a field so that its value is literal text.
 fn field_of_text(text: &str) -> String {
     let (minus, positive) = match text.strip_prefix('-') {
         Some(positive) => ("-", positive),
@@ -246,7 +246,7 @@ fn field_of_text(text: &str) -> String {
     let Some((name, value)) = positive.split_once(':') else { return literal(text) };
     let inside = value.strip_prefix('(').and_then(|value| value.strip_suffix(')'));
     if let Some(inside) = inside.filter(|inside| inside.contains(char::is_whitespace)) {
-        // A group behind a field holds for each of its words.
+        // A field before a group applies to each word of the group.
         let words = inside.split_whitespace().map(|word| match word {
             "or" | "OR" | "and" | "AND" | "not" | "NOT" | "|" => word.to_owned(),
             word => format!("{name}:{word}"),
@@ -269,11 +269,11 @@ fn written_glob(text: &str) -> String {
     format!("file:{text}")
 }
 
-/// A pattern without what this dialect does not have: what a look-around wants becomes part of the match, what it
-/// forbids is left out, and a reference to a group becomes the group. It matches at least where the other one does.
+/// Removes what this dialect does not support. A positive look-around becomes part of the match, a negative one is
+/// removed, and a backreference becomes a copy of its group. Used to suggest a pattern that still runs.
 fn without_look_around(pattern: &str) -> String {
     let mut result = String::new();
-    // Where each group begins in the result, in the order of their parentheses.
+    // The start of each group in the result, and its end once it is closed, in the order of the opening parentheses.
     let mut groups: Vec<(usize, Option<usize>)> = Vec::new();
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut rest = pattern;

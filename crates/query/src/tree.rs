@@ -126,7 +126,7 @@ impl Tree {
         if all.len() == 1 { all.remove(0) } else { Tree::All(all) }
     }
 
-    /// What holds for every file.
+    /// Returns the condition that every file meets.
     pub fn every_file() -> Self {
         Tree::All(Vec::new())
     }

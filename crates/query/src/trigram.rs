@@ -1,24 +1,23 @@
-//! The trigrams of a literal, as `pg_trgm` finds them, and which few of them to look up.
+//! The trigrams of a literal, as `pg_trgm` extracts them, and the choice of the few to look up.
 //!
-//! `pg_trgm`'s rules (<https://www.postgresql.org/docs/current/pgtrgm.html>): letters are folded to
-//! small ones; a word is a run of letters and digits; three characters of a word in a row make a
-//! trigram. A word that is seen to begin is padded with two blanks in front, one that is seen to end
-//! with one behind. In `LIKE '%literal%'` a word at an end of the literal may go on beyond it, so it
-//! is padded only where the literal itself holds the border.
+//! `pg_trgm`'s rules (<https://www.postgresql.org/docs/current/pgtrgm.html>): letters are folded to lower case; a word
+//! is a run of letters and digits; three consecutive characters of a word make a trigram. A word is padded with two
+//! spaces in front and one behind. In `LIKE '%literal%'` a word at an end of the literal may continue beyond it, so it
+//! is padded only where the literal itself contains the border.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Trigrams looked up for one literal. Each costs a lookup, and after the rarest few the others
-/// hardly rule anything out: over 13 literals of all kinds, four were on average as good as all of
-/// them at half the time, and never slower.
+/// Trigrams looked up for one literal. Each costs a lookup, and after the rarest few the others hardly rule anything
+/// out. Over 13 literals of all kinds, four were on average as selective as all of them, took half the time, and were
+/// never slower.
 const LOOKED_UP: usize = 4;
 
-/// Chunks in 1000 that hold a trigram which is not in the list of common ones.
+/// Estimated frequency, in chunks of 1000, of a trigram that is not in the list of common ones.
 const RARE: u32 = 8;
 
-/// How many of 1000 chunks of code hold a trigram, for the common ones.
+/// The frequency of the common trigrams: how many of 1000 chunks of code contain each.
 static COMMON: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
     let lines = include_str!("common_trigrams.tsv").lines().filter(|line| !line.starts_with('#'));
     lines
@@ -27,26 +26,26 @@ static COMMON: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A trigram that every text with the literal in it has.
+/// A trigram that every text with the literal contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigram {
-    /// Its three characters, in small letters, blanks for the padding.
+    /// Its three lower-case characters, with spaces for the padding.
     pub text: String,
-    /// The bytes of the literal that say so: its letters, and the borders of a padded word.
+    /// The bytes of the literal that the trigram covers: its letters, and the border characters of a padded word.
     pub span: Range<usize>,
 }
 
 impl Trigram {
-    /// How many of 1000 chunks of ordinary code are likely to hold it.
+    /// Returns an estimate of how many of 1000 chunks of ordinary code contain it.
     pub fn frequency(&self) -> u32 {
         COMMON.get(self.text.as_str()).copied().unwrap_or(RARE)
     }
 }
 
-/// The trigrams that `pg_trgm` finds in `LIKE '%literal%'`, in order; the same one may come twice.
+/// Returns the trigrams that `pg_trgm` extracts from `LIKE '%literal%'`, in order, with repetitions.
 ///
-/// Which characters outside ASCII are letters depends on the server's locale. A wrong guess costs time, never a match: a
-/// lookup asks for parts of the literal, and the server finds their trigrams itself.
+/// Which non-ASCII characters are letters depends on the server's locale. A wrong guess costs time, never a match:
+/// lookups pass parts of the literal, from which the server extracts the trigrams itself.
 pub fn trigrams(literal: &str) -> Vec<Trigram> {
     let mut found = Vec::new();
     let chars: Vec<(usize, char)> = literal.char_indices().collect();
@@ -60,7 +59,7 @@ pub fn trigrams(literal: &str) -> Vec<Trigram> {
         while at < chars.len() && chars[at].1.is_alphanumeric() {
             at += 1;
         }
-        // Each character of the padded word, with the character of the literal it stands for.
+        // The characters of the padded word, each with the index of its character in the literal.
         let mut word: Vec<(char, usize)> = Vec::with_capacity(at - start + 3);
         if start > 0 {
             word.extend([(' ', start - 1); 2]);
@@ -78,21 +77,21 @@ pub fn trigrams(literal: &str) -> Vec<Trigram> {
     found
 }
 
-/// Whether `pg_trgm` finds at least one trigram in `LIKE '%literal%'`. Without one the server would
-/// look at every stretch.
+/// Whether `pg_trgm` extracts at least one trigram from `LIKE '%literal%'`. Without one the server would read every
+/// document.
 pub fn has_trigram(literal: &str) -> bool {
     !trigrams(literal).is_empty()
 }
 
-/// The parts of a literal whose trigrams are worth looking up, in order and apart from each other:
-/// together they hold the rarest few. `fmt.println` gives `fmt.` and `ntln`.
+/// Returns the parts of a literal that are worth looking up, in order and without overlaps. Together they contain its
+/// rarest trigrams. `fmt.println` gives `fmt.` and `ntln`.
 pub fn rarest(literal: &str) -> Vec<&str> {
-    // Where letters are a matter of the server's locale, so are trigrams: leave it all of them.
+    // The server's locale decides the trigrams of non-ASCII letters, so it gets the whole literal.
     if literal.chars().any(|c| !c.is_ascii() && c.is_alphanumeric()) {
         return vec![literal];
     }
-    // Neighbours say much the same, so of equally rare ones take some that are far apart: steps of the
-    // golden ratio go through the literal evenly.
+    // Neighbouring trigrams tell much the same. Of equally rare ones, steps of the golden ratio pick some that are far
+    // apart.
     let mut all: Vec<(usize, Trigram)> = trigrams(literal).into_iter().enumerate().collect();
     all.sort_by_key(|(place, trigram)| (trigram.frequency(), place * 618 % 1000));
     let mut spans: Vec<Range<usize>> = Vec::new();
@@ -104,7 +103,7 @@ pub fn rarest(literal: &str) -> Vec<&str> {
         }
     }
     spans.sort_by_key(|span| span.start);
-    // Parts that overlap become one: `LIKE '%abc%cde%'` does not hold for `abcde`.
+    // Overlapping parts are merged: `LIKE '%abc%cde%'` does not match `abcde`.
     let mut parts: Vec<Range<usize>> = Vec::new();
     for span in spans {
         match parts.last_mut() {
@@ -115,8 +114,8 @@ pub fn rarest(literal: &str) -> Vec<&str> {
     parts.into_iter().map(|part| &literal[part]).collect()
 }
 
-/// How many of 1000 chunks of ordinary code are likely to hold a literal: as many as hold the rarest
-/// of its trigrams, at most.
+/// Returns an upper estimate of how many of 1000 chunks of ordinary code contain a literal: the frequency of its rarest
+/// trigram.
 pub(crate) fn frequency(literal: &str) -> u32 {
     trigrams(literal).iter().map(Trigram::frequency).min().unwrap_or(1000)
 }

@@ -1,4 +1,5 @@
-//! The fields of a query as they were typed, for programs that show them, take one away or read them for another search.
+//! The fields of a query as they were typed, for callers that show them, remove one, or translate them for another
+//! search.
 
 use std::ops::Range;
 
@@ -8,17 +9,17 @@ use crate::lex::{Lexer, Token};
 /// A field of a query as it was typed: `-file:"a b"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedField {
-    /// Its name, one for all its aliases: `repo`, `file`, `lang`, ...
+    /// The field's canonical name: `repo`, `file`, `lang`, ...
     pub name: &'static str,
-    /// A minus or a `not` stands before it.
+    /// Whether a minus or a `not` stands before it.
     pub negated: bool,
-    /// Its value, without quotes.
+    /// The value, without quotes.
     pub value: String,
-    /// The bytes of the query that it takes, with its minus.
+    /// Its byte range in the query, minus included.
     pub range: Range<usize>,
 }
 
-/// The fields of a query that stand outside of parentheses, in order; none of a query that is broken.
+/// Returns the fields of a query that stand outside of parentheses, in order; none if the query cannot be parsed.
 pub fn typed_fields(text: &str) -> Vec<TypedField> {
     let mut lexer = Lexer::new(text);
     let mut fields = Vec::new();
@@ -34,7 +35,7 @@ pub fn typed_fields(text: &str) -> Vec<TypedField> {
             Token::Open => depth += 1,
             Token::Close => depth = depth.saturating_sub(1),
             Token::Or | Token::And => {}
-            // Two of them are none.
+            // Two negations cancel out.
             Token::Not => negated = if minus.is_some() { None } else { Some(at) },
             Token::Word(word) => {
                 if let Some(name) = word.field.map(field::name).filter(|_| depth == 0) {
@@ -47,7 +48,7 @@ pub fn typed_fields(text: &str) -> Vec<TypedField> {
     }
 }
 
-/// A query without some of its bytes, such as those of a field.
+/// Returns a query without a byte range, such as that of a field.
 pub fn without(text: &str, range: &Range<usize>) -> String {
     let (before, behind) = (text[..range.start].trim_end(), text[range.end..].trim_start());
     let blank = if before.is_empty() || behind.is_empty() { "" } else { " " };
@@ -58,7 +59,7 @@ pub fn without(text: &str, range: &Range<usize>) -> String {
 mod tests {
     use super::*;
 
-    /// Checks which fields hold for a whole query, and the query without each of them.
+    /// Checks which fields apply to a whole query, and the query without each of them.
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let told = |field: TypedField| {

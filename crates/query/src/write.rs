@@ -1,22 +1,22 @@
-//! Writing terms of a query, for programs that put one together.
+//! Writes terms of the query language, for callers that build a query.
 
-/// A pattern for these very characters.
+/// Returns a pattern that matches the text literally.
 pub fn escape(text: &str) -> String {
     regex_syntax::escape(text)
 }
 
-/// A field for exactly this name or path: `repo:^github\.com/golang/go$`.
+/// Returns a field that matches exactly this name or path: `repo:^github\.com/golang/go$`.
 pub fn exactly(field: &str, name: &str) -> String {
     written(field, &format!("^{}$", escape(name)))
 }
 
-/// A field for what lies in a folder: `file:^src/`.
+/// Returns a field that matches the paths in a folder: `file:^src/`.
 pub fn below(field: &str, folder: &str) -> String {
     written(field, &format!("^{}/", escape(folder)))
 }
 
-/// The name or folder that a pattern stands for as [`exactly`] or [`below`] write it, to be shown to
-/// people; none if it may stand for others.
+/// Returns the name or folder for which [`exactly`] or [`below`] wrote the pattern, to show to people; `None` if the
+/// pattern may match others.
 pub fn plain(pattern: &str) -> Option<String> {
     let inner = pattern.strip_prefix('^')?;
     let inner = inner.strip_suffix('$').or_else(|| inner.ends_with('/').then_some(inner))?;
@@ -32,18 +32,18 @@ pub fn plain(pattern: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A field with a value, in quotes if it needs them: `lang:"plain text"`.
+/// Returns a field with a value, in quotes if it needs them: `lang:"plain text"`.
 pub fn written(field: &str, value: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "^$./\\-_+#@~".contains(c);
     if value.chars().all(plain) && !value.starts_with(['/', '-']) && !value.is_empty() {
         return format!("{field}:{value}");
     }
-    // In quotes, two backslashes are one of the expression.
+    // In quotes, `\\` stands for one backslash, so two of the expression are written as four.
     let value = value.replace("\\\\", "\\\\\\\\").replace('"', "\\\"");
     format!("{field}:\"{value}\"")
 }
 
-/// A term for these very characters: `lit:a[i]`, in quotes if it needs them.
+/// Returns a term that matches the text literally: `lit:a[i]`, in quotes if it needs them.
 pub fn literal(text: &str) -> String {
     let mut depth = 0_usize;
     let closes = |c: char| match c {

@@ -1,4 +1,4 @@
-//! Where the index is, and `codesearch db`.
+//! The options that choose the database, and `codesearch db`.
 
 use std::path::PathBuf;
 

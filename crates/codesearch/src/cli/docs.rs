@@ -1,4 +1,4 @@
-//! `codesearch docs`: words, and which texts are looked at.
+//! `codesearch docs`: its words and filters.
 
 use std::time::Duration;
 

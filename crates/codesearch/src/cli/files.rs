@@ -1,4 +1,4 @@
-//! `codesearch files`: what is typed of a path.
+//! `codesearch files`: its query and filters.
 
 use clap::Args;
 

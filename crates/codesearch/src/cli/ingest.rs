@@ -1,4 +1,4 @@
-//! `codesearch ingest` and `up`: folders, and how they are read. `init` and `remove` change the index, too.
+//! `codesearch ingest` and `up`: the folders, and how they are read. Also `init` and `remove`, which change the index.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub(crate) struct IngestOptions {
     pub(crate) shard_bytes: Option<u64>,
 }
 
-/// The number of partitions of the reference experiment.
+/// The number of partitions in the reference experiment.
 const SHARDS: i16 = 200;
 
 #[derive(Args, Debug)]

@@ -1,4 +1,4 @@
-//! What can be typed: the commands, each with its options and their help in a file of its own.
+//! The command line: each command has a file with its options and their help.
 
 #![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]

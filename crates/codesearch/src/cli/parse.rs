@@ -1,4 +1,4 @@
-//! Reads the command line. What cannot be read ends in one sentence that says what to write.
+//! Parses the command line. An invalid one ends in one sentence that says what to write.
 
 use std::ffi::OsString;
 use std::process::exit;
@@ -9,7 +9,7 @@ use query::distance;
 
 use super::Cli;
 
-/// What people call what has another name here.
+/// Names that people try for commands, and what to write instead.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("add", "codesearch ingest FOLDER"),
     ("delete", "codesearch remove NAME"),
@@ -34,7 +34,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("web", "codesearch serve"),
 ];
 
-/// The command line, read; the process ends where it asks for help or cannot be read.
+/// Parses the command line. Exits if it asks for help or is invalid.
 pub(crate) fn parse() -> Cli {
     let typed: Vec<OsString> = std::env::args_os().collect();
     Cli::try_parse_from(&typed).unwrap_or_else(|error| {
@@ -46,10 +46,10 @@ pub(crate) fn parse() -> Cli {
     })
 }
 
-/// A command was given without what it needs: it shows its help.
+/// The error of a command without required arguments, which prints its help.
 const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
-/// What is wrong, and what to write.
+/// Returns the message for an invalid command line.
 fn sentence(error: &Error, typed: &[OsString]) -> String {
     let (command, name) = command(typed);
     match (error.kind(), told(error, ContextKind::InvalidArg), told(error, ContextKind::PriorArg)) {
@@ -75,7 +75,7 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
     }
 }
 
-/// The command that was typed, as far as there is one, and what it is called.
+/// Returns the deepest subcommand that was typed, and its full name.
 fn command(typed: &[OsString]) -> (Command, String) {
     let mut command = Cli::command();
     command.build();
@@ -91,7 +91,7 @@ fn command(typed: &[OsString]) -> (Command, String) {
     (command, name)
 }
 
-/// The option nearest to what was typed, if it is near.
+/// Returns the option most similar to what was typed, if one is similar.
 fn near(command: &Command, flag: &str) -> Option<String> {
     let typed = flag.strip_prefix("--")?;
     let options = command.get_arguments().filter(|arg| !arg.is_hide_set());
@@ -99,7 +99,7 @@ fn near(command: &Command, flag: &str) -> Option<String> {
     nearest(longs, typed).map(|long| format!("--{long}"))
 }
 
-/// One or two wrong letters are a slip, more are another word.
+/// Returns the most similar name: within two wrong letters, or one in a short word.
 fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
     let near = names.map(|name| (distance(name, typed), name));
     let most = if typed.len() < 5 { 1 } else { 2 };
@@ -125,7 +125,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
     if word.chars().all(plain) {
@@ -135,7 +135,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// What an error has to tell of this kind.
+/// Returns a detail of an error.
 fn told(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
@@ -144,12 +144,12 @@ fn told(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// `--limit <N>` as it is typed.
+/// Returns the option in `--limit <N>`, without its value.
 fn flag_of(shown: &str) -> &str {
     shown.split_whitespace().next().unwrap_or(shown)
 }
 
-/// The error without what else is said of it, on one line.
+/// Returns the first paragraph of an error, on one line.
 fn first_paragraph(text: &str) -> String {
     let text = text.split("\n\n").next().unwrap_or_default();
     let text = text.trim().trim_start_matches("error: ");

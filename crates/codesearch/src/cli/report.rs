@@ -1,4 +1,4 @@
-//! `codesearch stats` and `repos`: what the index holds, and how it is used.
+//! `codesearch stats`, `repos` and `check`: the contents of the index, and its use.
 
 use clap::Args;
 

@@ -1,8 +1,8 @@
-//! ripgrep's flags: which of them `codesearch search` has, and what becomes of the others.
+//! ripgrep's flags: which of them `codesearch search` supports, and how it treats the others.
 //!
-//! [`FLAGS`] is the one list of them. Those that codesearch has are declared in `search`; what is declared here is hidden
-//! from its help: flags that change nothing, and flags that are refused with a sentence. `docs/ripgrep.md` is made of the
-//! list.
+//! [`FLAGS`] lists all of them. Supported flags are declared in `search`. The others are declared here and hidden from
+//! its help: flags that are ignored, and flags that are refused with a sentence. `docs/ripgrep.md` is generated from
+//! the list.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -11,27 +11,27 @@ use Fate::{Idle, Off, Other, Same, Taken, WhyNot};
 
 /// A flag of ripgrep.
 pub(super) struct Flag {
-    /// Its short form; a space for none.
+    /// The short form; a space for none.
     short: char,
     long: &'static str,
-    /// What its value is called; empty if it takes none.
+    /// The name of its value; empty if it takes none.
     value: &'static str,
     fate: Fate,
 }
 
-/// What becomes of a flag.
+/// The treatment of a flag.
 enum Fate {
-    /// codesearch has it, with what differs.
+    /// Supported, with the differences.
     Same(&'static str),
-    /// codesearch has it for something else: what.
+    /// Used for something else, which is described.
     Taken(&'static str),
-    /// It undoes a flag that codesearch has, by the name of its field.
+    /// Undoes a supported flag, given by the name of its field.
     Off(&'static str),
-    /// It is accepted and changes nothing, because.
+    /// Accepted and ignored, with the reason.
     Idle(&'static str),
-    /// It is refused: what to write instead.
+    /// Refused, with what to write instead.
     Other(&'static str),
-    /// It is refused, because.
+    /// Refused, with the reason.
     WhyNot(&'static str),
 }
 
@@ -209,7 +209,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag('h', "help", "", Same("")),
 ];
 
-/// The flags of ripgrep that `codesearch search` accepts and forgets. Those that it refuses are an error.
+/// Accepts ripgrep's flags that are ignored. Those that are refused are an error.
 #[derive(Debug)]
 pub(crate) struct ForeignFlags;
 
@@ -243,7 +243,7 @@ impl FromArgMatches for ForeignFlags {
 }
 
 impl Flag {
-    /// The argument that is accepted, or understood so that it can be refused.
+    /// Returns the hidden argument of a flag.
     fn hidden(&self) -> Arg {
         let arg = Arg::new(self.long).long(self.long).hide(true);
         let arg = if self.short == ' ' { arg } else { arg.short(self.short) };
@@ -255,7 +255,7 @@ impl Flag {
         }
     }
 
-    /// Why it is refused, or what to write instead.
+    /// Returns the reason for refusing it, or what to write instead.
     fn refusal(&self) -> String {
         let (Same(why) | Taken(why) | Off(why) | Idle(why) | Other(why) | WhyNot(why)) = self.fate;
         format!("--{}: {why}", self.long)
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// The list as a table for `docs/ripgrep.md`.
+    /// Formats the list as a table for `docs/ripgrep.md`.
     fn table() -> String {
         let mut table = "| flag | here | |\n|---|---|---|\n".to_owned();
         for Flag { short, long, value, fate } in FLAGS {

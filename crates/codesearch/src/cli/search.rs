@@ -1,4 +1,4 @@
-//! `codesearch search`: the query, and how it is searched.
+//! `codesearch search`: the query, and options of the search.
 
 mod filters;
 mod output;

@@ -1,4 +1,4 @@
-//! `codesearch serve` and `mcp`: who may ask, and how much.
+//! `codesearch serve` and `mcp`: address, access and limits.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -112,13 +112,13 @@ pub(crate) struct TokenArgs {
     pub(crate) admin: bool,
 }
 
-/// A number of MiB, perhaps with a fraction, as bytes.
+/// Parses a number of MiB, perhaps with a fraction, to bytes.
 fn mebibytes(text: &str) -> Result<u64, String> {
     let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
     number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
 }
 
-/// A time; `never` is one that does not come.
+/// Parses a duration; `never` is the longest one.
 fn time_or_never(text: &str) -> Result<Duration, String> {
     if text == "never" { Ok(Duration::MAX) } else { query::duration(text) }
 }

@@ -1,4 +1,4 @@
-//! `codesearch sql`: what can be asked of the index by SQL.
+//! `codesearch sql`: the statement, and the format of its rows.
 
 use clap::{Args, ValueEnum};
 

@@ -1,14 +1,14 @@
-//! `--sort path`: the files of an answer in the order of their paths.
+//! `--sort path`: collects files and sorts them by path.
 
 use std::cmp::Ordering;
 use std::path::{Component, Path};
 
 use engine::search::FileMatch;
 
-/// Files that are kept beyond those wanted, until they are put in order again.
+/// Files kept beyond the limit before they are sorted and cut again.
 const SLACK: usize = 1000;
 
-/// Collects the files of a search, or the first of them by their paths. The order is that of a walk through folders whose
+/// Collects the files of a search, or the first of them by path. The order is that of a walk through folders whose
 /// entries are sorted by name.
 pub(crate) struct ByPath {
     reverse: bool,
@@ -18,7 +18,7 @@ pub(crate) struct ByPath {
 }
 
 impl ByPath {
-    /// Keeps the first files, at most so many; all if none is said.
+    /// Keeps at most the first `most` files, or all.
     pub(crate) fn new(reverse: bool, most: Option<usize>) -> Self {
         Self { reverse, most: most.unwrap_or(usize::MAX), files: Vec::new(), cut: false }
     }
@@ -30,7 +30,7 @@ impl ByPath {
         }
     }
 
-    /// The files, in order, and whether there were more.
+    /// Returns the files in order, and whether there were more.
     pub(crate) fn into_files(mut self) -> (Vec<FileMatch>, bool) {
         self.order();
         (self.files, self.cut)

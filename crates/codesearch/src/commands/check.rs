@@ -1,4 +1,4 @@
-//! `codesearch check`: verify that the index is what was ingested.
+//! `codesearch check`: verifies that the index holds what was ingested.
 
 use anyhow::Result;
 use engine::check::{Options, check};

@@ -1,4 +1,4 @@
-//! Files collected before they are printed, where their order takes all of them: by path, or the most relevant first.
+//! Collects files before they are printed, for the orders that need all of them: by path and by relevance.
 
 use std::io::{IsTerminal, stdout};
 
@@ -9,15 +9,15 @@ use super::by_rank::ByRank;
 use crate::cli::{SearchArgs, Sort};
 use crate::top_k::POOL;
 
-/// The files of a search that are printed when it has ended.
+/// The files of a search, which are printed when it has ended.
 pub(super) enum Collected {
     ByPath(ByPath),
     ByRank(Box<ByRank>),
 }
 
 impl Collected {
-    /// Returns where the files of a search are collected; none if they are printed as they are found. The request then asks
-    /// for what the order takes.
+    /// Returns the collector for the files of a search; `None` if they are printed as they are found. Changes the
+    /// request as the order needs.
     pub(super) fn of(args: &SearchArgs, request: &mut Request) -> Option<Self> {
         let output = &args.output;
         let usual = if is_read_from_the_top(args, request) { Sort::Relevance } else { Sort::None };
@@ -41,7 +41,7 @@ impl Collected {
         }
     }
 
-    /// Returns the files in order, the lines of context that they are still to get, and whether there were more.
+    /// Returns the files in order, the lines of context that they still need, and whether there were more.
     pub(super) fn into_files(self) -> (Vec<FileMatch>, (usize, usize), bool) {
         match self {
             Self::ByPath(files) => {
@@ -57,7 +57,7 @@ impl Collected {
     }
 }
 
-/// Whether somebody looks at the files who is to see no more of them than are ranked.
+/// Whether a person reads the results on a terminal, and the limit is small enough to rank them.
 fn is_read_from_the_top(args: &SearchArgs, request: &Request) -> bool {
     let printed = !args.output.json && !args.output.vimgrep && !args.how.explain;
     printed && stdout().is_terminal() && request.limit.is_some_and(|limit| limit <= POOL)

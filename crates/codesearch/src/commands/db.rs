@@ -1,4 +1,4 @@
-//! `codesearch db`: look at, start or stop the private Postgres.
+//! `codesearch db`: inspects, starts or stops the private Postgres.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! `codesearch docs`: print the documents and comments that fit best.
+//! `codesearch docs`: prints the documents and comments that match best.
 
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
@@ -40,7 +40,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
             print(&mut out, &found, args.color, stdout().is_terminal())
         };
         match printed.and_then(|()| out.flush()) {
-            // Whoever reads has seen enough: `codesearch docs x | head`.
+            // The reader has closed the pipe: `codesearch docs x | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 return Ok(crate::FOUND);
             }

@@ -1,4 +1,4 @@
-//! `codesearch files`: print the paths nearest to what was typed.
+//! `codesearch files`: prints the files whose paths are most similar to the query.
 
 use std::io::{BufWriter, Write, stdout};
 
@@ -14,7 +14,7 @@ use crate::database::Database;
 use crate::print::Paths;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
-    // What cannot be asked is told before anything is opened.
+    // Reports a wrong query before the database is opened.
     PathQuery::new(&args.query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;

@@ -1,4 +1,4 @@
-//! `--glob`, `--type` and `--max-depth`: conditions on paths, with ripgrep's meaning, as parts of a query.
+//! `--glob`, `--type` and `--max-depth`: conditions on paths with ripgrep's meaning, as parts of a query.
 
 use anyhow::{Context, Result, anyhow};
 use globset::GlobBuilder;
@@ -7,13 +7,13 @@ use query::{Case, Field, Pattern, Tree};
 
 use crate::cli::FilterArgs;
 
-/// Deeper folders than this are in no repository.
+/// Largest depth of folders that is put into a pattern. No repository is deeper.
 const MAX_DEPTH: usize = 1000;
 
-/// The globs of several types are put together to patterns of up to so many bytes, which is less than one may have.
+/// Most bytes of a pattern that joins the globs of several types. The bound on patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;
 
-/// What paths must be; none if nothing is said of them.
+/// Returns the condition on paths; `None` if no option sets one.
 pub(crate) fn condition(args: &FilterArgs) -> Result<Option<Tree>> {
     let mut globs = Vec::new();
     for (texts, caseless) in [(&args.glob, args.glob_case_insensitive), (&args.iglob, true)] {
@@ -23,7 +23,7 @@ pub(crate) fn condition(args: &FilterArgs) -> Result<Option<Tree>> {
     }
     let chosen = globs.iter().any(|glob| glob.wanted);
     let mut parts: Vec<Tree> = decide(&globs)?.into_iter().collect();
-    // What a glob wants is wanted, whatever its type.
+    // A file that a glob selects is searched whatever its type.
     if !chosen {
         parts.extend(decide(&types(args)?)?);
     }
@@ -36,7 +36,7 @@ pub(crate) fn condition(args: &FilterArgs) -> Result<Option<Tree>> {
     Ok(if parts.is_empty() { None } else { Some(Tree::all(parts)) })
 }
 
-/// The types that there are, by their names.
+/// Returns the definitions of types, with the changes that options make.
 pub(crate) fn definitions(args: &FilterArgs) -> Result<Vec<FileTypeDef>> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
@@ -51,18 +51,18 @@ pub(crate) fn definitions(args: &FilterArgs) -> Result<Vec<FileTypeDef>> {
     Ok(types.definitions())
 }
 
-/// A glob, and what becomes of the files that it matches.
+/// A glob, and whether it selects or excludes the files that it matches.
 struct Glob {
     wanted: bool,
     caseless: bool,
-    /// Matches paths of files, if it does not match folders only.
+    /// The pattern of the files that it matches; `None` if it matches folders only.
     file: Option<String>,
-    /// Matches paths of files below a folder that it matches.
+    /// The pattern of the files below a folder that it matches.
     below: Option<String>,
 }
 
 impl Glob {
-    /// Reads a glob as a line of .gitignore is read; none for a comment.
+    /// Parses a glob as a line of `.gitignore`; `None` for a comment.
     fn new(text: &str, caseless: bool) -> Result<Option<Self>> {
         if text.starts_with('#') {
             return Ok(None);
@@ -82,7 +82,7 @@ impl Glob {
         if !text.contains('/') {
             glob.insert_str(0, "**/");
         }
-        // What lies in the folder, not the folder itself.
+        // `dir/**` matches the contents of the folder, not the folder itself.
         if glob.ends_with("/**") {
             glob.push_str("/*");
         }
@@ -96,7 +96,7 @@ impl Glob {
     }
 }
 
-/// The files of some types, and those of others left out.
+/// Returns globs that select the files of some types and exclude those of others.
 fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
     let (chosen, others) = (&args.types, &args.type_not);
     if chosen.is_empty() && others.is_empty() {
@@ -135,8 +135,8 @@ fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
     Ok(globs)
 }
 
-/// The condition that the last glob that matches a file wants it, or that none matches and none says what is wanted; and
-/// that the file lies in no folder that is left out.
+/// Builds the condition that the last matching glob decides: a file is searched if that glob selects it, or if no glob
+/// matches it and none selects. A file in an excluded folder is not searched.
 fn decide(globs: &[Glob]) -> Result<Option<Tree>> {
     if globs.is_empty() {
         return Ok(None);
@@ -172,7 +172,7 @@ fn path(regex: &str, caseless: bool) -> Result<Tree> {
     Ok(Tree::term(Field::Path, Pattern::parse(regex, case, false)?))
 }
 
-/// The regular expression of a glob, without its anchors.
+/// Translates a glob into a regular expression without anchors.
 fn regex(glob: &str) -> Result<String> {
     let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
     let glob = glob.map_err(|error| anyhow!("{}", error.kind()))?;
@@ -182,7 +182,7 @@ fn regex(glob: &str) -> Result<String> {
     Ok(characters(regex.strip_suffix('$').unwrap_or(regex)))
 }
 
-/// The same expression for texts: it is one for bytes, and has other characters than ASCII byte by byte.
+/// Turns a regular expression for bytes into one for text: the former spells non-ASCII characters byte by byte.
 fn characters(regex: &str) -> String {
     let mut out = Vec::with_capacity(regex.len());
     let mut rest = regex.as_bytes();
@@ -199,7 +199,7 @@ fn characters(regex: &str) -> String {
                 out.push(byte);
                 rest = &rest[4..];
             }
-            // A backslash and what it stands before go together.
+            // An escape and the character after it are copied together.
             None if *first == b'\\' && !after.is_empty() => {
                 out.extend_from_slice(&rest[..2]);
                 rest = &rest[2..];

@@ -1,5 +1,5 @@
-//! What `codesearch search` says on stderr beside its results: the command to run instead of a wrong query, and commands
-//! that find something where nothing was found.
+//! Hints that `codesearch search` prints to stderr: the command to run instead of a wrong query, and commands that find
+//! something after a search found nothing.
 
 use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::database::Database;
 use crate::hints::{self, Asked, Beside, FileCount, Suggested};
 use crate::request::{self, Client, Options};
 
-/// How long it may take to count what a suggested query finds.
+/// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// Whether somebody reads them: never in a pipe, unless they are asked for.
+/// Whether hints are printed. By default they are if stdout and stderr are terminals.
 pub(super) fn wanted(args: &SearchArgs) -> bool {
     if args.how.explain || args.output.quiet {
         return false;
@@ -27,7 +27,7 @@ pub(super) fn wanted(args: &SearchArgs) -> bool {
     }
 }
 
-/// An error of a query, with the command to run instead.
+/// Adds the command to run instead to the error of a wrong query.
 pub(super) fn explained(
     database: &DatabaseArgs,
     args: &SearchArgs,
@@ -44,7 +44,7 @@ pub(super) fn explained(
     anyhow::anyhow!("{error:#}\ntry: {}{count}", hints::command(&suggested))
 }
 
-/// How many files a query finds, if a database is there that can be asked at once.
+/// Counts the files that a query finds, if the database is running already.
 fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<FileCount> {
     if !Database::is_running(database) {
         return None;
@@ -59,7 +59,7 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
     asked.ok().and(count)
 }
 
-/// Says what would find something where nothing was found.
+/// Prints changes to the query that find something.
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
     eprintln!("codesearch: nothing found");
     let Some(query) = spelled(args, options) else { return };
@@ -69,7 +69,7 @@ pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, option
     }
 }
 
-/// What was searched as one query; none if options say of patterns and paths what a query cannot.
+/// Returns the search as one query; `None` if it has options that no query expresses.
 fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
     let (patterns, filters) = (&args.patterns, &args.filters);
     let shaped = patterns.word_regexp || patterns.line_regexp || patterns.multiline_dotall;
@@ -91,7 +91,7 @@ fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
     let mut beside: Vec<request::LinePattern> = patterns.regexp.iter().map(pattern).collect();
     let mut text = args.query.join(" ");
     if patterns.fixed_strings && !text.is_empty() {
-        // Both must match, which a list of alternatives does not say.
+        // Both must match, while the patterns in this list are alternatives.
         if !beside.is_empty() {
             return None;
         }
@@ -100,7 +100,7 @@ fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
     Some(request::spelled(&text, &beside, options))
 }
 
-/// Says that a query was taken for an expression that was probably meant as text.
+/// Prints a hint if a query was read as a regular expression but was probably meant as literal text.
 pub(super) fn taken_for_expression(args: &SearchArgs) {
     if args.patterns.fixed_strings {
         return;

@@ -1,4 +1,4 @@
-//! `codesearch ingest`: bring the index up to date, and say what was done.
+//! `codesearch ingest`: brings the index up to date, and prints a summary.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::human::{count, size};
 use crate::progress::IngestProgress;
 
-/// Connections beside the writer's and the loaders' own: for looking how far the indexes are.
+/// Connections apart from the writer's and the loaders' own, to observe the progress of the index builds.
 const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
@@ -24,7 +24,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     })
 }
 
-/// Finds the plain mistakes before a database is started for them.
+/// Reports wrong paths before a database is started.
 pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
     paths.iter().try_for_each(|path| match path.metadata() {
         Err(cause) => Err(ingest::Error::Path { path: path.clone(), cause }),

@@ -1,4 +1,4 @@
-//! One file for each verb of the command line.
+//! The subcommands, one file for each.
 
 mod by_path;
 mod by_rank;
@@ -22,7 +22,7 @@ pub(crate) mod up;
 
 use crate::request::Refused;
 
-/// An option that is wrong, by the name that it has on the command line.
+/// Turns a refusal into an error that names an option as the command line does.
 fn refused(refused: Refused) -> anyhow::Error {
     match refused {
         Refused::Query(error) => error.into(),
@@ -30,7 +30,7 @@ fn refused(refused: Refused) -> anyhow::Error {
     }
 }
 
-/// `codesearch syntax`: the language of queries, as in the documentation.
+/// `codesearch syntax`: prints the manual of the query language.
 pub(crate) fn syntax() -> anyhow::Result<u8> {
     say!("{}", include_str!("../../../../docs/syntax.md").trim_end());
     Ok(crate::FOUND)

@@ -1,4 +1,4 @@
-//! From a query and the patterns beside it, as options give them, to what is searched.
+//! Combines a query and the patterns of `-e` and `-f` into the query to search for.
 
 use std::fs;
 use std::io::{Read, stdin};
@@ -11,10 +11,10 @@ use super::refused;
 use crate::cli::SearchArgs;
 use crate::request::{self, Client, Options};
 
-/// Patterns are put together to one of up to so many bytes, which is less than a pattern may have.
+/// Most bytes of a pattern that joins several. The bound on patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;
 
-/// What is searched: the query, and one of the patterns beside it.
+/// Builds the query to search for: the query text, and the condition that one of the patterns matches.
 pub(crate) fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     let form = Form::of(args, options);
     let patterns = form.patterns(args)?;
@@ -34,12 +34,12 @@ pub(crate) fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     Ok(query)
 }
 
-/// The query alone.
+/// Parses the query text alone.
 fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
     if args.query.is_empty() {
         return Ok(None);
     }
-    // The shell has taken its quotes off, so it is not known where a phrase was meant.
+    // The shell has removed its quotes, so phrases cannot be told apart.
     let text = args.query.join(" ");
     if args.patterns.fixed_strings {
         return Ok(Some(Query::of(Field::Content, Pattern::literal(&text, options.case)?)));
@@ -47,7 +47,7 @@ fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
     request::parse(&text, options, &Client::COMMAND_LINE).map(Some).map_err(refused)
 }
 
-/// What options say of every pattern.
+/// The options that apply to every pattern.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 struct Form {
     fixed: bool,
@@ -71,7 +71,7 @@ impl Form {
         }
     }
 
-    /// The condition that one of the patterns beside the query matches; none if there are no such options.
+    /// Returns the condition that one of the patterns of `-e` and `-f` matches; `None` without these options.
     fn patterns(&self, args: &SearchArgs) -> Result<Option<Tree>> {
         let args = &args.patterns;
         if args.regexp.is_empty() && args.pattern_file.is_empty() {
@@ -103,15 +103,16 @@ impl Form {
             terms.push(Tree::term(Field::Content, self.one(some, self.case, self.multiline)?));
             rest = more;
         }
-        // A file without patterns: nothing matches.
+        // A file without patterns matches nothing.
         Ok(Some(if terms.is_empty() { !Tree::every_file() } else { Tree::any(terms) }))
     }
 
-    /// One pattern for several.
+    /// Joins several patterns into one.
     fn one(&self, sources: &[String], case: Case, multiline: bool) -> Result<Pattern> {
         let whole = self.whole(sources, "");
         let pattern = Pattern::parse(&whole, case, multiline);
-        // A comment ends with its line, and not before the end of a group.
+        // A pattern may end in a comment, which would swallow the closing parenthesis, so a second attempt ends it with
+        // a line feed.
         let pattern =
             pattern.or_else(|_| Pattern::parse(&self.whole(sources, "\n"), case, multiline));
         pattern.context("invalid regular expression")
@@ -138,7 +139,7 @@ impl Form {
         self.words || self.lines || self.dot_matches_all
     }
 
-    /// Makes what options say of patterns hold for the terms of a query, too, that look into texts.
+    /// Applies the options for patterns to the terms of a query that match in texts.
     fn apply(&self, tree: &mut Tree) -> Result<()> {
         if !self.changes() {
             return Ok(());
@@ -160,7 +161,7 @@ impl Form {
     }
 }
 
-/// An error of a pattern that may have been meant as text.
+/// Adds to the error of a pattern the suggestion to search for it as literal text.
 fn as_text(mut error: QueryError, source: &str) -> QueryError {
     let (query, text) = (query::literal(source), Some(source.to_owned()));
     error.suggestion = Some(Box::new(Suggestion { query, text }));
@@ -187,8 +188,7 @@ fn reads_text(field: Field) -> bool {
     matches!(field, Field::Content | Field::Anywhere)
 }
 
-/// The condition for files in whose texts nothing matches. What speaks of paths, repositories and languages only must
-/// still hold.
+/// Returns the condition for files whose text does not match. The conditions on paths, repositories and languages stay.
 fn without_match(tree: Tree) -> Result<Tree> {
     let parts = match tree {
         Tree::All(parts) => parts,
@@ -211,10 +211,10 @@ fn speaks_of_text(tree: &Tree) -> bool {
     }
 }
 
-/// The one pattern whose matches are shown.
+/// Returns the only pattern whose matches are shown.
 ///
 /// # Errors
-/// There are several, or none.
+/// There are several such patterns, or none, or it spans lines.
 pub(crate) fn only_pattern(tree: &Tree) -> Result<&Pattern> {
     let mut shown = Vec::new();
     collect(tree, &mut shown);

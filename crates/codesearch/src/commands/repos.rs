@@ -1,4 +1,4 @@
-//! `codesearch repos`, `remove` and `init`: what is in the index.
+//! `codesearch repos`, `remove` and `init`: lists and changes the contents of the index.
 
 use anyhow::{Context, Result};
 use engine::ingest::{self, SkipReason};

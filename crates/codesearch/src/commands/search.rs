@@ -1,4 +1,4 @@
-//! `codesearch search`: print what matches.
+//! `codesearch search`: prints matches.
 
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::human::count;
 use crate::print::{Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
 use crate::request::{self, Client, Options};
 
-/// Batches of files that the search may be ahead of the printing.
+/// Batches of files that the search may be ahead of the printer.
 const FOUND_AHEAD: usize = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
@@ -46,7 +46,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         };
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
-            // Its own: when printing fails, nobody listens to the search any longer, and it ends.
+            // Moved into this future, so that the receiver is dropped when printing fails. That ends the search.
             let mut files = files;
             while let Some(found) = next(&mut files, &mut out).await? {
                 if let Some(collected) = &mut collected {
@@ -82,7 +82,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         };
         let ended = done.and_then(|()| printer.end(&mut out, &stats)).and_then(|()| out.flush());
         match ended {
-            // Whoever reads has seen enough: `codesearch search x | head`.
+            // The reader has closed the pipe: `codesearch search x | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 return Ok(crate::FOUND);
             }
@@ -105,7 +105,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     })
 }
 
-/// What is found next. Before it waits for that, what was printed goes out.
+/// Receives the next files. Flushes the output before it waits for them.
 async fn next(
     files: &mut mpsc::Receiver<Vec<FileMatch>>,
     out: &mut impl Write,
@@ -120,7 +120,7 @@ async fn next(
     })
 }
 
-/// `--type-list`, as ripgrep prints it.
+/// Prints the types as `rg --type-list` does.
 fn type_list(args: &SearchArgs) -> Result<u8> {
     for known in globs::definitions(&args.filters)? {
         say!("{}: {}", known.name(), known.globs().join(", "));
@@ -128,17 +128,17 @@ fn type_list(args: &SearchArgs) -> Result<u8> {
     Ok(crate::FOUND)
 }
 
-/// What is searched, and what is printed in the place of matches.
+/// Builds the request, and the replacer of matches if there is one.
 fn request(args: &SearchArgs, options: &Options) -> Result<(Request, Option<Replacer>)> {
     let query = query(args, options)?;
     let replacer = replacer(&args.output, &query)?;
     Ok((request::build(query, options, &Client::COMMAND_LINE).map_err(refused)?, replacer))
 }
 
-/// What stands beside the query.
+/// Returns the options of the search, apart from the query.
 fn options(args: &SearchArgs) -> Options {
     let SearchArgs { patterns, filters, output, how, .. } = args;
-    // Who reads a pipe wants what ripgrep gives: all.
+    // On a pipe all results are wanted, as from ripgrep.
     let all = !stdout().is_terminal() && !how.explain;
     let limit = how.limit.or(all.then_some(0)).map(Count::of);
     Options {
@@ -167,7 +167,7 @@ fn options(args: &SearchArgs) -> Options {
     }
 }
 
-/// The query, the patterns beside it, and what paths must be.
+/// Builds the query from the query text, the patterns and the conditions on paths.
 fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     let query = patterns::query(args, options)?;
     Ok(match globs::condition(&args.filters)? {
@@ -176,7 +176,7 @@ fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
     })
 }
 
-/// What is printed in the place of matches.
+/// Returns the replacer of `--replace`.
 fn replacer(output: &OutputArgs, query: &Query) -> Result<Option<Replacer>> {
     let Some(with) = &output.replace else { return Ok(None) };
     let pattern = patterns::only_pattern(&query.tree)?;
@@ -203,7 +203,7 @@ fn printer(
     })
 }
 
-/// What is left to say, on stderr: that there is more, and with `--stats` what was done.
+/// Prints to stderr whether the result is incomplete and, with `--stats`, the work done.
 fn report(args: &SearchArgs, select: Select, stats: &Stats) {
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {

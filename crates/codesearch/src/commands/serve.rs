@@ -1,4 +1,4 @@
-//! `codesearch serve`: answer searches over HTTP until told to stop.
+//! `codesearch serve`: answers searches over HTTP until it is told to stop.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -17,17 +17,17 @@ use crate::database::{Database, close_postgres};
 use crate::http::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
 use crate::statistics::Recorder;
 
-/// How often a server that nobody asks looks for a newer state of the index and for its Postgres.
+/// Interval at which the server looks for a newer epoch, and checks its private Postgres and its token file.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How often what was counted is added to the database, and how long that may take at the end.
+/// Interval at which statistics are written to the database; `LAST_FLUSH` bounds the last write at shutdown.
 const FLUSH_EVERY: Duration = Duration::from_mins(1);
 const LAST_FLUSH: Duration = Duration::from_secs(5);
 
-/// How often old statistics are made fewer.
+/// Interval at which old statistics in the database are merged.
 const THIN_EVERY: Duration = Duration::from_hours(6);
 
-/// Problems of a checked shard that the log tells.
+/// Most problems of a checked shard that are logged.
 const PROBLEMS_TOLD: usize = 10;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
@@ -36,7 +36,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     serve(Database::open(database, connections())?, listener, args, told)
 }
 
-/// What the operator has said, checked before anything slow is begun; and the file of tokens, to be looked at again.
+/// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it
+/// changes.
 pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)> {
     let is_public = !args.listen.ip().to_canonical().is_loopback();
     let args = &args.operator;
@@ -59,7 +60,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let needs_token = file.is_some() && !args.open;
     let at_once = args.server_at_once.map_or_else(http::searches_at_once, |most| most as usize);
-    // A quarter is left for others, where there are others and they can be told apart.
+    // If there are other clients that can be told apart, each of them leaves a quarter of the turns to the rest.
     let others = is_public || file.is_some() || args.trust_forwarded;
     let share = (others && at_once > 1).then(|| at_once - at_once.div_ceil(4));
     let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
@@ -69,14 +70,14 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         max_time: args.max_time,
         statistics: !args.no_statistics,
         limits,
-        // Little of the memory that a small container has.
+        // A small container must not spend much of its memory on answers.
         unread_bytes: http::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
     };
     Ok((settings, file))
 }
 
-/// Takes the port before anything slow is begun.
+/// Binds the port before anything slow starts.
 pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => anyhow::anyhow!(
@@ -91,7 +92,7 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-/// Connections for searching: a few for each core keep Postgres busy, more only wait for each other.
+/// Connections for searches. A few for each core keep Postgres busy; more would only wait for each other.
 pub(crate) fn connections() -> u32 {
     (cores() * 4).clamp(8, 64) as u32
 }
@@ -116,7 +117,7 @@ pub(crate) fn serve(
     let searcher = Arc::new(searcher);
     let postgres = database.take_postgres().map(Arc::new);
     let watched = postgres.clone();
-    // Until the last statement is done: some connections to the database live on them.
+    // Dropped after the last statement, since some connections to the database live on these threads.
     let threads = http::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
         let stop = told_to_stop()?;
@@ -184,7 +185,7 @@ pub(crate) fn serve(
     Ok(crate::FOUND)
 }
 
-/// Takes the tokens of a file as they change. Tokens of a file that cannot be used do not count, and those of before do.
+/// Rereads the token file when it changes. If the new file is invalid, the previous tokens stay.
 async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -198,11 +199,11 @@ async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
     }
 }
 
-/// Keeps statistics in the database, and some connections to it ready.
+/// Writes statistics to the database, and keeps some connections open.
 async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
     let (mut flushed, mut thinned) = (Instant::now(), None::<Instant>);
     loop {
-        // A database that is away comes back, and nothing is lost meanwhile.
+        // A database that is unreachable now may come back. Until then the counts stay in memory.
         if let Err(error) = store.keep_warm(cores()).await {
             tracing::debug!("no connections can be kept ready: {error}");
         }
@@ -222,7 +223,7 @@ async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
     }
 }
 
-/// Checks a shard by chance now and then. What is wrong is told in the log and in `/metrics`; it is not mended.
+/// Checks a random shard at intervals. Problems are logged and counted in `/metrics`, but not repaired.
 async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Infallible {
     let options = engine::check::Options { sample: Some(1), repair: false };
     loop {
@@ -238,13 +239,13 @@ async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Inf
                 }
                 metrics.checked(report.shards, report.problems.len());
             }
-            // An ingest runs, or the database is away: next time.
+            // An ingest is running, or the database is unreachable; the next round tries again.
             Err(error) => tracing::debug!("no shard was checked: {error}"),
         }
     }
 }
 
-/// Looks now and then for a newer state of the index, and for the private Postgres.
+/// Looks for a newer epoch at intervals, and restarts the private Postgres if it has stopped.
 pub(crate) async fn look_after(
     searcher: &Searcher,
     postgres: Option<&Arc<Postgres>>,
@@ -257,12 +258,12 @@ pub(crate) async fn look_after(
                 tracing::error!("the private Postgres cannot be restarted: {error}");
             }
         }
-        // Holding an old state of the index would keep its rows from being deleted.
+        // An old epoch that is still in use keeps its rows from being deleted.
         let _ = searcher.look().await;
     }
 }
 
-/// Ends with Ctrl-C, or what `kill` and service managers send; both are caught from now on.
+/// Resolves on Ctrl-C or SIGTERM. Both signals are caught from the call on.
 pub(crate) fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

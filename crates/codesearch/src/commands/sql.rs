@@ -1,4 +1,4 @@
-//! `codesearch sql`: one statement on the views of the index, or psql.
+//! `codesearch sql`: runs one statement on the views of the index, or opens psql.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, Read};
@@ -46,7 +46,7 @@ async fn answer(store: &Store, statement: &str, args: &SqlArgs) -> Result<u8> {
     Ok(if count > 0 { crate::FOUND } else { crate::NOTHING })
 }
 
-/// Opens psql where the views are found by their names, and where nothing is written.
+/// Opens psql with the views in its search path, read-only.
 fn psql(args: &DatabaseArgs) -> Result<u8> {
     let database = Database::open(args, 1)?;
     let opened = database.runtime.block_on(async {
@@ -67,7 +67,7 @@ fn psql(args: &DatabaseArgs) -> Result<u8> {
         }
         let given = std::env::var_os("PGOPTIONS").unwrap_or_default();
         command.env("PGOPTIONS", options(given, &settings));
-        // Ctrl-C is for psql: it cancels a statement there.
+        // psql handles Ctrl-C itself, to cancel a statement.
         let _ignored = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
         anyhow::Ok(tokio::task::block_in_place(|| command.status()))
     });
@@ -83,7 +83,7 @@ fn psql(args: &DatabaseArgs) -> Result<u8> {
     }
 }
 
-/// Settings as libpq takes them, after those that were given.
+/// Appends settings to `PGOPTIONS`.
 fn options(mut given: OsString, settings: &[(&str, &str)]) -> OsString {
     for (name, value) in settings {
         given.push(format!(" -c {name}={value}"));
@@ -91,7 +91,7 @@ fn options(mut given: OsString, settings: &[(&str, &str)]) -> OsString {
     given
 }
 
-/// A URL without its password, which everybody on the machine could read on a command line, and the password.
+/// Splits the password off a URL, since everybody on the machine can read a command line.
 fn split_password(url: &str) -> (String, Option<String>) {
     let parts = url.split_once("://").and_then(|(scheme, rest)| {
         let (user, host) = rest[..rest.find(['/', '?']).unwrap_or(rest.len())].rsplit_once('@')?;

@@ -1,4 +1,4 @@
-//! `codesearch stats`: how long searches took, which were slow, and what Postgres counts.
+//! `codesearch stats`: prints the durations of searches, slow searches, and the statements that Postgres counts.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use crate::cli::{DatabaseArgs, StatsArgs};
 use crate::database::{Database, external};
 use crate::statistics::{Span, Summary, rfc3339, slow_json, text};
 
-/// What is shown unless it is said otherwise.
+/// The span of time that is shown by default.
 const USUAL: &str = "24h";
 
-/// Slow searches and statements that are listed.
+/// Most slow searches or statements listed.
 const MAX_LISTED: i64 = 20;
 
-/// Characters of a statement that are printed.
+/// Most characters of a statement printed.
 const MAX_STATEMENT: usize = 200;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &StatsArgs) -> Result<u8> {
@@ -27,7 +27,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &StatsArgs) -> Result<u8> {
         Some("before") => Some(span.before()),
         Some(other) => Some(Span::parse(other)?),
     };
-    // The private Postgres is ours to add an extension to.
+    // An extension may be created in the private Postgres, but not in a user's database.
     let ours = external(database).is_none();
     Database::open(database, 1)?.run(async |store| {
         if args.statements {

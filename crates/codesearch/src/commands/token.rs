@@ -1,11 +1,12 @@
-//! `codesearch token`: make a token for who may ask a server.
+//! `codesearch token`: makes a token.
 
 use anyhow::Result;
 
 use crate::cli::TokenArgs;
 use crate::http;
 
-/// Prints the line for the file, which holds no secret, apart from the token, which is nowhere else.
+/// Prints the line for the token file, which holds no secret, to stdout, and the token to stderr. The token is not
+/// stored.
 pub(crate) fn run(args: &TokenArgs) -> Result<u8> {
     let (token, line) = http::new_token(&args.name, args.admin)?;
     say!("{line}");

@@ -1,4 +1,4 @@
-//! `codesearch up`: ingest and serve, everything in one command.
+//! `codesearch up`: ingests and serves, in one command.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     }
 }
 
-/// The sample that comes with the source code.
+/// Returns the folder of the sample, which comes with the source code.
 fn sample() -> Result<PathBuf> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     [built, PathBuf::from("corpus/sample")]

@@ -1,4 +1,4 @@
-//! How many files a query finds, as far as can be told in a moment.
+//! Counts the files that a query finds, within a time limit.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,22 +11,22 @@ use tokio::sync::mpsc;
 use crate::human::grouped;
 use crate::request::{self, Client, Options};
 
-/// Files that are counted.
+/// Most files that are counted.
 const MOST: usize = 1000;
 
-/// Batches of files that the search may be ahead of who drops them.
+/// Batches of files that the search may be ahead of the reader, which drops them.
 const FOUND_AHEAD: usize = 2;
 
-/// How many files a query finds.
+/// The number of files that a query finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FileCount {
-    /// So many.
+    /// The files counted.
     pub(crate) files: usize,
-    /// Whether that is all of them.
+    /// Whether these are all.
     pub(crate) complete: bool,
 }
 
-/// What stands beside a query, and who asks.
+/// The options of a query, and its client.
 #[derive(Clone, Debug)]
 pub(crate) struct Beside {
     pub(crate) options: Options,
@@ -34,7 +34,7 @@ pub(crate) struct Beside {
 }
 
 impl FileCount {
-    /// As people read it: `1 file`, `at least 1,000 files`.
+    /// Formats the count for people: `1 file`, `at least 1,000 files`.
     pub(crate) fn told(self) -> String {
         let least = if self.complete { "" } else { "at least " };
         let word = if self.files == 1 { "file" } else { "files" };
@@ -42,8 +42,8 @@ impl FileCount {
     }
 }
 
-/// Counts the files that a query finds until a time. None if it is no query, cannot be searched, or not one was found in
-/// time.
+/// Counts the files that a query finds until `until`. `None` if the query is invalid or cannot be searched, or if the
+/// search was cut short before it found any.
 pub(crate) async fn count(
     searcher: &Searcher,
     query: &str,
@@ -54,10 +54,10 @@ pub(crate) async fn count(
     search(searcher, &request, until).await
 }
 
-/// The request for a query, which finds files.
+/// Compiles a query to a request that finds files instead of lines.
 pub(super) async fn compiled(query: &str, beside: &Beside) -> Option<Request> {
     let (query, Beside { options, client }) = (query.to_owned(), beside.clone());
-    // A large pattern takes its time to compile.
+    // A large pattern takes a while to compile.
     let work = tokio::task::spawn_blocking(move || {
         let mut query = request::parse(&query, &options, &client).ok()?;
         query.settings.select = Select::Files;

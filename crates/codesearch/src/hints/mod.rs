@@ -1,7 +1,7 @@
-//! What to say beside an answer: queries that find something where one found nothing, how many files the query finds that
-//! is suggested instead of a wrong one, and what a query was taken for.
+//! Hints beside an answer: queries that find something after one found nothing, the number of files that a suggested
+//! query finds, and a warning about a query that was probably meant as literal text.
 //!
-//! All of it is bounded in time, and none of it is done for a search that found something.
+//! All of it is bounded in time. Queries are counted only for a search that found nothing or was invalid.
 
 mod count;
 mod near;
@@ -15,31 +15,31 @@ pub(crate) use count::{Beside, FileCount, count};
 pub(crate) use nothing::{Asked, of_nothing};
 pub(crate) use show::{command, line};
 
-/// Something that may help.
+/// A change to the query that may help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Hint {
-    /// What it is, without a full stop: `in any case`.
+    /// A description of the change, without a full stop: `in any case`.
     pub(crate) message: String,
-    /// The query that does it.
+    /// The changed query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) query: Option<String>,
-    /// The words to search documents for.
+    /// The words for a search in documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) docs: Option<String>,
-    /// How many files that finds, if it was counted.
+    /// The number of files that it finds, if it was counted.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<FileCount>,
 }
 
-/// A query to run instead of a wrong one, as programs are told.
+/// A query to run instead of a wrong one, as it is sent to programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Suggested {
     /// The query.
     pub(crate) query: String,
-    /// The text that it searches for, if it takes the whole of the wrong query as a text.
+    /// The literal text that it searches for, if it takes the whole of the wrong query as literal text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// How many files it finds, if it was counted.
+    /// The number of files that it finds, if it was counted.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<FileCount>,
 }
@@ -50,10 +50,10 @@ impl From<Suggestion> for Suggested {
     }
 }
 
-/// Longest query of which something is said, in bytes: answers have bounds.
+/// Longest query for which hints are made, in bytes, since hints repeat it.
 const MAX_QUERY: usize = 1000;
 
-/// What to say of a query with a term that is an expression, but was probably meant as text: `c++`.
+/// Returns a hint if a term was read as a regular expression but was probably meant as literal text: `c++`.
 pub(crate) fn taken_for_expression(query: &str, parsed: &Query) -> Option<Hint> {
     if query.len() > MAX_QUERY {
         return None;

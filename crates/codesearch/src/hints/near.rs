@@ -1,4 +1,4 @@
-//! Names near to one that is not there: of repositories, and of files.
+//! Finds repositories and files whose names are similar to a missing one.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,14 @@ use engine::browse::FindRequest;
 use engine::search::Searcher;
 use query::{Case, Matcher, Pattern, nearest};
 
-/// Paths that are looked at.
+/// Paths that are compared.
 const NEAR: usize = 5;
 
-/// Fewest letters of a name that others are near to.
+/// Fewest letters of a name for which similar ones are looked for.
 const LETTERS: usize = 3;
 
-/// Whether a pattern matches the name of a repository, and if none, the name that may have been meant.
+/// Checks whether a pattern matches the name of a repository. The error is the name that was probably meant, if there
+/// is one. `None` if the check is not possible.
 pub(super) async fn repository(
     searcher: &Searcher,
     pattern: &str,
@@ -29,7 +30,7 @@ pub(super) async fn repository(
     Some(Err(near_name(&typed, &names).map(str::to_owned)))
 }
 
-/// The name that is near to what was typed: as a whole, in its last part, or in its last two.
+/// Returns the name that is similar to what was typed: as a whole, in its last part, or in its last two.
 fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     let mut sorted = names.to_vec();
     sorted.sort_unstable();
@@ -53,7 +54,7 @@ fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     by_part.get(found).copied()
 }
 
-/// The file whose name is near to what was typed: its repository and its path.
+/// Returns the repository and path of a file whose name is similar to what was typed.
 pub(super) async fn file(searcher: &Searcher, typed: &str) -> Option<(String, String)> {
     let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     if typed.chars().count() < LETTERS || !typed.chars().all(is_name) {

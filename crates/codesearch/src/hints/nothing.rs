@@ -1,4 +1,4 @@
-//! What would find something where a query found nothing.
+//! Finds changes to a query that found nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,46 +14,46 @@ use super::count::{Beside, FileCount, compiled, count};
 use super::{Hint, MAX_QUERY, near};
 use crate::request::{Client, Options};
 
-/// How long all of it may take.
+/// Longest time for all hints together.
 const BUDGET: Duration = Duration::from_millis(100);
 
-/// Queries that are counted at the same time.
+/// Changed queries that are counted concurrently.
 const AT_ONCE: usize = 4;
 
-/// Terms that are looked at one by one.
+/// Most terms, and most filters, that are tried one by one.
 const MAX_TERMS: usize = 6;
 
-/// Most that is said.
+/// Most hints.
 const MAX_HINTS: usize = 6;
 
-/// Texts that are ranked where documents are only counted.
+/// Most texts that are ranked in a search for documents that only counts them.
 const RANKED: usize = 100;
 
 /// A query that found nothing.
 pub(crate) struct Asked<'a> {
-    /// All of it, with what stood beside it.
+    /// The query, with its options written as fields.
     pub(crate) query: &'a str,
-    /// Who asks.
+    /// The kind of client.
     pub(crate) client: Client,
-    /// Whether files that are not in the index are among the hints; where they are told anyway, they are not.
+    /// Whether to report files that are not in the index. Off for answers that report them anyway.
     pub(crate) left_out: bool,
 }
 
-/// A change of a query.
+/// A change to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
-    /// Only this one of its terms.
+    /// Only this one of its terms, with its filters.
     Alone(usize),
     /// Without this part.
     Without(usize),
-    /// Without all parts that narrow it.
+    /// Without all filters.
     Unnarrowed,
     AnyCase,
     AsText,
     AnyTerm,
 }
 
-/// What would find something where a query found nothing, the most likely first.
+/// Returns changes to a query that find something, the most helpful first.
 pub(crate) async fn of_nothing(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hint> {
     let until = Instant::now() + BUDGET;
     let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
@@ -88,12 +88,12 @@ struct Search<'a> {
 type Counted = HashMap<Change, (String, FileCount)>;
 
 impl Search<'_> {
-    /// The terms, by their places among the parts.
+    /// Iterates over the terms, with their indexes among the parts.
     fn terms(&self) -> impl Iterator<Item = (usize, &QueryPart)> {
         self.parts.parts.iter().enumerate().filter(|(_, part)| Self::is_term(part))
     }
 
-    /// What narrows the query, by their places among the parts.
+    /// Iterates over the filters (repositories, paths, languages, exclusions), with their indexes among the parts.
     fn filters(&self) -> impl Iterator<Item = (usize, &QueryPart)> {
         self.parts.parts.iter().enumerate().filter(|(_, part)| !Self::is_term(part))
     }
@@ -102,7 +102,7 @@ impl Search<'_> {
         matches!(part.kind, PartKind::Term | PartKind::Group)
     }
 
-    /// The query without some parts.
+    /// Returns the query without the parts for which `left_out` is true.
     fn without(&self, left_out: impl Fn(usize) -> bool) -> String {
         let at = |part: &QueryPart| {
             self.parts.parts.iter().position(|other| std::ptr::eq(other, part)).unwrap_or_default()
@@ -110,7 +110,7 @@ impl Search<'_> {
         self.parts.with(|part| !left_out(at(part)))
     }
 
-    /// The changed queries that are worth a count.
+    /// Returns the changed queries to count.
     fn changes(&self, query: &str) -> Vec<(Change, String)> {
         let mut changes = Vec::new();
         let (terms, filters) = (self.terms().count(), self.filters().count());
@@ -146,7 +146,7 @@ impl Search<'_> {
         changes
     }
 
-    /// How many files each changed query finds, as far as the time goes.
+    /// Counts the files that each changed query finds, as far as time allows.
     async fn counted(&self, query: &str) -> Counted {
         let counts = self.changes(query).into_iter().map(async |(change, query)| {
             let found = count(self.searcher, &query, &self.beside, self.until).await;
@@ -165,12 +165,12 @@ impl Search<'_> {
         counted
     }
 
-    /// A part as it was typed.
+    /// Returns a part as it was typed.
     fn text(&self, at: usize) -> &str {
         &self.parts.parts[at].text
     }
 
-    /// The terms that match no file, and what the query finds without them.
+    /// Names the terms that match no file, and counts the query without them.
     async fn missing(&self, missing: &[usize]) -> Option<Hint> {
         let query = self.without(|at| missing.contains(&at));
         let names: Vec<&str> = missing.iter().map(|at| self.text(*at)).collect();
@@ -180,7 +180,7 @@ impl Search<'_> {
         (found.files > 0).then(|| counted_hint(message, &query, found))
     }
 
-    /// What the counts say.
+    /// Turns the counts into hints.
     async fn told(&self, counted: &Counted) -> Vec<Hint> {
         let alone = |at: usize| counted.get(&Change::Alone(at)).map(|(_, count)| count.files);
         let places = self.terms().map(|(at, _)| at);
@@ -204,14 +204,14 @@ impl Search<'_> {
             hints.extend(hint(format!("without {}", names.join(" ")), Change::Unnarrowed));
         }
         hints.extend(hint("as text instead of a regular expression".to_owned(), Change::AsText));
-        // With one of two terms missing, the other one alone was told.
+        // If one of two terms is missing, the query with the other one was reported above.
         if missing.is_empty() || missing.len() + 1 < all {
             hints.extend(hint("with one of the terms instead of all".to_owned(), Change::AnyTerm));
         }
         hints
     }
 
-    /// Repositories that are asked for and are not there.
+    /// Returns hints about repositories in the query that do not exist.
     async fn repositories(&self) -> Vec<Hint> {
         let mut hints = Vec::new();
         let is_repo = |(_, part): &(usize, &QueryPart)| part.kind == PartKind::Repo;
@@ -234,7 +234,7 @@ impl Search<'_> {
         hints
     }
 
-    /// A file with a similar name, and documents.
+    /// Returns a file with a similar name, and a search in documents.
     async fn elsewhere(&self) -> Vec<Hint> {
         let terms: Vec<&QueryPart> = self.terms().map(|(_, part)| part).collect();
         let mut hints = Vec::new();
@@ -284,7 +284,7 @@ impl Search<'_> {
         })
     }
 
-    /// Files that are not in the index.
+    /// Reports matching files that are not in the index.
     async fn left_out(&self, asked: &Asked<'_>) -> Option<Hint> {
         if !asked.left_out {
             return None;

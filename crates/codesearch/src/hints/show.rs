@@ -1,13 +1,13 @@
-//! Hints as a line for a terminal: with the command that does it.
+//! Formats hints for a terminal, with the commands to run.
 
 use super::{Hint, Suggested};
 
-/// A text as one argument of a shell.
+/// Quotes a text as one argument of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The command that searches for a query instead of a wrong one.
+/// Returns the command that runs the suggested query.
 pub(crate) fn command(suggested: &Suggested) -> String {
     match &suggested.text {
         Some(text) => format!("codesearch search -F {}", quoted(text)),
@@ -20,7 +20,7 @@ fn search(query: &str) -> String {
     format!("codesearch search {ends_options}{}", quoted(query))
 }
 
-/// A hint with what it finds and the command that does it.
+/// Returns a hint with its count and command.
 pub(crate) fn line(hint: &Hint) -> String {
     let count = hint.count.map_or_else(String::new, |count| format!(" ({})", count.told()));
     let command = match (&hint.query, &hint.docs) {

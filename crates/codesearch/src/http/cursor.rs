@@ -1,23 +1,23 @@
-//! Where an answer ended, as text for the client to go on from.
+//! Cursors: the end of one answer, as text from which the client continues.
 
 use engine::search::{Request, Resume, Stats};
 
 use crate::cursor;
 use crate::order::Order;
 
-/// Where an answer ended. As text it says nothing to clients.
+/// The end of an answer. Its text is opaque to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// Where the search goes on.
+    /// The point in the search to resume from.
     pub(crate) resume: Resume,
-    /// Of what it then finds, in order, how many were shown.
+    /// How many results after that point, in order, were shown already.
     pub(crate) shown: usize,
-    /// In which order; none for that in which results are found.
+    /// The order of the results; `None` for the order in which they are found.
     pub(crate) order: Option<Order>,
 }
 
 impl Cursor {
-    /// Where to go on after an answer that showed `shown` of the `files` that were found for it; none if there is
+    /// Returns the cursor after an answer that showed `shown` of the `files` that its search found; `None` if there is
     /// nothing more.
     pub(crate) fn after(
         request: &Request,
@@ -33,7 +33,7 @@ impl Cursor {
         }
     }
 
-    /// Where to go on after an answer that showed all files in the order in which they were found.
+    /// Returns the cursor after an answer that showed all files, in the order in which they were found.
     pub(crate) fn after_all(request: &Request, stats: &Stats) -> Option<Self> {
         Self::after(request, stats, None, (stats.files, stats.files))
     }

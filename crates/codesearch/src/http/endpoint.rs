@@ -1,60 +1,63 @@
-//! The declaration of an endpoint: from it come its route, the check of its parameters, its limits and its entry in the
-//! `OpenAPI` document. To add one, write such a constant beside its handler, and put it into the list in `endpoints`.
+//! The declaration of an endpoint: its route, the check of its parameters, its limits and its entry in the `OpenAPI`
+//! document follow from it. To add an endpoint, write such a constant beside its handler and add it to the list in
+//! `endpoints`.
 
 use axum::routing::MethodRouter;
 
 use super::params::Known;
 use super::server::Server;
 
-/// An address, and all that is said of it.
+/// An endpoint of the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
     pub(crate) path: &'static str,
-    /// Its handler, by methods.
+    /// Makes its handlers, by method.
     pub(crate) route: fn() -> MethodRouter<Server>,
     pub(crate) class: Class,
     pub(crate) admits: Admits,
     pub(crate) params: Known,
-    /// Its entry in the `OpenAPI` document; none for our own pages and for the addresses of other engines.
+    /// Its entry in the `OpenAPI` document; `None` for our own pages and for the endpoints of other engines.
     pub(crate) doc: Option<Doc>,
 }
 
-/// How much an endpoint costs, and which limits it has for that.
+/// The cost of an endpoint, which decides its limits and its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// It searches: a client may do so many at once, so many a minute, and be sent so many bytes.
+    /// A search. The limits of concurrent searches, of searches a minute, and of bytes apply.
     Search,
-    /// The same, and its answer is made at once, whole, in up to half a second: never on a thread of connections.
+    /// A search whose answer is built whole, in up to half a second of CPU time, so never on a connection's thread. The
+    /// limits of [`Class::Search`] apply.
     Whole,
-    /// It reads: a client may be sent so many bytes.
+    /// A read without a search. The limit of bytes applies.
     Read,
-    /// It has no limits, and may take a moment.
+    /// No limits. Runs on the search threads, since it may take a moment.
     Free,
-    /// It is answered in no time, where the request was read, also when everybody searches.
+    /// No limits. Answered at once on the connection's thread, so also while all search threads are busy.
     Light,
 }
 
-/// Who may ask at an address.
+/// The clients that an endpoint admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admits {
     /// Anyone who reaches the server.
     Anyone,
-    /// Who may search: whoever has a token, where the server asks for one.
+    /// Clients that may search: those with a token, if the server needs one.
     Clients,
-    /// Who may know what others search for.
+    /// Clients that may see what others search for.
     Operators,
 }
 
-/// What the `OpenAPI` document says of an endpoint, beside its parameters and what its class and its guards answer.
+/// An endpoint's entry in the `OpenAPI` document. Its parameters, and the answers of its class and its access check,
+/// are added.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
     pub(crate) summary: &'static str,
-    /// Empty for none.
+    /// Empty if there is none.
     pub(crate) description: &'static str,
     pub(crate) answers: &'static [Answer],
 }
 
-/// An answer, by its status.
+/// A possible answer, by its status.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -70,14 +73,14 @@ pub(crate) enum Content {
     Json(&'static [&'static str]),
     /// Text of a media type.
     Text(&'static str),
-    /// Server-sent events, the data of each JSON of one of these schemas.
+    /// Server-sent events whose data is JSON of one of these schemas.
     Events(&'static [&'static str]),
-    /// Always this text.
+    /// This constant text.
     Only(&'static str),
 }
 
 impl Endpoint {
-    /// An address that the `OpenAPI` document does not tell.
+    /// Declares an endpoint that the `OpenAPI` document leaves out.
     pub(crate) const fn untold(
         path: &'static str,
         class: Class,
@@ -98,7 +101,7 @@ impl Answer {
         Self { status, says: "What is wrong, in a sentence.", content: Content::Json(&["Error"]) }
     }
 
-    /// What any address may answer, by the name that it is asked by and for whom.
+    /// The answers of every endpoint that depend on the host name and the site of the request.
     pub(crate) const ANYWHERE: &'static [Self] = &[
         Self {
             status: 403,
@@ -112,14 +115,14 @@ impl Answer {
         },
     ];
 
-    /// What is answered when all is well.
+    /// Makes the answer to a request that succeeds.
     pub(crate) const fn ok(says: &'static str, content: Content) -> Self {
         Self { status: 200, says, content }
     }
 }
 
 impl Admits {
-    /// What who is not admitted is answered.
+    /// Returns the answers to clients that are not admitted.
     pub(crate) fn answers(self) -> &'static [Answer] {
         const UNKNOWN: Answer = Answer {
             status: 401,
@@ -140,7 +143,7 @@ impl Admits {
 }
 
 impl Class {
-    /// What its limits answer.
+    /// Returns the answers of its limits.
     pub(crate) fn answers(self) -> &'static [Answer] {
         const LIMITED: &[Answer] = &[Answer {
             status: 429,

@@ -1,5 +1,5 @@
-//! What a client is told when there is no answer: a status and
-//! `{"error": {"code", "message", "position", "suggestion"}}`. What the database said is logged, not sent.
+//! The body of a failed request: `{"error": {"code", "message", "position", "suggestion"}}`, and its status. Internal
+//! messages of the database are logged, not sent.
 
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::hints::Suggested;
 use crate::request::Refused;
 
-/// Why a request has no answer.
+/// The reason why a request failed, as its status and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
@@ -21,11 +21,11 @@ pub(crate) struct Failure {
 /// The error as it is sent.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Body {
-    /// A word for programs.
+    /// The error code, for programs.
     pub(crate) code: &'static str,
     /// A sentence for people.
     pub(crate) message: String,
-    /// The byte of the query it is about.
+    /// The byte offset in the query at which the error is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) position: Option<usize>,
     /// A query to run instead.
@@ -48,12 +48,12 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    /// There is no such file or repository.
+    /// A file or repository that does not exist, with a message.
     pub(crate) fn no_such(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// The same, where nothing else is known of it.
+    /// A file or repository that does not exist, by its name alone.
     pub(crate) fn not_indexed(what: &str) -> Self {
         Self::no_such(format!("{what} is not in the index"))
     }
@@ -66,7 +66,7 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
     }
 
-    /// The body of a request.
+    /// A request whose body is too large.
     pub(crate) fn too_large() -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -75,7 +75,7 @@ impl Failure {
         )
     }
 
-    /// A task that panicked; the panic is in the log.
+    /// A task that panicked; the log has the panic.
     pub(crate) fn broke_off() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -92,7 +92,7 @@ impl Failure {
         )
     }
 
-    /// Clients do not read what they are sent.
+    /// Too many answers are in memory because clients do not read them.
     pub(crate) fn unread() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -116,7 +116,7 @@ impl From<Refused> for Failure {
         match refused {
             Refused::Query(error) => error.into(),
             Refused::Option { name, why } => {
-                // What follows the first line points at the place in a terminal.
+                // The lines after the first point at the place in the pattern, for terminals.
                 let why = why.lines().next().unwrap_or_default();
                 Self::bad_request(format!("{name}=: {why}"))
             }

@@ -1,6 +1,6 @@
-//! Tags by which a client knows again what it has (<https://www.rfc-editor.org/rfc/rfc9110#name-etag>).
+//! Entity tags, with which clients revalidate what they have (<https://www.rfc-editor.org/rfc/rfc9110#name-etag>).
 //!
-//! They are weak: the same text is sent as it is or compressed, and the bytes differ then.
+//! The tags are weak: a text may be sent compressed or not, as different bytes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,14 +8,14 @@ use axum::http::header::{ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-/// A tag for a text that is made of more than one file.
+/// Returns the tag of a text that is composed of several files.
 pub(crate) fn tag_of(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// A response with its tag, or word that it is what the client has.
+/// Adds the tag to a response, or replaces it with 304 if the client has that tag.
 pub(crate) fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
     let tag = format!("\"{tag}\"");
     if is_known(headers, &tag) {
@@ -27,7 +27,7 @@ pub(crate) fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> 
     response
 }
 
-/// Whether the client has what has this tag: any of those that it names, weak or not, or anything at all.
+/// Whether `If-None-Match` names the tag, weak or strong, or is `*`.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|known| known.to_str().ok());
     known

@@ -22,7 +22,7 @@ pub fn livegrep(bytes: &[u8]) {
     of_livegrep::fuzz(bytes);
 }
 
-/// Colours a file, in the language that the first byte chooses.
+/// Highlights a file in the language that the first byte selects.
 pub fn colours(bytes: &[u8]) {
     pages::fuzz(bytes);
 }

@@ -1,5 +1,4 @@
-//! What is said beside an answer: how many files a suggested query finds, and what finds something where nothing was
-//! found.
+//! Hints beside an answer: how many files a suggested query finds, and changes to a query that found nothing.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,11 @@ use super::server::Server;
 use crate::hints::{self, Asked, Beside, Hint};
 use crate::request::{self, Client};
 
-/// How long it may take to count what a suggested query finds.
+/// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// A failure with the number of files that the suggested query finds, if that is known in a moment, and if nobody has to
-/// wait for it.
+/// Adds to a failure the number of files that its suggested query finds, if a turn is free and counting ends within
+/// [`COUNTING`].
 pub(crate) async fn counted(
     server: &Server,
     params: &SearchParams,
@@ -32,7 +31,7 @@ pub(crate) async fn counted(
     failure
 }
 
-/// What may help beside the results of a search, which has its turn.
+/// Returns hints beside the results of a search. The caller holds the turn.
 pub(crate) async fn beside(
     server: &Server,
     params: &SearchParams,

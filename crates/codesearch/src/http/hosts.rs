@@ -93,7 +93,7 @@ pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Ne
 fn is_for_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     let told = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let Some(site) = told("sec-fetch-site") else {
-        // An older browser, or a program like one: it sends the page's origin where that matters.
+        // An older browser, or a program like one, sends the page's origin where that matters.
         let origin =
             told("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, at)| at));
         return origin.is_some_and(|origin| Some(origin) != host);

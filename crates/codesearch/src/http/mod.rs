@@ -1,4 +1,4 @@
-//! Searches over HTTP. The list of endpoints is the table of contents.
+//! The HTTP server. `endpoints` is its table of contents.
 
 mod access;
 mod compat;
@@ -48,7 +48,7 @@ pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use metrics::Metrics;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
-/// The addresses that are declared: our own first, then those of other engines.
+/// The declared endpoints: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {
     let ours = [
         HOME,
@@ -97,7 +97,7 @@ const HEALTHY: Endpoint = Endpoint {
 
 const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get(openapi));
 
-/// Every address there is, for those who ask by one of these names.
+/// Makes the router of all addresses, for requests to one of the host names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
     let searches = SearchThreads::on(server.threads.clone());
     let mut router = Router::new();
@@ -121,14 +121,14 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         }))
         .layer(from_fn(check_length))
         .layer(from_fn_with_state(hosts, hosts::check))
-        // Events, too, which are sent as they come.
+        // Server-sent events are compressed as well, while they are sent.
         .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
         .layer(map_response(mark))
         .with_state(server)
 }
 
-/// The handler of an endpoint, behind what is declared of it: first it is asked who asks, then the address is taken apart,
-/// then the limits are looked at.
+/// Wraps an endpoint's handler in the checks that its declaration asks for. They run in this order: access, parameters,
+/// limits.
 fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
     let route = (endpoint.route)();
     let route = match endpoint.class {
@@ -156,7 +156,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
     }
 }
 
-/// Addresses that people try, and those that they mean.
+/// Addresses that people guess, and the ones that they mean.
 const ALIASES: [(&str, &str); 9] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
@@ -169,7 +169,7 @@ const ALIASES: [(&str, &str); 9] = [
     ("/api", "/openapi.json"),
 ];
 
-/// The address that is meant by one at which there is nothing: another name, or one without slashes at its end.
+/// Returns the address to redirect to from an unknown one: an alias, or the path without slashes at its end.
 fn meant(address: &Uri) -> Option<String> {
     let trimmed = address.path().trim_end_matches('/');
     let alias = ALIASES.iter().find(|(name, _)| *name == trimmed).map(|(_, meant)| *meant);
@@ -179,10 +179,10 @@ fn meant(address: &Uri) -> Option<String> {
     Some(format!("{path}{query}"))
 }
 
-/// Bytes of the body of a request, at most: as many as are read of one that does not say how long it is.
+/// Largest body of a request, in bytes. Also the most that is read of a body of unknown length.
 const MAX_BODY: u64 = 2 << 20;
 
-/// Refuses a body that is larger than any question before it is sent.
+/// Refuses a request whose declared length is above [`MAX_BODY`], before its body is read.
 async fn check_length(request: Request, next: Next) -> Response {
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     if length.and_then(|length| length.parse().ok()).is_none_or(|length: u64| length <= MAX_BODY) {
@@ -196,7 +196,7 @@ async fn check_length(request: Request, next: Next) -> Response {
     }
 }
 
-/// What is said where there is nothing.
+/// Answers a request for an unknown address: redirects it or says that there is no such page.
 async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     if let Some(place) = meant(&address) {
         return Redirect::to(&place).into_response();
@@ -209,8 +209,8 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-/// Says of every response that it is what it says it is, that no page of another site may have it, and that another client
-/// may get another one at the same address.
+/// Adds headers to every response: browsers must not guess its type, other sites must not embed it, and caches must
+/// keep pages and JSON apart.
 async fn mark(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -219,13 +219,13 @@ async fn mark(mut response: Response) -> Response {
     response
 }
 
-/// Whether searches can be answered now.
+/// Answers whether searches work now.
 async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
     server.searcher.catalog().await?;
     Ok("ready\n")
 }
 
-/// The document of what can be asked over HTTP, and what is answered.
+/// Sends the `OpenAPI` document.
 async fn openapi() -> impl IntoResponse {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document(&endpoints()));
     ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str())

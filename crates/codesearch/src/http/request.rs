@@ -1,4 +1,4 @@
-//! From the parameters of a search to a compiled request, made where that keeps nobody waiting.
+//! Compiles the parameters of a search to a request, on a thread where that delays nobody.
 
 use engine::search::Request;
 
@@ -6,13 +6,13 @@ use super::error::Failure;
 use super::params::SearchParams;
 use crate::request::{self, Client, Options};
 
-/// Bytes of patterns that are compiled where they are asked for.
+/// Most bytes of patterns that are compiled on the calling thread.
 const MAX_SHORT: usize = 256;
 
-/// The request for what an address asks.
+/// Compiles the request of a search's parameters.
 ///
 /// # Errors
-/// What is wrong with the query or with a parameter.
+/// The query or a parameter is wrong.
 pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Request, Failure> {
     if params.q.trim().is_empty() {
         return Err(Failure::bad_request("nothing to search for: give a query in q="));
@@ -20,10 +20,10 @@ pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Re
     built(params.q.clone(), params.options()?, client).await
 }
 
-/// The request for a query with what stands beside it.
+/// Compiles the request of a query and its options.
 ///
 /// # Errors
-/// What is wrong with one of them.
+/// The query or an option is wrong.
 pub(crate) async fn built(q: String, options: Options, client: Client) -> Result<Request, Failure> {
     let short = is_short([&q].into_iter().chain(&options.repos).chain(&options.files));
     compile(short, move || {
@@ -33,10 +33,10 @@ pub(crate) async fn built(q: String, options: Options, client: Client) -> Result
     .await
 }
 
-/// Compiles something where that keeps nobody waiting.
+/// Compiles on the calling thread if `short`, else on a thread for blocking work.
 ///
 /// # Errors
-/// Those of the work.
+/// The same as those of `work`.
 pub(crate) async fn compile(
     short: bool,
     work: impl FnOnce() -> Result<Request, Failure> + Send + 'static,
@@ -47,8 +47,8 @@ pub(crate) async fn compile(
     tokio::task::spawn_blocking(work).await.expect("compiling does not panic")
 }
 
-/// Whether patterns are compiled in less time than it takes to wake another thread. A large one would
-/// keep others waiting, and a short one is large when it repeats something many times.
+/// Whether patterns compile in less time than it takes to wake another thread. A long one would delay other requests.
+/// So may a short one with a counted repetition, which compiles to a large automaton.
 pub(crate) fn is_short<'t>(patterns: impl IntoIterator<Item = &'t String>) -> bool {
     let mut bytes = 0;
     patterns.into_iter().all(|pattern| {

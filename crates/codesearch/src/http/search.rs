@@ -1,4 +1,4 @@
-//! `/search`: JSON for programs, a page for browsers; and `/explain`.
+//! `/search`, as JSON for programs and a page for browsers, and `/explain`.
 
 use axum::Json;
 use axum::extract::State;
@@ -83,7 +83,7 @@ async fn search(
         return pages::home(State(server)).await;
     }
     let answered = if page {
-        // A page shows all fields; names that are none are wrong all the same.
+        // A page shows all fields, but a wrong name in `fields=` is still an error.
         match json::FieldSet::of(&params) {
             Ok(_) => pages::page(&server, &params).await,
             Err(failure) => Err(failure),
@@ -100,7 +100,7 @@ async fn search(
     }
 }
 
-/// `/explain`: how a query is understood and planned, without searching.
+/// Answers with the parsed query and its plan, without searching.
 async fn explain(
     State(server): State<Server>,
     StrictParams(params): StrictParams<SearchParams>,

@@ -1,4 +1,4 @@
-//! A search that runs, its results taken one batch after another.
+//! A running search whose results are taken in batches.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -13,11 +13,11 @@ use super::metrics::{TimedSearch, of_request};
 use super::server::Server;
 use crate::human::count;
 
-/// Batches of files that the search may be ahead of who reads them.
+/// Batches that the search may be ahead of their reader.
 const FOUND_AHEAD: usize = 2;
 
-/// A search whose results are taken one batch after another. It goes on only while they are waited for,
-/// and ends when this is dropped.
+/// A running search whose results are taken in batches. It advances only while [`SearchStream::next`] is awaited, and
+/// ends when it is dropped.
 pub(crate) struct SearchStream {
     search: Pin<Box<dyn Future<Output = Ended> + Send>>,
     files: mpsc::Receiver<Vec<FileMatch>>,
@@ -40,7 +40,7 @@ impl SearchStream {
         Self { search: Box::pin(search), files, ended: None, counted }
     }
 
-    /// The next files; none at the end.
+    /// Returns the next files; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Vec<FileMatch>> {
         while self.ended.is_none() {
             tokio::select! {
@@ -55,20 +55,20 @@ impl SearchStream {
         self.files.recv().await
     }
 
-    /// Wants no more files: the search ends soon.
+    /// Takes no more files, so that the search ends soon.
     pub(crate) fn stop(&mut self) {
         self.files.close();
     }
 
-    /// Gives the search up for another one of the same.
+    /// Drops the search without counting it, since another one for the same request replaces it.
     pub(crate) fn replace(mut self) {
         self.counted.replaced();
     }
 
-    /// Whether the search has not failed, as far as it has come.
+    /// Checks that the search has not failed so far.
     ///
     /// # Errors
-    /// Why it has.
+    /// The failure of the search.
     pub(crate) fn succeeded(&self) -> Result<(), Failure> {
         match &self.ended {
             Some(Err(failure)) => Err(failure.clone()),
@@ -76,13 +76,15 @@ impl SearchStream {
         }
     }
 
-    /// What the search ended with, when there is no more to come.
+    /// Returns the statistics of a search that has ended.
+    ///
+    /// # Errors The failure of the search.
     pub(crate) fn end(self) -> Result<Stats, Failure> {
         self.ended.unwrap_or_else(|| Err(Failure::broke_off()))
     }
 }
 
-/// Why an answer is not complete, as a word for programs and a sentence for people.
+/// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
     match &stats.stopped {
         None => None,

@@ -99,12 +99,14 @@ impl Server {
         Arc::new(bounded)
     }
 
-    /// A turn to search, if nobody waits for one.
+    /// Returns a turn to search if one is free, without waiting.
     pub(super) fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.turns).try_acquire_owned().ok()
     }
 
     /// Waits for a turn to search.
+    ///
+    /// # Errors None is free within [`MAX_WAIT`].
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned();
         match tokio::time::timeout(MAX_WAIT, turn).await {

@@ -1,12 +1,12 @@
-//! `/search/stream`: results while they are found, as server-sent events
+//! `/search/stream`: sends results while they are found, as server-sent events
 //! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 //!
-//! The first event is `begin`. Then come `files`, as often as some were found, `progress` now and then, and at the end
-//! `done` or `failed` (`error` is what browsers call a connection that broke). With `format=html` they hold pieces of the
-//! page instead of JSON.
+//! The first event is `begin`. Then come `files` for each batch of results, `progress` while nothing is found, and at
+//! the end `done` or `failed` (browsers use `error` for a connection that broke). With `format=html` they carry pieces
+//! of the page instead of JSON.
 //!
-//! A browser's `EventSource` asks again when an answer ends, and says which event it saw last. Whoever saw the end is told
-//! that there is no more; whoever did not is sent everything again, from `begin` on.
+//! A browser's `EventSource` reconnects when an answer ends, and sends the id of the last event that it saw. A client
+//! that saw the end gets 204; any other gets everything again, from `begin` on.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -77,19 +77,19 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     }),
 };
 
-/// How often something is told while nothing else is.
+/// Longest silence: without results, a `progress` event is sent this often.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Events that a search may be ahead of its client.
 const AHEAD: usize = 8;
 
-/// How long a client may take for the next event before it is taken to have gone.
+/// Longest time that a client may take for an event before the search is given up.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The number of the last event.
+/// The id of the last event.
 const END: &str = "end";
 
-/// The client, as the search sees it.
+/// The client's end of the stream of events.
 struct Client {
     events: mpsc::Sender<Event>,
     told: u64,
@@ -99,14 +99,14 @@ struct Client {
 struct Gone;
 
 impl Client {
-    /// Tells something, as JSON.
+    /// Sends an event with JSON data and the next number as its id.
     async fn tell(&mut self, name: &str, data: impl AsRef<str>) -> Result<(), Gone> {
         self.told += 1;
         let id = self.told.to_string();
         self.send(Event::default().event(name).id(id).data(data)).await
     }
 
-    /// Tells the last thing there is.
+    /// Sends the last event.
     async fn end(&mut self, name: &str, data: &Value) -> Result<(), Gone> {
         self.send(Event::default().event(name).id(END).data(data.to_string())).await
     }
@@ -119,13 +119,13 @@ impl Client {
     }
 }
 
-/// How a search ended: with what is told at the end, or because the client has gone.
+/// The data of the last event or the search's failure; `Gone` if the client left before.
 type Told = Result<Result<Value, Failure>, Gone>;
 
-/// What tells a client of a search that has begun.
+/// The future that sends the events of a search that has begun.
 type Telling = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
 
-/// Answers a search while it runs.
+/// Answers a search with events while it runs.
 async fn stream(
     State(server): State<Server>,
     headers: HeaderMap,
@@ -149,7 +149,7 @@ async fn stream(
     threads.spawn(async move {
         tokio::select! {
             _ = telling => {}
-            // The search is dropped, and with it what runs in the database.
+            // Drops the search, and with it its statements in the database.
             () = gone.closed() => {}
         }
     });
@@ -157,14 +157,14 @@ async fn stream(
         let event = receive.recv().await?;
         Some((Ok::<_, Infallible>(event), receive))
     });
-    // What compresses them asks again after the end.
+    // The compression layer polls the stream again after its end.
     let events = events.fuse();
     let mut response = Sse::new(events).into_response();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// Begins a search: what is wrong with it, and that it has no turn, is known before anything is told.
+/// Begins a search. An invalid request, or one that gets no turn, fails here, before any event is sent.
 async fn begin(
     server: Server,
     params: SearchParams,
@@ -196,7 +196,7 @@ async fn end(mut client: Client, told: Result<Value, Failure>) -> Result<(), Gon
     }
 }
 
-/// A search for a program, of which the first results are there or still searched for.
+/// A search for a program, with the first results if it has found some.
 struct Files {
     request: Arc<Request>,
     fields: FieldSet,
@@ -221,7 +221,7 @@ impl Files {
         let turn = server.turn().await?;
         let begun = Instant::now();
         let mut search = SearchStream::start(server, &request);
-        // A search that cannot even begin says so at once: its cursor is of a state that is gone, nothing is indexed.
+        // A search fails at once if its cursor names an epoch that is gone, or if nothing is indexed.
         let first = match tokio::time::timeout(TICK, search.next()).await {
             Ok(None) => {
                 search.succeeded()?;
@@ -259,7 +259,7 @@ impl Files {
     }
 }
 
-/// The events for our own page: the first files as soon as there are some, and then all in order.
+/// Sends the events for our own page: the first files as soon as there are some, and all of them in order at the end.
 async fn pieces(
     server: &Server,
     params: &SearchParams,
@@ -270,7 +270,7 @@ async fn pieces(
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {
         let found = search.found();
-        // What is shown stays until the end: a page that changes under the eye cannot be read.
+        // The files shown first stay until the end: people cannot read a page that changes.
         if shown == 0 && found > 0 {
             shown = found;
             let html = search.so_far(&params.q).await;

@@ -1,4 +1,4 @@
-//! Documents and comments that were found, as text and as JSON.
+//! Formats the results of a search for documents, as text and as JSON.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::cli::Color;
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
     query: &'a str,
-    /// Fields of the query that mean nothing for documents.
+    /// Unsupported fields of the query.
     ignored: &'a [String],
     docs: Vec<DocJson<'a>>,
     stats: StatsJson,
@@ -26,10 +26,10 @@ struct DocJson<'a> {
     language: Option<&'a str>,
     kind: &'static str,
     title: String,
-    /// Pairs of bytes of `title`.
+    /// Byte ranges in `title` that match.
     title_ranges: Vec<(usize, usize)>,
     snippet: String,
-    /// Pairs of bytes of `snippet`.
+    /// Byte ranges in `snippet` that match.
     snippet_ranges: Vec<(usize, usize)>,
     rank: f32,
     /// How many other files have the same contents.
@@ -93,7 +93,7 @@ impl<'a> DocJson<'a> {
     }
 }
 
-/// Pieces as one text, and what of it is marked.
+/// Joins pieces to one text, and returns the ranges that match.
 fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
     let mut text = String::new();
     let mut ranges = Vec::new();
@@ -107,7 +107,7 @@ fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
     (text, ranges)
 }
 
-/// Why an answer is not complete, as a word for programs and a sentence for people.
+/// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(found: &Docs) -> Option<(&'static str, String)> {
     Some(match found.stopped.as_ref()? {
         DocsStopped::Limit => {
@@ -130,7 +130,7 @@ pub(crate) fn stopped(found: &Docs) -> Option<(&'static str, String)> {
     })
 }
 
-/// Prints an answer for people: path, title and what fits of each.
+/// Prints an answer for people: path, title and snippet of each result.
 pub(crate) fn print(
     out: &mut dyn Write,
     found: &Docs,
@@ -140,7 +140,7 @@ pub(crate) fn print(
     let color = coloured(color, terminal);
     let marked = |pieces: &[TextRun]| -> String {
         let one = |piece: &TextRun| {
-            // What is in a text must not move the cursor.
+            // Control characters in a text must not reach the terminal.
             let text: String = piece.text.chars().filter(|c| !c.is_control()).collect();
             if piece.hit && color { format!("{MATCH}{text}{MATCH:#}") } else { text }
         };

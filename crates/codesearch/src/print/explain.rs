@@ -1,5 +1,4 @@
-//! A search explained: how the query was understood, what the index was asked, what was done and
-//! what it cost, and why it stopped.
+//! Explains a search: the parsed query, its plan, the work and time that it took, and why it ended.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 use super::{Printer, skipped};
 use crate::human::count;
 
-/// Prints no files, but what is to be said of their search.
+/// Prints the explanation of a search instead of its files.
 pub(crate) struct Explain {
     request: Arc<Request>,
-    /// Literals are looked up by their rarest trigrams.
+    /// Whether literals are looked up by their rarest trigrams only.
     loose: bool,
 }
 
@@ -36,7 +35,7 @@ impl Printer for Explain {
 }
 
 impl Explain {
-    /// How the query was understood and planned.
+    /// Prints the parsed query and its plan.
     fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
         let program = self.request.program();
         writeln!(out, "query       {}", program.tree)?;
@@ -66,7 +65,7 @@ impl Explain {
     }
 }
 
-/// What was done.
+/// Prints the work done.
 fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
     writeln!(
@@ -118,7 +117,7 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     writeln!(out, "ended       {why}")
 }
 
-/// All of it as text, for a search that may have ended before it could count what it did.
+/// Returns the explanation as text; without `stats` the search was abandoned.
 pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stats>) -> String {
     let explain = Explain::new(Arc::clone(request), loose);
     let mut text = Vec::new();
@@ -130,7 +129,7 @@ pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stat
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What of a term's literals is looked up, where that is not all of them.
+/// Describes which parts of a term's literals are looked up, if not all.
 fn looked_up(term: &CompiledTerm, loose: bool) -> String {
     let mut parts = Vec::new();
     term.literals.literals(&mut |literal| {
@@ -145,7 +144,7 @@ fn looked_up(term: &CompiledTerm, loose: bool) -> String {
     if parts.is_empty() { String::new() } else { format!("; looked up: {}", parts.join(", ")) }
 }
 
-/// The same for programs, without what the statistics say.
+/// Returns the query and its plan as JSON, without statistics.
 pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
     let program = request.program();
     let terms: Vec<Value> = program

@@ -38,7 +38,7 @@ enum Message<'a> {
     Repo { name: &'a str },
 }
 
-/// A text as ripgrep has it, which has `bytes` for what is not UTF-8; what is indexed is.
+/// A text in ripgrep's JSON. ripgrep has `bytes` for invalid UTF-8, which the index does not contain.
 #[derive(Clone, Copy, Serialize)]
 struct Text<'a> {
     text: &'a str,
@@ -120,7 +120,7 @@ impl Printer for Json {
     }
 }
 
-/// Prints a message, and says how many bytes that were.
+/// Prints a message; returns its length in bytes.
 fn print(out: &mut dyn Write, message: &Message<'_>) -> io::Result<usize> {
     let mut text = serde_json::to_vec(message)?;
     text.push(b'\n');

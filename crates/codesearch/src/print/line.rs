@@ -1,4 +1,4 @@
-//! One line as it is printed: what stands before it, what of it is shown, and what is marked.
+//! Prints one line: its prefix, the visible part of its text, and the marked matches.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -17,28 +17,28 @@ pub(super) struct Lines {
     pub(super) number: bool,
     pub(super) column: bool,
     pub(super) byte_offset: bool,
-    /// A NUL follows each path.
+    /// Whether a NUL follows each path.
     pub(super) null: bool,
-    /// A line for each match.
+    /// Whether each match gets a line of its own.
     pub(super) per_match: bool,
-    /// Only what matches.
+    /// Whether only matches are printed.
     pub(super) only_matching: bool,
     pub(super) replacer: Option<Replacer>,
     pub(super) trim: bool,
-    /// Most bytes of a line; 0 for any.
+    /// Most bytes of a line; 0 for no limit.
     pub(super) max_columns: usize,
-    /// The beginning of longer lines is shown.
+    /// Whether the beginning of a longer line is printed.
     pub(super) preview: bool,
-    /// What follows path, number and column of a line that matches, and of another.
+    /// The separators after path, number and column: of a matching line, and of a line of context.
     pub(super) separators: (String, String),
 }
 
-/// A text that is printed on a line of its own.
+/// A text that is printed as one line.
 struct Shown<'a> {
     text: &'a str,
-    /// What matches in it.
+    /// The matches in it.
     ranges: &'a [Range<usize>],
-    /// Bytes of its line feed.
+    /// Length of its line feed in bytes.
     ended: usize,
     context: bool,
 }
@@ -84,7 +84,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Prints what stands before a line. `at` is where what is printed and its first match begin in it.
+    /// Prints the prefix of a line. `at` has the offsets in the line of the printed part and of its first match.
     fn before(
         &self,
         out: &mut dyn Write,
@@ -116,7 +116,7 @@ impl Lines {
 
     fn text(&self, out: &mut dyn Write, shown: &Shown<'_>) -> io::Result<()> {
         let begin = if self.trim { blank(shown.text) } else { 0 };
-        // As in ripgrep: what is trimmed counts for lines in which matches are marked.
+        // As in ripgrep, trimmed bytes count towards the limit if matches are marked.
         let counted = if self.ink.color && !shown.context { 0 } else { begin };
         let bytes = shown.text.len() - counted + shown.ended;
         if self.max_columns == 0 || bytes <= self.max_columns {
@@ -144,7 +144,7 @@ impl Lines {
         out.write_all(b"\n")
     }
 
-    /// Whether ripgrep would know each match of a line, and not only that it matches.
+    /// Whether ripgrep would know each match of a line, instead of only that it matches.
     fn knows_matches(&self) -> bool {
         self.ink.color
             || self.column
@@ -160,7 +160,7 @@ impl Lines {
             shown.ranges.iter().filter(|range| self.ink.color && !range.is_empty()).peekable();
         while let Some(range) = ranges.next() {
             let (start, mut end) = (range.start.clamp(at, part.end), range.end);
-            // Matches that touch are one in colour.
+            // Adjacent matches are marked as one.
             while let Some(next) = ranges.next_if(|next| next.start == end) {
                 end = next.end;
             }
@@ -171,7 +171,7 @@ impl Lines {
             }
             at = end;
         }
-        // A line may end with a carriage return before its line feed: there it does nothing.
+        // A carriage return before the line feed is harmless on a terminal, so it is not replaced.
         let rest = &shown.text[at..part.end];
         let (rest, end) = rest.strip_suffix('\r').map_or((rest, ""), |rest| (rest, "\r"));
         self.ink.plain(out, rest)?;
@@ -179,7 +179,7 @@ impl Lines {
     }
 }
 
-/// Bytes of white space at the beginning.
+/// Returns the length of leading white space in bytes.
 fn blank(text: &str) -> usize {
     let is_blank = |c: char| matches!(c, '\t' | '\u{b}' | '\u{c}' | '\r' | ' ');
     text.len() - text.trim_start_matches(is_blank).len()

@@ -1,4 +1,4 @@
-//! How matches are printed: as text for people and pipes, or as ripgrep's JSON lines.
+//! Prints results: as text for people and pipes, or as ripgrep's JSON lines.
 
 pub(crate) mod docs;
 mod explain;
@@ -26,11 +26,11 @@ pub(crate) use text::{Text, keep_first};
 pub(crate) trait Printer {
     /// Prints a file.
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()>;
-    /// Prints what belongs at the end.
+    /// Prints the end of the output.
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()>;
 }
 
-/// Prints nothing: the exit status tells all.
+/// Prints nothing; the exit status is the answer.
 pub(crate) struct Silent;
 
 impl Printer for Silent {
@@ -43,16 +43,16 @@ impl Printer for Silent {
     }
 }
 
-/// How the paths of files are printed.
+/// The form in which paths are printed.
 pub(crate) enum Paths {
     /// Below the names of their repositories.
     Named,
-    /// Below the folders that the repositories, by their names, were read from: they can be opened.
+    /// Below the folders that the repositories were read from, by their names. Such paths can be opened.
     Local(HashMap<String, String>),
 }
 
 impl Paths {
-    /// Paths that can be opened, or those of the index.
+    /// Chooses paths that can be opened, or those of the index.
     pub(crate) async fn new(store: &Store, local: bool) -> Result<Self, store::Error> {
         if !local {
             return Ok(Self::Named);
@@ -61,28 +61,28 @@ impl Paths {
         Ok(Self::Local(repos.map(|repo| (repo.name, repo.source)).collect()))
     }
 
-    /// A file's path as it is printed.
+    /// Returns a file's path in its printed form.
     fn of(&self, file: &FileMatch) -> String {
         self.joined(&file.repo, &file.path)
     }
 
-    /// A path in a repository as it is printed.
+    /// Returns a path of a repository in its printed form.
     pub(crate) fn joined(&self, repo: &str, path: &str) -> String {
         let folder = match self {
             Paths::Named => None,
             Paths::Local(folders) => folders.get(repo).map(String::as_str),
         };
-        // The folder of a repository that has gone since is not known.
+        // A repository removed since then has no known folder.
         Path::new(folder.unwrap_or(repo)).join(path).to_string_lossy().into_owned()
     }
 }
 
-/// How many files are not in the index, by reason: `12 binary, 3 too-large`.
+/// Returns the numbers of files that are not in the index, by reason: `12 binary, 3 too-large`.
 pub(crate) fn skipped(stats: &Stats) -> String {
     reasons(&stats.skipped)
 }
 
-/// The same of numbers by reason.
+/// Formats numbers by reason.
 pub(crate) fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     let parts: Vec<String> =
         skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();

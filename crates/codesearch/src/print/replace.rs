@@ -1,4 +1,4 @@
-//! `--replace`: another text in the place of each match.
+//! `--replace`: prints another text in place of each match.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 use query::Pattern;
 use regex::{Regex, RegexBuilder};
 
-/// Puts a text in the place of matches of one pattern.
+/// Replaces the matches of one pattern.
 pub(crate) struct Replacer {
     regex: Regex,
     with: String,
 }
 
 impl Replacer {
-    /// `with` may name groups of the pattern: `$1`, `${name}`.
+    /// Makes a replacer. `with` may name groups of the pattern: `$1`, `${name}`.
     ///
     /// # Errors
     /// The pattern with its groups takes too much memory when compiled.
@@ -26,7 +26,7 @@ impl Replacer {
         Ok(Self { regex, with: with.to_owned() })
     }
 
-    /// A line with each match replaced, and where what replaces them stands in it.
+    /// Returns a line with each match replaced, and the ranges of the replacements.
     pub(super) fn replaced(
         &self,
         line: &str,

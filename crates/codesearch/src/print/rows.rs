@@ -1,4 +1,4 @@
-//! Rows of an answer to SQL: as a table, as CSV (<https://www.rfc-editor.org/rfc/rfc4180>), or as JSON lines.
+//! Prints the rows of an SQL query: as a table, as CSV (<https://www.rfc-editor.org/rfc/rfc4180>), or as JSON lines.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,24 +10,24 @@ use store::{SqlColumn, SqlKind};
 use super::style::pictured;
 use crate::cli::SqlFormat;
 
-/// Rows by which the widths of a table's columns are chosen; it is printed as they come from then on.
+/// Rows that determine the widths of a table's columns; later rows are printed as they come.
 const MEASURED: usize = 1000;
 
-/// What stands between the columns of a table.
+/// The gap between two columns of a table.
 const GAP: &str = "  ";
 
 /// Prints rows.
 pub(crate) trait Rows {
     /// Prints a row.
     fn row(&mut self, values: &[Option<&str>]) -> Result<()>;
-    /// Prints what is left.
+    /// Prints the end of the output.
     fn end(&mut self) -> Result<()>;
 }
 
-/// A printer of rows with these columns.
+/// Returns a printer of rows with these columns.
 ///
 /// # Errors
-/// Two columns have the same name, and the format tells them apart by it.
+/// Two columns have the same name, and the format identifies them by it.
 pub(crate) fn rows<'w>(
     format: SqlFormat,
     columns: &'w [SqlColumn],
@@ -39,7 +39,7 @@ pub(crate) fn rows<'w>(
         SqlFormat::Csv => {
             let mut csv = Csv { out, terminal };
             let names: Vec<Option<&str>> = columns.iter().map(|c| Some(c.name.as_str())).collect();
-            // A statement without an answer has no line of names either.
+            // A statement without columns has no header.
             if !names.is_empty() {
                 csv.row(&names)?;
             }
@@ -62,7 +62,7 @@ pub(crate) fn rows<'w>(
 struct Table<'w> {
     columns: &'w [SqlColumn],
     out: Box<dyn Write + 'w>,
-    /// How wide columns are, once that is known.
+    /// The widths of the columns; empty until they are known.
     widths: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
@@ -84,7 +84,7 @@ impl Table<'_> {
         writeln!(self.out, "{}", line.trim_end())
     }
 
-    /// Chooses the widths, and prints the names and what was gathered.
+    /// Chooses the widths, and prints the header and the rows gathered so far.
     fn begin(&mut self) -> io::Result<()> {
         let names: Vec<String> =
             self.columns.iter().map(|column| pictured(&column.name).into_owned()).collect();
@@ -103,7 +103,7 @@ impl Table<'_> {
 
 impl Rows for Table<'_> {
     fn row(&mut self, values: &[Option<&str>]) -> Result<()> {
-        // A cell is one line, and says nothing to the terminal.
+        // A cell must stay on one line, and must not send control characters to the terminal.
         let cells =
             values.iter().map(|value| pictured(value.unwrap_or_default()).replace('\t', "␉"));
         let cells: Vec<String> = cells.collect();
@@ -133,7 +133,7 @@ impl Rows for Csv<'_> {
             if at > 0 {
                 write!(self.out, ",")?;
             }
-            // Null is nothing, and a text of no characters is quoted.
+            // A null value is empty; an empty text is quoted.
             let Some(value) = value else { continue };
             let value = if self.terminal { pictured(value) } else { Cow::Borrowed(*value) };
             if value.is_empty() || value.contains([',', '"', '\n', '\r']) {
@@ -175,12 +175,12 @@ impl Rows for Json<'_> {
     }
 }
 
-/// A value as JSON.
+/// Formats a value as JSON.
 fn told(kind: SqlKind, value: Option<&str>) -> String {
     let Some(value) = value else { return "null".to_owned() };
     match kind {
         SqlKind::Boolean => (value == "t").to_string(),
-        // NaN and Infinity are no numbers in JSON.
+        // JSON has no NaN and Infinity.
         SqlKind::Number if value.contains(|c: char| c.is_ascii_alphabetic() && c != 'e') => {
             quoted(value)
         }
@@ -193,12 +193,12 @@ fn told(kind: SqlKind, value: Option<&str>) -> String {
     }
 }
 
-/// A text as JSON.
+/// Formats a text as JSON.
 fn quoted(text: &str) -> String {
     escaped(&Value::from(text).to_string())
 }
 
-/// JSON without the control characters that it may hold: some terminals do as they say.
+/// Escapes control characters that JSON allows but some terminals obey.
 fn escaped(json: &str) -> String {
     let is_control = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
     if !json.contains(is_control) {

@@ -1,4 +1,4 @@
-//! Colours: ripgrep's, in its own escape sequences.
+//! Colours: those of ripgrep, in the same escape sequences.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ pub(super) const NUMBER: Style = AnsiColor::Green.on_default();
 pub(super) const COLUMN: Style = Style::new();
 pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
 
-/// Before a style and behind it.
+/// Printed before and after a style.
 const RESET: &str = "\u{1b}[0m";
 
-/// Whether to print in colours.
+/// Whether to print in colour.
 pub(super) fn coloured(when: Color, terminal: bool) -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     match when {
@@ -25,11 +25,11 @@ pub(super) fn coloured(when: Color, terminal: bool) -> bool {
     }
 }
 
-/// How texts are printed: in colours or not, on a terminal or elsewhere.
+/// How text is printed: with or without colour, on a terminal or elsewhere.
 #[derive(Clone, Copy)]
 pub(super) struct Ink {
     pub(super) color: bool,
-    /// Makes a text safe to print there.
+    /// Makes a text safe to print on this output.
     safe: fn(&str) -> Cow<'_, str>,
 }
 
@@ -38,7 +38,7 @@ impl Ink {
         Self { color, safe: if terminal { pictured } else { |text| Cow::Borrowed(text) } }
     }
 
-    /// A text as it may be printed there.
+    /// Returns a text in a form that is safe to print on this output.
     pub(super) fn safe(self, text: &str) -> Cow<'_, str> {
         (self.safe)(text)
     }
@@ -57,8 +57,7 @@ impl Ink {
     }
 }
 
-/// A text as it may be printed on a terminal: with a picture in the place of each control character. A file may be
-/// anybody's, and what it says to the terminal is not for it to say.
+/// Replaces each control character by a picture of it. A file may come from anybody, and must not control the terminal.
 pub(super) fn pictured(text: &str) -> Cow<'_, str> {
     let is_control = |c: char| c.is_control() && c != '\t';
     if !text.contains(is_control) {

@@ -13,16 +13,16 @@ use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
 use crate::cli::{Color, OutputArgs};
 
-/// Bytes of a line shown on a terminal: a few lines of it, not a screen full of minified code.
+/// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
 
 enum Mode {
     Lines,
     Paths,
     Repos,
-    /// How many lines match.
+    /// The number of matching lines.
     Counts,
-    /// How many matches there are.
+    /// The number of matches.
     MatchCounts,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Text {
     heading: bool,
     filename: bool,
     vimgrep: bool,
-    /// What is printed between groups of lines, where lines around matches are shown.
+    /// The line between groups of lines, if there is context.
     separator: Option<String>,
     context: bool,
     paths: Paths,
@@ -42,10 +42,10 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// How the options want it.
+    /// Makes a printer from the options.
     ///
     /// # Errors
-    /// A separator cannot be read.
+    /// A separator has an invalid escape.
     pub(crate) fn new(
         args: &OutputArgs,
         select: Select,
@@ -110,7 +110,7 @@ impl Text {
         writeln!(out, "{count}")
     }
 
-    /// Prints what stands between groups of lines.
+    /// Prints the separator between groups of lines.
     fn gap(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.separator {
             Some(separator) if self.context => writeln!(out, "{separator}"),
@@ -147,10 +147,10 @@ impl Printer for Text {
             }
             Mode::Lines => {}
         }
-        // Found by its path, or by what is not in it.
+        // The file matched by its path, or because something is not in it.
         let by_path = file.lines.is_empty();
         if by_path && self.vimgrep {
-            // Vim takes neither a bare path nor one without a text behind it.
+            // Vim accepts neither a bare path nor one without a text after it.
             let name = path.rsplit('/').next().unwrap_or(&path);
             self.lines.ink.styled(out, PATH, &path)?;
             return writeln!(out, ":1:1:{}", self.lines.ink.safe(name));
@@ -175,7 +175,7 @@ impl Printer for Text {
     }
 }
 
-/// Leaves of a file its first matching lines, with those around them; `after` lines follow the last.
+/// Keeps the first matching lines of a file with their context; `after` is the context after the last one.
 pub(crate) fn keep_first(file: &mut FileMatch, most: usize, after: usize) {
     let matching = file.lines.iter().filter(|line| !line.ranges.is_empty());
     let Some(last) = matching.take(most).last().map(|line| line.number) else { return };
@@ -183,7 +183,7 @@ pub(crate) fn keep_first(file: &mut FileMatch, most: usize, after: usize) {
     file.lines.retain(|line| line.number <= end);
 }
 
-/// A text in which `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` stand for other characters.
+/// Replaces the escapes `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH`.
 fn unescaped(text: &str) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();

@@ -38,7 +38,7 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     request.limit = limit;
     request.timeout = timeout;
     request.context = options.context;
-    // Whoever asks for repositories does not miss files.
+    // A list of repositories does not report files that are left out.
     let of_files = query.settings.select != Select::Repos;
     request.skipped = options.skipped || client.skipped && of_files;
     request.brute = options.brute;

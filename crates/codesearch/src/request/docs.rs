@@ -1,14 +1,14 @@
-//! A search for documents, from a query that may have fields as one for code has.
+//! Builds a search for documents from a query that may have fields, as a query for code does.
 
 use engine::docs::DocsRequest;
 use query::{Case, Matcher, Pattern, TypedField, typed_fields};
 
 use super::refused::{Refused, option};
 
-/// A query for documents: its words, and what its fields say. People come with the query that they had for code.
+/// A query for documents: its words and fields. People often reuse the query that they had for code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DocsQuery {
-    /// What is looked for.
+    /// The words to search for.
     pub(crate) words: String,
     /// Values of `repo:`.
     pub(crate) repos: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct DocsQuery {
 }
 
 impl DocsQuery {
-    /// Reads a query text. What is no query for code has no fields, and is all words.
+    /// Parses a query text. A text that is no valid query has no fields and is all words.
     pub(crate) fn of(text: &str) -> Self {
         let mut query = Self::default();
         let mut from = 0;
@@ -42,7 +42,7 @@ impl DocsQuery {
         query
     }
 
-    /// What is to be said of fields that mean nothing for documents.
+    /// Returns a sentence about the ignored fields.
     pub(crate) fn notice(&self) -> Option<String> {
         let fields = self.ignored.join(" ");
         (!fields.is_empty())
@@ -50,8 +50,7 @@ impl DocsQuery {
     }
 }
 
-/// Restricts a search for documents and comments to repositories and languages; of each kind, one
-/// must hold.
+/// Restricts a search for documents and comments to repositories and languages. One of each kind must match.
 ///
 /// # Errors
 /// [`Refused::Option`] for an invalid pattern (`repo`), and for an unknown language (`lang`).

@@ -5,7 +5,7 @@ use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 use super::options::Options;
 use super::refused::{Refused, option};
 
-/// Restrictions beside the query text. Of each kind, one must hold.
+/// Restrictions beside the query text. One of each kind must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Narrow<'a> {
     repos: &'a [String],

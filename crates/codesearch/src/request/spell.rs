@@ -1,4 +1,4 @@
-//! A query and what stands beside it as one query, which says all of it by itself.
+//! Writes a query and the options beside it as one query.
 
 use query::{Case, QueryParts, escape, written};
 
@@ -11,8 +11,8 @@ pub(crate) enum LinePattern {
     Text(String),
 }
 
-/// A query that says by itself what stands beside it: patterns of which one must match in a line, and options. A text
-/// that is no query stays as it is.
+/// Returns one query that includes the patterns, of which one must match in a line, and the options. A text that is no
+/// valid query is returned unchanged.
 pub(crate) fn spelled(text: &str, patterns: &[LinePattern], options: &Options) -> String {
     let content = |pattern: &LinePattern| match pattern {
         LinePattern::Regexp(pattern) => written("content", pattern),
@@ -35,7 +35,7 @@ pub(crate) fn spelled(text: &str, patterns: &[LinePattern], options: &Options) -
             several => beside.push(format!("({})", several.join(" or "))),
         }
     }
-    // What the query says itself comes later, and so goes before.
+    // A later setting overrides an earlier one, so the query's own settings win.
     let mut all: Vec<String> = Vec::new();
     all.extend(match options.case {
         Case::Smart => None,

@@ -1,4 +1,4 @@
-//! Who is answered: with and without tokens, on this machine and for others.
+//! Access control: clients with and without tokens, on this machine and from others.
 
 use crate::harness::{Fixture, Server, eventually, raw};
 
@@ -9,7 +9,7 @@ fn indexed() -> Fixture {
     fixture
 }
 
-/// A new token, and the line for its file.
+/// Makes a token; returns it and its line for the token file.
 pub(crate) fn new_token(fixture: &Fixture, args: &[&str]) -> (String, String) {
     let ran = fixture.run(&[&["token"], args].concat()).code(0);
     let token = ran.err.trim().rsplit(' ').next().unwrap().to_owned();
@@ -21,7 +21,7 @@ fn status_of(server: &Server, path: &str, token: &str) -> u16 {
     server.ask(path, &[("authorization", &format!("Bearer {token}"))]).0
 }
 
-/// Sends a form; gives all of the answer.
+/// Posts a form; returns the whole response.
 fn post(server: &Server, path: &str, form: &str, more: &str) -> String {
     let length = form.len();
     let text = format!(
@@ -41,7 +41,7 @@ fn a_server_for_other_machines_is_open_or_asks_for_tokens() {
 
     let server = fixture.serve_with(&["--listen", "0.0.0.0:0", "--open"]);
     assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
-    // A page whose name was made to point here may not read it, and nobody sees what others search for.
+    // A page whose host name was pointed at this server must not read it, and operators' pages need a token.
     assert_eq!(server.ask("/search?q=needle", &[("host", "evil.example")]).0, 421);
     for path in ["/stats", "/metrics"] {
         assert_eq!(server.ask(path, &[]).0, 401, "{path}");
@@ -94,7 +94,7 @@ fn a_person_signs_in_once() {
     let server = fixture.serve_with(&["--tokens", "tokens", "--trust-forwarded"]);
     let (status, _, page) = server.ask("/search?q=needle&limit=5", &[("accept", "text/html")]);
     assert_eq!(status, 401);
-    // The page goes on to where one wanted to be.
+    // After signing in, the page continues at the address asked for.
     assert!(page.contains("name=\"back\" value=\"/search?q=needle&#38;limit=5\""), "{page}");
 
     let answer = post(&server, "/sign-in", "token=wrong&back=%2Frepos", "");
@@ -120,7 +120,7 @@ fn a_person_signs_in_once() {
     let elsewhere = format!("token={token}&back=%2F%2Fevil.example");
     let answer = post(&server, "/sign-in", &elsewhere, "").to_lowercase();
     assert!(answer.contains("location: /\r\n"), "{answer}");
-    // Another site's page signs nobody in.
+    // A page of another site cannot sign anybody in.
     let other = "Origin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\n";
     assert!(post(&server, "/sign-in", &good, other).starts_with("HTTP/1.1 403"));
     let answer = post(&server, "/sign-out", "", "").to_lowercase();
@@ -138,7 +138,7 @@ fn tokens_come_and_go_while_a_server_runs() {
     assert_eq!((of(&ann), of(&bob)), (200, 401));
     fixture.write("tokens", format!("{line}\n{other}\n"));
     eventually("a new token", || of(&bob) == 200);
-    // A file that cannot be used changes nothing.
+    // An invalid file changes nothing.
     fixture.write("tokens", "nonsense\n");
     std::thread::sleep(std::time::Duration::from_secs(3));
     assert_eq!((of(&ann), of(&bob)), (200, 200));

@@ -1,4 +1,4 @@
-//! What agents are told: the program speaks the Model Context Protocol with a test.
+//! The Model Context Protocol, as an agent speaks it with the program.
 
 pub(crate) mod agent;
 
@@ -36,7 +36,7 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
             let takes = schema["properties"].as_object().unwrap();
             for (name, what) in takes {
                 assert!(what["description"].is_string(), "{name}: {what}");
-                // Clients show a form by them, and know what to send.
+                // Clients build a form from the schema.
                 assert!(what["type"].is_string() && what.get("format").is_none(), "{name}: {what}");
                 if what["type"] == "integer" {
                     assert!(what["minimum"].is_u64(), "{name}: {what}");
@@ -93,7 +93,7 @@ fn searches() {
          one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n--\n6-\n7:func B() {\n8-}\n\n\
          one: lib/b.py (Python)\n1-def a():\n2:    return func\n"
     );
-    // What was left out might match, too.
+    // Files that were left out of the index might match.
     assert_eq!(
         agent.told("search", &json!({ "query": "nowhere" })),
         "Nothing matches. Not in the index, though they might match: 1 binary."
@@ -114,7 +114,7 @@ fn pages_put_together_are_the_whole_answer() {
         let lines = "a needle here\nand hay\n".repeat(1 + n % 3);
         fixture.write(&format!("repo{}/folder/file{n}.txt", n % 7), format!("{n}\n{lines}"));
     }
-    // Several answers' worth in one file.
+    // One file with more matches than fit into an answer.
     let mut large = String::new();
     for n in 0..4000 {
         writeln!(large, "needle {n}").unwrap();
@@ -122,7 +122,7 @@ fn pages_put_together_are_the_whole_answer() {
     fixture.write("repo3/large.txt", large);
     fixture.ingest();
     let mut agent = Agent::of(&fixture);
-    // As the command line has it.
+    // The same results as on the command line.
     let expected = fixture.search(&["needle"]);
     for (limit, least) in [(500, 2), (7, 22)] {
         let pages = agent.pages("needle", limit);
@@ -174,7 +174,7 @@ fn an_answer_is_as_large_as_is_asked_for() {
         all.starts_with("1,200 matching lines in 60 files of 3 repositories. That is all."),
         "{all}"
     );
-    // The best of one answer after those of another, each once.
+    // The best files of one answer follow those of another, each once.
     let (mut files, mut cursor) = (Vec::new(), Value::Null);
     loop {
         let asked = json!({ "query": "needle", "limit": 7, "lines_per_file": 2, "cursor": cursor });
@@ -315,7 +315,7 @@ fn files_are_read_in_parts() {
             let part = read(&mut agent, part);
             parts += 1;
             let (head, body) = part.split_once("\n\n").unwrap();
-            // A line that was cut goes on in the next part.
+            // A line that was cut continues in the next part.
             let goes_on = byte != json!(0);
             for (n, shown) in body.lines().enumerate() {
                 if !(n == 0 && (goes_on || whole.is_empty())) {
@@ -457,7 +457,7 @@ fn errors_are_answers_that_say_what_to_do() {
     assert_eq!(agent.refused("search", &json!({ "query": "a" })), nothing);
     assert_eq!(agent.refused("list_repos", &json!({})), nothing);
     assert_eq!(agent.refused("read_file", &json!({ "repo": "a" })), nothing);
-    // The first ingest is seen without a new start.
+    // The first ingest is seen without a restart.
     empty.write("r/a.txt", "kept\n");
     empty.ingest();
     assert_eq!(
@@ -497,7 +497,7 @@ fn it_ends_with_its_input() {
     let ran = fixture.command(&["mcp"]).stdin(Stdio::null()).output().unwrap();
     let ran = Ran::of(ran).code(0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
-    // What was asked before the end is still answered.
+    // Requests sent before the end of input are still answered.
     let mut agent = Agent::of(&fixture);
     let params = json!({ "name": "search", "arguments": { "query": "func" } });
     agent.send(&json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params }));

@@ -1,4 +1,4 @@
-//! The addresses for programs: what they answer is what `docs/openapi.json` says.
+//! The endpoints for programs: their answers match `docs/openapi.json`.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn document() -> Value {
     serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap()
 }
 
-/// Checks an answer against what the document says of its address and status.
+/// Checks an answer against the document's schema for its address and status.
 fn check(document: &Value, path: &str, status: u16, answer: &Value) {
     let address = path.split('?').next().unwrap();
     let said = &document["paths"][address]["get"]["responses"][status.to_string()];
@@ -54,7 +54,7 @@ fn answers_are_what_the_document_says() {
         ("/search?q=a&fields=nothing", 400),
         ("/search?q=a&context=x", 400),
         ("/search?q=a&cursor=x", 400),
-        // Of the state of the index with the number 99, and the same mangled.
+        // A cursor of epoch 99, and a mangled copy of it.
         ("/search?q=needle&cursor=1AABjAAD6GSF0", 410),
         ("/search?q=needle&cursor=1AABjAAD6GSF", 400),
         ("/search?q=needle&cursor=99-0-0-0", 400),
@@ -133,7 +133,7 @@ fn a_parameter_that_is_none_is_told() {
         assert!(told.contains(expected), "{path}: {told}");
     }
     assert!(message("/search/stream?q=needle&sort=path").contains("leave it out, or ask /search"));
-    // Whoever links to a page may add something; what cannot be read is told on a page.
+    // Links to a page may carry unknown parameters; an invalid address gets a page with an error.
     for path in ["/search?q=needle&utm_source=x", "/file?repo=one&path=copy.rs&x=1", "/repos?x=1"] {
         assert_eq!(server.get(path, "text/html").0, 200, "{path}");
     }
@@ -142,7 +142,7 @@ fn a_parameter_that_is_none_is_told() {
         assert_eq!((status, kind.as_str()), (400, "text/html; charset=utf-8"), "{path}");
         assert!(page.contains("is given twice; give it once"), "{page}");
     }
-    // What the document lists is taken, at each address.
+    // Each endpoint accepts the parameters that the document lists.
     let document = document();
     for (address, what) in document["paths"].as_object().unwrap() {
         let parameters = what["get"]["parameters"].as_array();
@@ -272,7 +272,7 @@ fn files_are_given_as_text_and_nothing_else() {
     let saved = request(&format!("{path}&download=1"), "");
     assert!(saved.contains("content-disposition: attachment; filename*=utf-8''"), "{saved}");
 
-    // On a page it is text, too.
+    // The page shows it as text, too.
     let (status, _, page) = server.get(&path.replace("/raw", "/file"), "text/html");
     assert_eq!(status, 200);
     assert!(!page.contains("<script>") && page.contains("&#60;script&#62;"), "{page}");
@@ -313,7 +313,7 @@ fn metrics_count_searches_by_how_they_ended() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\n{text}");
     }
-    // Every line is a comment or a name, perhaps labels, and a number.
+    // Each line is a comment, or a name with optional labels and a number.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, number) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("codesearch_") && number.parse::<f64>().is_ok(), "{line}");

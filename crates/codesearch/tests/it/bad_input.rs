@@ -1,4 +1,4 @@
-//! Bad input ends in one clear sentence, the fitting exit status, and the index as it was.
+//! Bad input ends in one clear sentence and the right exit status, and leaves the index unchanged.
 
 use std::fs;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use crate::harness::{Fixture, Ran, run_on_url};
 use crate::upgrade;
 
-/// What a run says on stderr, its last line, when it fails.
+/// Returns the last line of stderr of a command that must fail.
 #[track_caller]
 fn complaint(ran: Ran) -> String {
     let ran = ran.code(2);
@@ -78,7 +78,7 @@ fn databases_that_cannot_be_used() {
     let none = complaint(run("not a url"));
     assert!(none.starts_with("DATABASE_URL is not a URL of Postgres"), "{none}");
 
-    // A database that is there, but not as it must be.
+    // A database that exists, but is not set up as required.
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "over the url\n");
     let socket = fixture.run(&["db", "url"]).code(0).out;
@@ -97,7 +97,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "one needle\nÉtÉ 100% a_b\nback\\slash\n");
     fixture.write("r/b.txt", "two NEEDLES\n");
-    // As on a managed server: the role is no superuser, so it may not add the loose operator.
+    // As on a managed server: the role is no superuser, so it cannot create the operator for loose lookups.
     fixture.run(&["repos"]).code(1);
     let role = format!("role_{}", fixture.index);
     fixture.exec("drop schema codesearch, codesearch_sql cascade; drop extension pg_trgm cascade");
@@ -135,7 +135,7 @@ fn a_role_without_rights_gets_the_same_answers() {
         );
     };
     check();
-    // And from an index of before, in which texts are taken for their words.
+    // An index of an earlier version, whose documents hold texts instead of lexemes.
     upgrade::make_old(&fixture, 4, Some(&role));
     check();
     fixture.check_invariants();

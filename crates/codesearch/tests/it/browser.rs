@@ -1,7 +1,7 @@
-//! The pages in a real browser: Chromium, led by its driver.
+//! The pages in a real browser: Chromium, controlled through its driver.
 //!
-//! Both are looked for in PATH (`chromium` or `google-chrome`, and `chromedriver`). Where they are not,
-//! the journeys are left out, and say so; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
+//! Both are looked up in PATH (`chromium` or `google-chrome`, and `chromedriver`). Without them the journeys are
+//! skipped with a message; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
 
 mod audit;
 mod axe;
@@ -19,7 +19,7 @@ use crate::harness::Fixture;
 use audit::AUDIT;
 use tab::{Tab, journeys_in};
 
-/// A page of each kind.
+/// One page of each kind.
 const PAGES: [&str; 20] = [
     "/",
     "/search?q=needle",
@@ -49,7 +49,7 @@ fn repositories() -> Fixture {
     fixture.write("one/src/long.go", format!("{}needle\n", "x\n".repeat(400)));
     fixture.write("one/test/server_test.go", "func TestServe() { needle() }\n");
     fixture.write("two/<img src=x onerror=alert(1)>.md", "<script>alert(2)</script> needle\n");
-    // Each range of this line is looked for to its end.
+    // The search scans this line to its end for each match.
     fixture.write("two/slow.txt", "x".repeat(300_000));
     for n in 0..70 {
         fixture.write(&format!("two/many/file{n:02}.txt"), "needle\n".repeat(9));
@@ -58,7 +58,7 @@ fn repositories() -> Fixture {
     fixture
 }
 
-/// Runs journeys, each in a tab of its own, with these options of the browser.
+/// Runs journeys with these options of the browser, each in a tab of its own.
 fn journeys(options: &[&str], journey: &impl AsyncFn(&Tab<'_>)) {
     journeys_in(repositories, options, journey);
 }
@@ -74,7 +74,7 @@ fn searching_narrowing_paging_and_opening() {
         let truth = tab.text(".truth").await;
         assert!(truth.contains("in 74 files") && truth.contains("complete"), "{truth}");
         assert!(tab.run("return location.search").await.as_str().unwrap().contains("q=needle"));
-        // The definition is the first, and the test is not on the first page.
+        // The definition comes first, and the test is not on the first page.
         let places = "const all = [...document.querySelectorAll('.file .path')].map(p => p.textContent);\
                       return [all.indexOf('src/server.go'), all.indexOf('test/server_test.go')]";
         let places: Vec<i64> = serde_json::from_value(tab.run(places).await).unwrap();
@@ -87,21 +87,21 @@ fn searching_narrowing_paging_and_opening() {
         tab.click("#grown [data-more]").await;
         tab.until("document.querySelectorAll('#grown .lines mark').length === 9").await;
 
-        // Pages, and back.
+        // The next page, and back.
         assert_eq!(tab.run("return document.querySelectorAll('.file').length").await, 50);
         tab.click(".next a").await;
         tab.until("document.querySelectorAll('.file').length === 24").await;
         tab.client.back().await.unwrap();
         tab.until("document.querySelectorAll('.file').length === 50").await;
 
-        // Narrower.
+        // Narrow the search.
         tab.click(".side a[title=one]").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
         assert_eq!(tab.run("return document.querySelector('#q').value").await, "needle repo:^one$");
         tab.client.refresh().await.unwrap();
         assert!(tab.text(".truth").await.contains("in 3 files"));
 
-        // Open, and go to a match.
+        // Open a file at a match.
         tab.click(".file a.no").await;
         tab.until("location.pathname === '/file' && location.hash.startsWith('#L')").await;
         tab.click("#following").await;
@@ -117,7 +117,7 @@ fn keys_suggestions_and_the_finder() {
     journeys(&["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
         tab.until("document.querySelectorAll('.file')[1]").await;
-        // Walking through results, and into one.
+        // Walk through the results with keys, and open one.
         tab.keys("body", "j").await;
         tab.keys("body", "j").await;
         tab.until("document.querySelectorAll('.file')[1].classList.contains('here')").await;
@@ -126,7 +126,7 @@ fn keys_suggestions_and_the_finder() {
         tab.keys("body", "/").await;
         tab.until("document.activeElement.id === 'q'").await;
 
-        // Help while typing.
+        // Completions while typing.
         tab.run("document.querySelector('#q').value = ''").await;
         tab.keys("#q", "needle repo:tw").await;
         tab.until("document.querySelectorAll('#suggestions li').length === 1").await;
@@ -134,7 +134,7 @@ fn keys_suggestions_and_the_finder() {
         tab.keys("#q", &Key::Enter.to_string()).await;
         tab.until("document.querySelector('#q').value === 'needle repo:^two$ '").await;
 
-        // Switches write the query, and take it back.
+        // The switches change the query, and change it back.
         for (name, written) in [
             ("case", "needle repo:^two$ case:yes"),
             ("word", "\\bneedle\\b repo:^two$"),
@@ -143,7 +143,7 @@ fn keys_suggestions_and_the_finder() {
             let button = format!("[data-switch={name}]");
             for expected in [written, "needle repo:^two$"] {
                 tab.click(&button).await;
-                // It is searched again at once.
+                // The search runs again at once.
                 let expected = serde_json::to_string(expected).unwrap();
                 tab.until(&format!("new URLSearchParams(location.search).get('q') === {expected}"))
                     .await;
@@ -152,7 +152,7 @@ fn keys_suggestions_and_the_finder() {
             }
         }
 
-        // What was asked before is offered again.
+        // Earlier queries are offered again.
         tab.open("/").await;
         tab.keys("#q", &Key::Down.to_string()).await;
         tab.until("document.querySelector('#suggestions li')?.textContent.startsWith('needle repo:^two$')")
@@ -183,7 +183,7 @@ fn an_event_source_hears_of_all_results_and_ends() {
              source.addEventListener('error', () => told.push(['error', source.readyState]));",
         )
         .await;
-        // When the answer has ended it asks again by itself, and is told that there is no more.
+        // After the end the event source reconnects by itself, and is told that there is no more.
         tab.until("source.readyState === EventSource.CLOSED").await;
         let told = tab.run("return told").await;
         let names: Vec<&str> =
@@ -194,7 +194,7 @@ fn an_event_source_hears_of_all_results_and_ends() {
         let files =
             "return told.filter((it) => it[0] === 'files').flatMap((it) => it[1].files).length";
         assert_eq!(tab.run(files).await, 74);
-        // What is wrong beforehand ends it at once.
+        // An error before the first event ends it at once.
         tab.run(
             "window.wrong = new EventSource('/search/stream?q=a(b');
              wrong.addEventListener('error', () => { wrong.state = wrong.readyState; });",
@@ -212,7 +212,7 @@ fn errors_nothing_found_and_hostile_names() {
         assert_eq!(tab.text(".here").await, "(");
         tab.open("/search?q=nowhere_at_all").await;
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
-        // What takes long is shown while it is found, until its time is up.
+        // A slow search shows its results while they are found, until its timeout.
         tab.open("/search?q=x*y|x&timeout=600ms").await;
         tab.until(
             "document.querySelector('.truth')?.textContent.includes('timed out after 600ms')",
@@ -220,7 +220,7 @@ fn errors_nothing_found_and_hostile_names() {
         .await;
         tab.open("/file?repo=one&path=none").await;
         assert!(tab.text("[role=alert]").await.contains("one/none is not in the index"));
-        // Names and contents that are scripts are text.
+        // Names and contents with scripts are shown as text.
         tab.open("/search?q=script+needle").await;
         assert!(tab.text(".file .path").await.starts_with("<img src=x"));
         tab.click(".file h3 a").await;
@@ -245,7 +245,7 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         tab.open("/").await;
         let kept = tab.run("return document.documentElement.dataset.theme").await;
         assert_eq!(kept, "dark");
-        // It is known before anything is painted: the script that says so stands before the style sheet.
+        // The script that sets the theme runs before anything is painted: it stands before the style sheet.
         let order = "const [script, style] = document.querySelectorAll('head script, head link[rel=stylesheet]');\
                      return script.src.includes('first.js') && !script.defer && !script.async && style.rel === 'stylesheet'";
         assert_eq!(tab.run(order).await, true);
@@ -299,7 +299,7 @@ fn documents() -> Fixture {
 fn documents_and_comments() {
     let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
     let journey = async |tab: &Tab<'_>| {
-        // From the page of code to this one, with what was asked.
+        // From the page of a search in code to this one, with the same query.
         tab.open("/search?q=configured+retries").await;
         tab.click(".tabs a[href^='/docs']").await;
         tab.until("location.pathname === '/docs'").await;
@@ -308,7 +308,7 @@ fn documents_and_comments() {
             "configured retries"
         );
         assert!(tab.text(".truth").await.contains("2 texts"));
-        // The document first, with its title, and marks in what is shown of it.
+        // The document comes first, with its title, and its snippet has marks.
         assert_eq!(tab.text(".doc h2").await, "How retries are configured");
         assert_eq!(tab.text(".doc .path").await, "docs/retries.md");
         let marks = "return [...document.querySelectorAll('.doc:first-child mark')].map(m => m.textContent.toLowerCase())";
@@ -316,30 +316,30 @@ fn documents_and_comments() {
         assert!(marks.contains(&"configured".to_owned()), "{marks:?}");
         assert!(tab.text(".doc:nth-child(2) .where").await.contains("comment"));
         assert_eq!(tab.run(fits).await, true);
-        // Into one, and back.
+        // Open one, and go back.
         tab.click(".doc h2 a").await;
         tab.until("location.pathname === '/file'").await;
         assert!(tab.text("#text").await.contains("retry_limit_of_client"));
         tab.client.back().await.unwrap();
         tab.until("location.pathname === '/docs'").await;
         assert!(tab.text(".truth").await.contains("2 texts"));
-        // Another search, from here.
+        // Start another search from here.
         tab.run("document.querySelector('#q').value = ''").await;
         tab.keys("#q", "lighthouses").await;
         tab.keys("#q", &Key::Enter.to_string()).await;
         tab.until("document.querySelectorAll('.doc').length === 100").await;
         let truth = tab.text(".truth").await;
         assert!(truth.contains("120 texts") && !truth.contains("complete"), "{truth}");
-        // Narrower.
+        // Narrow the search.
         tab.keys("[name=repo]", "one").await;
         tab.keys("[name=repo]", &Key::Enter.to_string()).await;
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
         assert!(tab.address().await.contains("repo=one"));
-        // Of one sentence nothing is said twice.
+        // A text of one sentence is not repeated in a snippet.
         tab.open("/docs?q=sailing").await;
         assert_eq!(tab.text(".doc h2").await, "Sailing boats of the harbour.");
         assert_eq!(tab.run("return document.querySelectorAll('.doc p').length").await, 1);
-        // What is wrong is said; names and contents that are scripts are text.
+        // Errors are shown; names and contents with scripts are shown as text.
         tab.open("/docs?q=the").await;
         assert!(tab.text("[role=alert]").await.contains("word"));
         tab.open("/docs?q=scripts").await;
@@ -348,7 +348,7 @@ fn documents_and_comments() {
         assert!(tab.client.get_alert_text().await.is_err());
     };
     journeys_in(documents, &["--window-size=1280,900"], &journey);
-    // On a phone, in the dark.
+    // On a phone, with the dark theme.
     journeys_in(documents, &["--window-size=360,800"], &async |tab: &Tab<'_>| {
         tab.open("/docs").await;
         let width = tab.run("return window.innerWidth").await;
@@ -369,7 +369,7 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| -> String {
         let mut command = Command::new("git");
-        // The settings of whoever runs the tests mean nothing here.
+        // The user's own configuration must not matter.
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(arguments);
         let done = command.current_dir(folder.path()).output().unwrap();
@@ -419,7 +419,7 @@ fn every_page_can_be_read_and_used_by_everyone() {
                 tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
                 assert_eq!(tab.run(AUDIT).await, json!([]), "{page} {theme}");
             }
-            // All that a mouse can do, keys can: what can be used is reached with Tab, and is not hidden.
+            // Everything works with the keyboard: each control can be reached with Tab and is visible.
             let stuck = tab.run("return [...document.querySelectorAll('[onclick], [tabindex]')].filter(e => e.tabIndex > 0).length").await;
             assert_eq!(stuck, 0, "{page}");
         }

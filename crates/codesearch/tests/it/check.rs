@@ -1,11 +1,11 @@
-//! `codesearch check` finds what was damaged behind the back of the program, and mends what can be mended.
+//! `codesearch check` finds damage done behind the program's back, and repairs what can be rebuilt.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{Fixture, Ran, eventually, run_on_url};
 
-/// An index with texts in several encodings, with dense, long and small ones.
+/// Makes an index with texts in several encodings, and dense, long and small ones.
 fn indexed() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("one/a.rs", "fn needle() {}\n".repeat(2000));
@@ -13,7 +13,7 @@ fn indexed() -> Fixture {
     fixture.write("one/utf16.txt", [&[0xff, 0xfe][..], b"n\0e\0e\0d\0l\0e\0\n\0"].concat());
     fixture.write("one/latin1.txt", b"caf\xe9 needle\n");
     fixture.write("one/empty.txt", "");
-    // Letters without order, so that there are many n-grams in few bytes.
+    // Random letters give many n-grams in few bytes.
     let numbers: Vec<String> =
         (1..30_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     fixture.write("one/dense.txt", numbers.join("\n"));
@@ -31,7 +31,7 @@ fn check(fixture: &Fixture) -> Ran {
 fn what_was_damaged_is_found() {
     let fixture = indexed();
     assert!(check(&fixture).code(0).out.ends_with("checked: no problems found\n"));
-    // Another ingest adds to documents and filters that are there.
+    // Another ingest adds to existing documents and filters.
     fixture.write("one/b.rs", "fn later() {}\n");
     fixture.ingest();
     check(&fixture).code(0);
@@ -106,7 +106,7 @@ fn what_is_derived_is_made_anew() {
         "is in no document",
     );
     is_mended("update documents set non_ascii_fold = false", "lacks a mark");
-    // Rows of chunks, slices of blocks, of dense chunks and of large ones, and all that is noted of chunks.
+    // Filters of chunks, of blocks, of dense chunks and of large ones, and the chunks' own columns.
     is_mended(
         "delete from filters where kind = 4 and number = (select max(number) from filters where kind = 4)",
         "lacks some of its text",
@@ -178,10 +178,10 @@ fn a_dump_is_restored() {
         ran(&["search", "--limit", "0", "needle"]).code(0).out.lines().map(str::to_owned).collect();
     lines.sort();
     assert_eq!(lines.len(), found.len());
-    // A dump lacks the place of our operator in the family, which belongs to the extension.
+    // A dump lacks our operator in the operator family, since the family belongs to the extension.
     let operators = "select count(*) from pg_amop a join pg_opfamily f on f.oid = amopfamily where opfname = 'gin_trgm_ops' and amopstrategy = 3 and amoprighttype = 'bytea'::regtype";
     assert_eq!(run("psql", &["--no-psqlrc", "-Atc", operators, &of(&restored)]).trim(), "1");
-    // It can be added to.
+    // The index can be extended.
     fixture.write("one/c.rs", "fn restored() {}\n");
     ran(&["ingest", "one", "two"]);
     ran(&["check"]).code(0);

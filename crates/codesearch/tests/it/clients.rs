@@ -1,4 +1,5 @@
-//! What other people's clients rely on: headers, status codes, events, and the addresses of other engines.
+//! The behaviour that other people's clients rely on: headers, status codes, events, and the endpoints of other
+//! engines.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use crate::harness::{Fixture, Server, raw};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// A clone of which a commit is checked out, and a folder that is none.
+/// A clone with a commit checked out, and a plain folder.
 fn served() -> (Fixture, Server) {
     let fixture = Fixture::new();
     fixture.write("all/clone/.git/HEAD", "ref: refs/heads/main\n");
@@ -57,7 +58,7 @@ fn a_tag_holds_for_every_encoding() {
         assert_eq!((status, none), (200, None));
         let plain = plain.unwrap();
         assert!(plain.starts_with("W/\""), "{plain}");
-        // The client unpacks it, and takes the header away.
+        // The client decompresses the body and removes the header.
         let packed = request(&server, path, "Accept-Encoding: gzip\r\n").to_lowercase();
         assert!(
             packed.contains("content-encoding: gzip") && packed.contains(&plain.to_lowercase()),
@@ -69,12 +70,12 @@ fn a_tag_holds_for_every_encoding() {
         }
         assert_eq!(tag(&[("if-none-match", "\"other\"")]).0, 200);
     }
-    // Lines of a file are another answer than all of it.
+    // A range of lines has another tag than the whole file.
     let tag = |path: &str| server.ask(path, &[]).1["etag"].to_str().unwrap().to_owned();
     assert_ne!(tag("/file?repo=clone&path=a.go"), tag("/file?repo=clone&path=a.go&lines=1"));
 }
 
-/// The events of an answer: name, number, data.
+/// Parses the events of an answer: name, id, data.
 fn events(body: &str) -> Vec<(String, String, Value)> {
     let event = |text: &str| {
         let field = |name: &str| {
@@ -94,7 +95,7 @@ fn an_event_source_ends() {
     let names: Vec<&str> = told.iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!((names[0], *names.last().unwrap()), ("begin", "done"), "{told:?}");
     assert_eq!((told[0].1.as_str(), told.last().unwrap().1.as_str()), ("1", "end"));
-    // It asks again when the answer ends, and says what it saw last.
+    // It reconnects when the answer ends, and sends the last id.
     assert_eq!(server.ask(path, &[("last-event-id", "end")]).0, 204);
     let again = server.ask(path, &[("last-event-id", "1")]);
     assert_eq!(again.0, 200);
@@ -103,7 +104,7 @@ fn an_event_source_ends() {
         files.map(|(.., data)| data["files"].as_array().unwrap().len()).sum()
     };
     assert_eq!((files(&told), files(&events(&again.2))), (3, 3));
-    // What is wrong beforehand is a status, which an event source does not ask for again.
+    // An error before the first event is a status, after which an event source does not reconnect.
     for (path, status) in [
         ("/search/stream?q=a(b", 400),
         ("/search/stream", 400),
@@ -123,7 +124,7 @@ fn an_event_source_ends() {
 fn compressed_events_come_while_the_search_goes_on() {
     let (fixture, _server) = served();
     let server = fixture.serve_with(&["--cache", "0"]);
-    // A search that waits for a shard: its first events must not wait for its end.
+    // A search that waits for a shard. Its first events must not wait for its end.
     let held = fixture.hold("lock table chunks, documents in access exclusive mode");
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -135,7 +136,7 @@ fn compressed_events_come_while_the_search_goes_on() {
         .unwrap();
     let mut got = Vec::new();
     let mut piece = [0; 4096];
-    // The head of the answer, and some bytes of compressed events behind it.
+    // The head of the answer, and some bytes of compressed events after it.
     while got.windows(4).position(|end| end == b"\r\n\r\n").is_none_or(|at| got.len() < at + 4 + 20)
     {
         let read = stream.read(&mut piece).unwrap();
@@ -162,7 +163,7 @@ fn requests_that_are_none_are_refused() {
         assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("several Host"), "{answer}");
     }
     assert!(head(&format!("GET /repos HTTP/1.0\r\n{end}")).starts_with("HTTP/1.0 200"));
-    // Bytes that are no text are not replaced by others.
+    // Invalid UTF-8 is not replaced.
     for path in [
         "/search?q=%FF%FE",
         "/file?repo=clone&path=%ff",
@@ -178,7 +179,7 @@ fn requests_that_are_none_are_refused() {
             assert!(body.contains("UTF-8"), "{path}: {body}");
         }
     }
-    // A body that is larger than any question.
+    // A body above the bound.
     for path in ["/api/search", "/api/list", "/api/v1/search/"] {
         let length = 20 * 1024 * 1024;
         let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
@@ -218,7 +219,7 @@ fn parameters_are_checked_for_pages_as_for_programs() {
             assert_eq!(status, 400, "{path} {accept}: {body}");
         }
     }
-    // A form sends what was left empty; a program says what it means.
+    // A browser's form sends its empty fields, while a program has to send valid values.
     for path in ["/search?q=needle&limit=", "/search?q=needle&case=", "/files?q=a&limit="] {
         assert_eq!(server.get(path, "application/json").0, 400, "{path}");
         assert_eq!(server.get(path, "text/html").0, 200, "{path}");
@@ -299,7 +300,7 @@ fn a_clone_has_the_branch_that_zoekts_clients_ask_for() {
     assert_eq!(branches, [&json!([{ "Name": "HEAD", "Version": COMMIT }]), &json!(null)]);
     let (_, answer) = server.json("/zoekt/search?q=needle+b:HEAD&format=json");
     assert_eq!(answer["result"]["FileMatches"].as_array().unwrap().len(), 3);
-    // A time in which nothing can be searched is one in which nothing is.
+    // With a time limit too short for any shard, all files are skipped.
     let result = search("needle", json!({ "MaxWallTime": 1 }));
     assert!(result["FilesSkipped"].as_u64() > Some(0), "{result}");
 }

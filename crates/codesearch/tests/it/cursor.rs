@@ -1,5 +1,5 @@
-//! Cursors on an index of several shards: pages put together are the whole answer, in one order, whatever limits
-//! they have, whichever server gives them, and whatever that has in memory.
+//! Cursors on an index of several shards. Pages put together equal the whole answer, in one order, whatever their
+//! limits, whichever server answers, and whatever it has in memory.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +14,18 @@ const REPOS: usize = 12;
 /// Limits of pages; 0 is none.
 const LIMITS: [usize; 4] = [1, 7, 50, 0];
 
-/// Queries that are answered in different ways: by the index of texts, by that of paths, by a scan; for files, and
-/// for repositories.
+/// Queries of every plan: texts, paths and scan; for files, and for repositories.
 const QUERIES: [&str; 6] =
     ["needle", "needle lang:go", "file:_1", "n.e", "needle -file:_3", "type:repo needle"];
 
-/// Twelve repositories of ten files each, spread over all shards, and a file more of each in a shard that holds the
-/// beginning of all.
+/// Twelve repositories of ten files each, spread over all shards. Each has one more file, in a shard with the beginning
+/// of all of them.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     for repo in 0..REPOS {
         for file in 0..10 {
             let ending = if file % 3 == 0 { "go" } else { "txt" };
-            // Shards differ in how much they hold of what is looked for.
+            // Shards differ in their number of matches.
             let lines = 10 + 5 * ((repo + file) % 4);
             let mut text = String::new();
             for line in 0..lines {
@@ -52,12 +51,12 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Which address is asked for pages.
+/// The endpoint that pages are requested from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Address {
-    /// `/search`: all of a page at once, in the order of paths.
+    /// `/search`: a whole page at once, sorted by path.
     Search,
-    /// `/search/stream`: as they are found.
+    /// `/search/stream`: in the order in which files are found.
     Stream,
 }
 
@@ -66,7 +65,7 @@ struct Page {
     next: Option<String>,
 }
 
-/// What of an answer names its files or repositories.
+/// Returns the names of an answer's files or repositories.
 fn names(answer: &Value) -> Vec<String> {
     if let Some(repos) = answer["repos"].as_array() {
         return repos.iter().map(|repo| repo.as_str().unwrap().to_owned()).collect();
@@ -122,7 +121,7 @@ fn page(server: &Server, from: Address, query: &str, limit: usize, cursor: Optio
     Page { files, next }
 }
 
-/// All that a query finds, in the order in which it is found.
+/// Returns everything that a query finds, in the order in which it is found.
 fn whole(server: &Server, query: &str) -> Vec<String> {
     let all = page(server, Address::Stream, query, 0, None);
     assert_eq!(all.next, None);
@@ -131,7 +130,7 @@ fn whole(server: &Server, query: &str) -> Vec<String> {
     all.files
 }
 
-/// Pages of a search, checked one after another against the whole answer.
+/// Checks the pages of a search, one after another, against the whole answer.
 struct Pages<'a> {
     query: &'a str,
     whole: &'a [String],
@@ -149,7 +148,7 @@ impl<'a> Pages<'a> {
         self.given > 0 && self.next.is_none()
     }
 
-    /// Asks for one more. Tells how it differs from what it should be.
+    /// Requests the next page. Returns how it differs from the expected one.
     #[track_caller]
     fn one_more(&mut self, server: &Server, limit: usize) {
         let page = page(server, self.from, self.query, limit, self.next.as_deref());
@@ -163,13 +162,13 @@ impl<'a> Pages<'a> {
             format!("{}, {:?}, from {} on, limit {limit}", self.query, self.from, self.given);
         assert_eq!(page.files, expected, "{place}");
         self.given += page.files.len();
-        // A page that ends just where the answer does need not know that.
+        // A page that ends exactly at the end of the answer may still have a cursor.
         let is_last = self.given == self.whole.len();
         assert!(is_last || page.next.is_some(), "{place}: there is no next page");
         self.next = page.next;
     }
 
-    /// Asks for all that are left, and checks that there are no more.
+    /// Requests all remaining pages, and checks that nothing follows.
     #[track_caller]
     fn rest(&mut self, server: &Server, limit: usize) {
         while !self.are_all() {
@@ -210,7 +209,7 @@ fn a_cursor_outlives_its_server() {
         for limit in [1, 7] {
             pages.one_more(&server, limit);
             server.stop();
-            // At once, while it may still read texts.
+            // Requested at once, while the server may still be reading texts.
             server = fixture.serve();
         }
         pages.rest(&server, 50);
@@ -226,7 +225,7 @@ fn servers_of_one_index_give_each_others_pages() {
     other.settle();
     for query in QUERIES {
         let all = whole(&one, query);
-        // The order is that of the index, not of what is in memory.
+        // The order is that of the index, independent of what is in memory.
         assert_eq!(whole(&without, query), all, "{query}");
         for (first, second) in [(&one, &other), (&one, &without), (&without, &one)] {
             for (limit, next) in [(7, 7), (1, 50), (50, 1), (7, 0)] {
@@ -250,7 +249,7 @@ fn pages_are_the_same_while_texts_are_read_into_memory() {
     reference.settle();
     for query in QUERIES {
         let all = whole(&reference, query);
-        // The texts of the shard of the last result can be read by nobody for now.
+        // Nobody can read the texts of the last result's shard for now.
         let Some((repo, path)) = all[all.len() - 1].split_once('/') else { continue };
         let shard: i16 = fixture.sql(&format!(
             "select shard from files f join repos r on r.id = f.repo where r.name = '{repo}' and path = '{path}' limit 1"
@@ -278,7 +277,7 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
     let all = whole(&server, query);
     let mut pages = Pages::of(query, &all, Address::Search);
     pages.one_more(&server, 7);
-    // A file is new, one has changed, one is gone.
+    // A new file, a changed one, and a deleted one.
     fixture.write("r00/src/file_50.txt", "needle, and new\n");
     fixture.write("r05/src/file_4.txt", "nothing\n");
     std::fs::remove_file(fixture.path().join("r11/src/file_2.txt")).unwrap();
@@ -286,10 +285,10 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
     eventually("the server knows of it", || server.search("new")["stats"]["files"] == 1);
     let now = whole(&server, query);
     assert!(now != all);
-    // The server that gave it has the old state still.
+    // The server that made the cursor still holds the old epoch.
     let from_before = pages.next.clone().unwrap();
     pages.rest(&server, 50);
-    // Another one may have only the new one, and then says so.
+    // Another server may have only the new epoch, and then says so.
     let other = fixture.serve();
     let (status, answer) = other.json(&url("/search", query, 50, Some(&from_before)));
     if status == 200 {
@@ -299,13 +298,13 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
     } else {
         assert_refused(status, &answer);
     }
-    // Pages of the new state are whole, too.
+    // Pages of the new epoch are complete, too.
     for server in [&server, &other] {
         let mut pages = Pages::of(query, &now, Address::Search);
         pages.one_more(server, 7);
         pages.rest(server, 50);
     }
-    // Nobody keeps an old state for ever.
+    // No server keeps an old epoch for ever.
     for n in 0..8 {
         fixture.write("r00/src/file_51.txt", format!("again {n}\n"));
         fixture.ingest_over(SHARDS);
@@ -351,7 +350,7 @@ fn a_state_that_nothing_holds_any_longer_is_gone() {
     assert_refused(status, &answer);
 }
 
-/// A cursor whose state is gone is refused, in a sentence that says what to do.
+/// Checks that a cursor whose epoch is gone is refused, in a sentence that says what to do.
 #[track_caller]
 fn assert_refused(status: u16, answer: &Value) {
     assert_eq!(status, 410, "{answer}");
@@ -371,14 +370,14 @@ fn a_cursor_of_another_query_is_refused() {
         let told = answer["error"]["message"].as_str().unwrap();
         assert!(told.contains("another query"), "{query}: {told}");
     }
-    // What changes nothing of what is found is no other query.
+    // A setting that does not change the results does not make another query.
     for query in ["needle count:50", "needle timeout:30s"] {
         let left = page(&server, Address::Search, query, 50, Some(&next));
         assert_eq!(left.files.len(), 50, "{query}");
     }
 }
 
-/// The files of a page for people, and the address of the next one.
+/// Returns the files of a page for people, and the address of the next page.
 fn shown(server: &Server, path: &str) -> (Vec<String>, Option<String>) {
     let (status, _, page) = server.get(path, "text/html");
     assert_eq!(status, 200, "{path}: {page}");

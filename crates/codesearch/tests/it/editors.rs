@@ -1,4 +1,4 @@
-//! What editors read: a line for each match, and JSON as ripgrep writes it.
+//! Output for editors: one line for each match, and JSON as ripgrep writes it.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Where the fixture lies, without symbolic links.
+/// The fixture's folder, with symbolic links resolved.
 fn folder(fixture: &Fixture) -> String {
     fs::canonicalize(fixture.path()).unwrap().to_str().unwrap().to_owned()
 }
@@ -23,7 +23,7 @@ fn folder(fixture: &Fixture) -> String {
 fn a_line_for_each_match_with_a_path_that_opens() {
     let fixture = fixture();
     let folder = folder(&fixture);
-    // As `rg --vimgrep` has it, with the paths of folders.
+    // As `rg --vimgrep` prints it, with the paths of folders.
     let mut expected: Vec<String> = [
         "one/a.go:3:1:func A() {",
         "one/a.go:7:1:func B() { func C }",
@@ -43,7 +43,7 @@ fn a_line_for_each_match_with_a_path_that_opens() {
         let text = fs::read_to_string(path).unwrap();
         assert!(line.ends_with(text.split('\n').nth(number - 1).unwrap()));
     }
-    // Context has no column, a match over lines is on each of them, a path opens at its start.
+    // Context has no column, a match that spans lines is on each of them, and a path match opens the file at its start.
     assert_eq!(
         fixture.run(&["search", "--vimgrep", "-C1", "-U", "-e", r"A\(\) \{\n\s+return"]).out,
         ["2-", "3:6:func A() {", "4:1:\treturn", "5-}"]
@@ -87,7 +87,7 @@ fn json_has_the_fields_of_ripgrep_in_their_order() {
             r#"{{"type":"end","data":{{"path":{{"text":"{path}"}},"binary_offset":null,"stats":{{"elapsed":{{"secs":0,"nanos":0,"human":"0.000000s"}},"searches":1,"searches_with_match":1,"bytes_searched":{bytes},"bytes_printed":{printed},"matched_lines":{lines},"matches":{matches}}}}}}}"#
         )
     };
-    // What `rg --json -A1 func one/a.go two/b.txt` prints, but for times.
+    // The output of `rg --json -A1 func one/a.go two/b.txt`, apart from times.
     let expected = [
         r#"{"type":"begin","data":{"path":{"text":"one/a.go"}}}"#.to_owned(),
         r#"{"type":"match","data":{"path":{"text":"one/a.go"},"lines":{"text":"func A() {\n"},"line_number":3,"absolute_offset":11,"submatches":[{"match":{"text":"func"},"start":0,"end":4}]}}"#.to_owned(),

@@ -1,4 +1,4 @@
-//! The answer equals a brute-force scan, and what ripgrep finds.
+//! Answers equal a brute-force scan, and the results of ripgrep.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use grep_searcher::{BinaryDetection, SearcherBuilder};
 
 use crate::harness::Fixture;
 
-/// Patterns of every kind the planner treats differently.
+/// Patterns of every kind that the planner treats differently.
 const PATTERNS: &[&str] = &[
     // Literals: common, rare, absent, short, long, with capitals, with punctuation.
     "var",
@@ -90,10 +90,10 @@ const PATTERNS: &[&str] = &[
     "^function m",
 ];
 
-/// Searched as bytes by the program ripgrep, and as text by codesearch: a dot matches other things.
+/// ripgrep searches its bytes, codesearch its decoded text, so that a dot matches different things.
 const NOT_UTF8: &str = "latin1.txt";
 
-/// Awkward but legal files, none of which ripgrep and codesearch read differently.
+/// Writes unusual but legal files, none of which ripgrep and codesearch read differently.
 fn awkward(fixture: &Fixture) {
     fixture.write("r/crlf.txt", "first a\r\nsecond a\r\n\r\nlast line\r\n");
     fixture.write("r/no-newline.txt", "one\ntwo\nlast line");
@@ -147,7 +147,7 @@ fn the_answer_equals_brute_force_and_ripgrep() {
         let expected = ripgrep_library(fixture.path(), pattern);
         assert_same(pattern, &found, &expected);
     }
-    // And the program itself, where there is one.
+    // Also against the program `rg`, if it is installed.
     if Command::new("rg").arg("--version").output().is_ok() {
         for pattern in PATTERNS {
             let expected = ripgrep_program(fixture.path(), pattern);
@@ -191,7 +191,7 @@ fn head(line: &str) -> String {
     line.chars().take(200).collect()
 }
 
-/// What ripgrep's own libraries find: `path:line:text` of every match below a folder.
+/// Searches with ripgrep's own libraries: returns `path:line:text` of every match below a folder.
 fn ripgrep_library(folder: &Path, pattern: &str) -> BTreeSet<String> {
     ripgrep_cased(folder, pattern, true, false)
 }
@@ -217,10 +217,10 @@ fn ripgrep_cased(folder: &Path, pattern: &str, smart: bool, insensitive: bool) -
         }
         let path = entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
         if !path.contains('/') {
-            // A file beside the repositories.
+            // A file outside of any repository.
             continue;
         }
-        // What is not UTF-8 is searched as what it is decoded to.
+        // Text in another encoding is searched decoded.
         let text =
             if utf16 { bytes } else { String::from_utf8_lossy(&bytes).into_owned().into_bytes() };
         searcher
@@ -238,7 +238,7 @@ fn ripgrep_cased(folder: &Path, pattern: &str, smart: bool, insensitive: bool) -
     found
 }
 
-/// `path:count` of every file, sorted, as the program counts them.
+/// Searches with the program `rg`: returns `path:count` of every file, sorted.
 fn ripgrep_program(folder: &Path, pattern: &str) -> Vec<String> {
     let out = Command::new("rg")
         .args([

@@ -1,4 +1,4 @@
-//! The parts of the reference experiments (`benches/reference`) that could be wrong without anybody seeing it.
+//! The parts of the reference experiments (`benches/reference`) whose errors would go unnoticed.
 
 #[path = "../../../../benches/reference/names/fill.rs"]
 mod fill;

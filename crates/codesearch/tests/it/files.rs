@@ -1,4 +1,4 @@
-//! Finding files by what is typed of their paths: on the command line and over HTTP.
+//! Finding files by approximate paths, on the command line and over HTTP.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// The lines that are printed, the nearest first.
+/// Returns the printed lines, the nearest file first.
 fn printed(fixture: &Fixture, args: &[&str]) -> Vec<String> {
     let ran = fixture.run(&[&["files"], args].concat()).code(0);
     ran.out.lines().map(str::to_owned).collect()
@@ -41,7 +41,7 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
         ("sfp", "one/src/fmt/print.go"),
         ("print fmt", "one/src/fmt/print.go"),
         ("./src/fmt/print.go", "one/src/fmt/print.go"),
-        // A repository is a folder around its paths.
+        // A repository works like a folder around its paths.
         ("two/main.go", "two/main.go"),
         ("two/candidates", "two/src/search/candidates.go"),
         ("one/candidates", "one/src/search/candidates.rs"),
@@ -57,7 +57,7 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
 #[test]
 fn limits_filters_and_forms() {
     let fixture = fixture();
-    // What is near with errors comes after what is typed.
+    // Approximate matches come after exact ones.
     let [rust, go, near] = [
         "one/src/search/candidates.rs",
         "two/src/search/candidates.go",
@@ -106,7 +106,7 @@ fn what_cannot_be_asked_is_told() {
     assert!(empty.err.contains("codesearch ingest"), "{}", empty.err);
 }
 
-/// The paths of an answer of `/files`, and how many there are in all.
+/// Returns the paths in an answer of `/files`, and the number of all files found.
 fn found(server: &Server, query: &str) -> (Vec<String>, u64) {
     let (status, answer) = server.json(&format!("/files?{query}"));
     assert_eq!(status, 200, "{answer}");
@@ -128,7 +128,7 @@ fn over_http() {
         (vec!["src/search/candidates.rs".to_owned()], 3)
     );
     assert_eq!(found(&server, "q=candidates&limit=0").0.len(), 0);
-    // Nothing but what says nothing is everything.
+    // An empty query, or one of separators only, matches everything.
     for everything in ["q=", "q=%2F%2F%2F", "q=.%2F", "q=%20"] {
         assert_eq!(found(&server, everything).1, 6, "{everything}");
     }

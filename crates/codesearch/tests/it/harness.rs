@@ -1,4 +1,4 @@
-//! A shared private Postgres, and for each test a folder and an index of its own.
+//! A private Postgres shared by all tests; each test has a folder and an index of its own.
 
 mod server;
 mod wait;
@@ -20,12 +20,12 @@ pub(crate) use wait::{eventually, eventually_async};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 
-/// The home that the tests share. It stays, so that a download is made once; its data do not.
+/// The home that the tests share. It is kept, so that Postgres is downloaded once; its data are not.
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
         let home = std::env::temp_dir().join(format!("codesearch-tests-{}", user()));
-        // Another run of the tests may begin just now.
+        // Another run of the tests may start at the same time.
         let lock = fs::File::create(home.with_extension("lock")).unwrap();
         lock.lock().unwrap();
         let mut status = clean_command();
@@ -34,7 +34,7 @@ fn home() -> &'static Path {
             let _ = fs::remove_dir_all(home.join("data"));
             let _ = fs::remove_file(home.join("build.json"));
         }
-        // Holds the server until this process ends, however it ends: its standard input closes.
+        // Holds the server until this process ends in any way, since that closes the standard input of `hold`.
         let mut hold = clean_command();
         hold.arg("--home").arg(&home).args(["db", "hold"]);
         let mut hold = hold.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -46,12 +46,12 @@ fn home() -> &'static Path {
     })
 }
 
-/// Where the shared server has its socket.
+/// Returns the folder of the shared server's socket.
 pub(crate) fn socket_folder() -> PathBuf {
     home().join("run")
 }
 
-/// The binary, untouched by the settings of whoever runs the tests.
+/// The binary, in an environment without the user's own settings.
 pub(crate) fn clean_command() -> Command {
     let mut command = Command::new(BINARY);
     for (key, _) in std::env::vars_os() {
@@ -65,7 +65,7 @@ pub(crate) fn clean_command() -> Command {
     command
 }
 
-/// The binary, on a database that a URL names.
+/// Runs the binary on the database of a URL.
 pub(crate) fn run_on_url(url: &str, args: &[&str], folder: &Path) -> Ran {
     let mut command = clean_command();
     Ran::of(command.env("DATABASE_URL", url).args(args).current_dir(folder).output().unwrap())
@@ -76,12 +76,12 @@ pub(crate) fn is_root() -> bool {
     user() == 0
 }
 
-/// The id of the user who runs the tests.
+/// The id of the user that runs the tests.
 fn user() -> u32 {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap())
 }
 
-/// What a run of the binary gave.
+/// The result of a run of the binary.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: ExitStatus,
@@ -98,7 +98,7 @@ impl Ran {
         }
     }
 
-    /// What was printed, after checking the exit status.
+    /// Checks the exit status, and returns the output.
     #[track_caller]
     pub(crate) fn code(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "out: {}\nerr: {}", self.out, self.err);
@@ -106,7 +106,7 @@ impl Ran {
     }
 }
 
-/// An index of its own, and a folder for repositories.
+/// An index, and a folder for its repositories.
 pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) index: String,
@@ -120,19 +120,19 @@ impl Fixture {
         Self { folder: tempfile::tempdir().unwrap(), index }
     }
 
-    /// Where its repositories lie.
+    /// Returns the folder of its repositories.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file, with the folders above it.
+    /// Writes a file, and creates the folders above it.
     pub(crate) fn write(&self, path: &str, contents: impl AsRef<[u8]>) {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, contents).unwrap();
     }
 
-    /// The binary, on this index.
+    /// Returns the binary as a command on this index.
     pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
         let mut command = clean_command();
         command.arg("--home").arg(home()).args(["--index", &self.index]).args(args);
@@ -144,13 +144,13 @@ impl Fixture {
         Ran::of(self.command(args).output().unwrap())
     }
 
-    /// Ingests the folder, each folder in it a repository, into a few shards.
+    /// Ingests the folder, each folder in it as a repository, into a few shards.
     #[track_caller]
     pub(crate) fn ingest(&self) -> Ran {
         self.run(&["ingest", "--shards", "4", "--depth", "1", "."]).code(0)
     }
 
-    /// The same, but spreads the text over all of so many shards, however little it is.
+    /// Ingests the folder into all of so many shards, however little text there is.
     #[track_caller]
     pub(crate) fn ingest_over(&self, shards: usize) -> Ran {
         let shards = shards.to_string();
@@ -158,7 +158,7 @@ impl Fixture {
         self.run(&args).code(0)
     }
 
-    /// Ingests until files are no longer read again because they changed a moment ago.
+    /// Ingests until no file is read again for having changed a moment ago.
     #[track_caller]
     pub(crate) fn ingest_until_known(&self) {
         eventually("files that do not change are not read", || {
@@ -166,7 +166,7 @@ impl Fixture {
         });
     }
 
-    /// The binary, on this index by a URL.
+    /// Returns the binary as a command on this index, connected by a URL.
     pub(crate) fn command_on(&self, url: &str, args: &[&str]) -> Command {
         let mut command = clean_command();
         command.env("DATABASE_URL", url).args(args).current_dir(self.path());
@@ -177,14 +177,14 @@ impl Fixture {
         Ran::of(self.command_on(url, args).output().unwrap())
     }
 
-    /// A server on this index by a URL, if it starts.
+    /// Starts a server on this index, connected by a URL; `None` if it does not start.
     pub(crate) fn serve_on(&self, url: &str, options: &[&str]) -> Option<Server> {
         Server::try_start(
             self.command_on(url, &[&["serve", "--listen", "127.0.0.1:0"], options].concat()),
         )
     }
 
-    /// What a search prints: `path:line:text` lines, sorted.
+    /// Returns the `path:line:text` lines that a search prints, sorted.
     pub(crate) fn search(&self, args: &[&str]) -> Vec<String> {
         let ran = self.run(&[&["search", "--limit", "0"], args].concat());
         let found = ran.status.code();
@@ -200,14 +200,14 @@ impl Fixture {
         self.serve_with(&[])
     }
 
-    /// The same, with options; on a loopback address, unless they say otherwise.
+    /// Starts a server with options; on a loopback address, unless they say otherwise.
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
         let here: &[&str] =
             if options.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         Server::start(self.command(&[&["serve"], here, options].concat()))
     }
 
-    /// Looks into the database behind the binary's back.
+    /// Reads a value from the database behind the binary's back.
     pub(crate) fn sql<T>(&self, sql: &str) -> T
     where
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
@@ -218,12 +218,12 @@ impl Fixture {
         })
     }
 
-    /// Gives a connection to the database.
+    /// Passes a connection to the database to `work`.
     pub(crate) fn with_connection<T>(&self, work: impl AsyncFnOnce(PgConnection) -> T) -> T {
         on(async { work(connect(&self.index).await).await })
     }
 
-    /// Runs statements in the database.
+    /// Executes statements in the database.
     pub(crate) fn exec(&self, sql: &str) {
         on(async {
             let mut conn = connect(&self.index).await;
@@ -231,7 +231,7 @@ impl Fixture {
         });
     }
 
-    /// Runs a statement in a transaction that stays open until what this gives is dropped.
+    /// Executes a statement in a transaction that stays open until the returned guard is dropped.
     pub(crate) fn hold(&self, sql: &str) -> Held {
         let runtime = runtime();
         let conn = runtime.block_on(async {
@@ -243,7 +243,7 @@ impl Fixture {
         Held { conn: Some(conn), runtime }
     }
 
-    /// Checks what must hold of every index that no ingest is changing.
+    /// Checks the invariants of an index that no ingest is changing.
     #[track_caller]
     pub(crate) fn check_invariants(&self) {
         let ran = self.run(&["check"]);
@@ -261,7 +261,7 @@ impl Drop for Fixture {
     }
 }
 
-/// An open transaction; rolled back when dropped.
+/// An open transaction, which is rolled back when dropped.
 pub(crate) struct Held {
     conn: Option<PgConnection>,
     runtime: Runtime,
@@ -297,7 +297,7 @@ async fn connect_to(socket: &Path, database: &str) -> PgConnection {
         .unwrap()
 }
 
-/// What a statement gives in the index of a private server: a column of texts.
+/// Runs a statement in the index of a private server, and returns its column of texts.
 pub(crate) fn texts(socket: &Path, sql: &str) -> Vec<String> {
     on(async {
         let mut conn = connect_to(socket, "codesearch").await;

@@ -1,4 +1,4 @@
-//! What `--help` prints, and what is said of a command line that cannot be read.
+//! The output of `--help`, and the messages for an invalid command line.
 
 use crate::harness::{Fixture, clean_command};
 
@@ -74,7 +74,7 @@ fn short_help_is_short() {
         let long = help(command, "--help", 100);
         assert!(long.contains("Database options:") && long.contains("--postgres-bin"), "{command}");
     }
-    // What is for tests and what is ripgrep's alone is in neither.
+    // Hidden commands for tests and ripgrep's own flags are in neither.
     let fixture = Fixture::new();
     for text in [help("db", "--help", 100), fixture.run(&["db"]).code(2).err] {
         assert!(text.contains("psql-hint") && !text.contains("hold"), "{text}");

@@ -1,4 +1,4 @@
-//! What is said of a wrong query, and where nothing was found: on the terminal, in JSON, on the page and to agents.
+//! Hints for a wrong query and for one that finds nothing: on the terminal, in JSON, on the page, and for agents.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// The hints of the terminal, line by line.
+/// Returns the hints on the terminal, line by line.
 fn told(fixture: &Fixture, args: &[&str]) -> Vec<String> {
     let ran = fixture.run(&[&["search", "--hints", "always"], args].concat()).code(1);
     assert_eq!(ran.out, "");
@@ -36,7 +36,7 @@ fn a_wrong_query_names_the_command_to_run() {
     assert_eq!(tried(&["lnag:go", "foo("]), "try: codesearch search 'lang:go lit:foo('");
     assert_eq!(tried(&["--", "-foo", "bar("]), "try: codesearch search -- '-foo lit:bar('");
     assert_eq!(tried(&["-e", "foo("]), "try: codesearch search -F 'foo('");
-    // On request the files are counted, and the command finds them.
+    // On request the files are counted, and the suggested command finds them.
     let counted = |args: &[&str]| tried(&[&["--hints", "always"], args].concat());
     eventually("the files are counted in time", || {
         counted(&["fmt.Println("]) == "try: codesearch search -F 'fmt.Println('  # 1 file"
@@ -48,7 +48,7 @@ fn a_wrong_query_names_the_command_to_run() {
 fn a_terminal_is_told_what_finds_something() {
     let fixture = fixture();
     let says = |args: &[&str], expected: &str| {
-        // The time may be up before all was counted.
+        // Counting may run out of time on a busy machine.
         eventually(expected, || {
             let told = told(&fixture, args);
             assert_eq!(told[0], "codesearch: nothing found");
@@ -91,7 +91,7 @@ fn a_pipe_is_told_nothing() {
     let fixture = fixture();
     let ran = fixture.run(&["search", "SERVEHTTP"]).code(1);
     assert_eq!((&*ran.out, &*ran.err), ("", ""));
-    // Nor is one that has results told more than what a query was taken for.
+    // A query with results gets only the hint that it may have been meant as text.
     let ran = fixture.run(&["search", "--hints", "always", "-l", "ServeHTTP()"]).code(0);
     assert_eq!(ran.out, "harbor/src/server.go\n");
     assert_eq!(
@@ -114,7 +114,7 @@ fn programs_and_pages_are_told() {
         (&json!("lit:fmt.Println("), &json!("fmt.Println("))
     );
     assert_eq!(answer["error"]["position"], 11);
-    // The time may be up before it was counted.
+    // Counting may run out of time on a busy machine.
     eventually("the files are counted in time", || {
         let answer = server.json("/search?q=fmt.Println(").1;
         let suggestion = &answer["error"]["suggestion"];
@@ -132,7 +132,7 @@ fn programs_and_pages_are_told() {
         first
             == &json!({ "message": "in any case", "query": "SERVEHTTP case:no", "files": 1, "complete": true })
     });
-    // What stands beside the query is part of it.
+    // Options beside the query are part of it.
     eventually("the query without its language is counted in time", || {
         let found = hints("/search?q=serve&lang=rust&hints=1");
         found.as_array().unwrap().iter().any(|hint| hint["query"] == "serve" && hint["files"] == 2)

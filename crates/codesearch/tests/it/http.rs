@@ -30,7 +30,7 @@ fn pages_of_other_sites_get_nothing() {
     let (site, no_cors) = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"));
     assert_eq!(ask(&[site, no_cors, ("sec-fetch-dest", "image")]), (403, false));
     assert_eq!(ask(&[("origin", "https://evil.example")]), (403, false));
-    // A link that a person follows, our own page, a program.
+    // A link that a person follows, a page of our own, and a program.
     assert_eq!(ask(&[site, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")]).0, 200);
     assert_eq!(ask(&[("sec-fetch-site", "same-origin")]).0, 200);
     assert_eq!(ask(&[]).0, 200);
@@ -76,13 +76,13 @@ fn json_for_programs() {
         assert_eq!(answer["stats"]["complete"], false);
         assert_eq!(answer["stats"]["stopped_because"], "limit");
     }
-    // A large or unlimited answer is streamed, and is the same.
+    // A large or unlimited answer is streamed, with the same contents.
     let mut streamed = server.json("/search?q=gr%C3%B6%C3%9Fe|func&limit=0").1;
     let mut sorted = answer.clone();
     for one in [&mut streamed, &mut sorted] {
         one["stats"]["duration_ms"] = json!(0);
         one["stats"]["phases_ms"] = json!(0);
-        // What is read depends on the limit and on what is in memory by then.
+        // The cost depends on the limit and on the texts that are in memory by then.
         for cost in
             ["candidates", "rechecks", "bytes", "shards_from_memory", "shards_from_postgres"]
         {
@@ -111,7 +111,7 @@ fn a_page_for_browsers() {
     assert!(page.contains("Show 23 more matching lines"), "{page}");
     assert!(server.get("/", browser).2.contains("2 repositories"));
     assert_eq!(server.get("/static/style.css", browser).1, "text/css; charset=utf-8");
-    // What a page names is kept by browsers, since another state of it has another address.
+    // Browsers cache static files: each version has its own address.
     for name in ["style.css", "first.js", "script.js"] {
         let address = page.split('"').find(|part| part.contains(name)).unwrap();
         let ask = |address: &str| {
@@ -161,10 +161,10 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
             "/file?repo=b&path=vendor/v.go",
         ]
     );
-    // A piece for a script has the same headings.
+    // The part for the script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
     assert_eq!(events.matches("<h2><a href").count(), 3, "{events}");
-    // Programs get the same order, with as many as they want.
+    // Programs get the same order, and may set the limit.
     let order = |path: &str| -> (Vec<String>, serde_json::Value) {
         let (status, answer) = server.json(path);
         assert_eq!(status, 200, "{answer}");
@@ -183,7 +183,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
         let (all, answer) = order(&format!("/search?q=needle&sort={sort}"));
         assert_eq!(all, expected, "{sort}");
         assert_eq!(answer["stats"]["complete"], true, "{sort}");
-        // One after another, in the same order.
+        // One page after another, in the same order.
         let (mut all, mut next) = (Vec::new(), String::new());
         for _ in 0..expected.len() {
             let (some, answer) =
@@ -198,7 +198,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
         }
         assert_eq!(all, expected, "{sort}");
     }
-    // A cursor of one order says nothing in another.
+    // A cursor is bound to its order.
     let next = order("/search?q=needle&sort=path&limit=1").1["next"].clone();
     for other in ["", "&sort=repo", "&format=html"] {
         let path = format!("/search?q=needle&limit=1&cursor={}{other}", next.as_str().unwrap());
@@ -254,7 +254,7 @@ fn a_page_comes_with_its_first_results_and_then_the_rest() {
     let parts: Vec<String> =
         ask("identity").into_iter().map(|part| String::from_utf8(part).unwrap()).collect();
     let count = |text: &str| text.matches("<article").count();
-    // What is said of all results is said before the first one.
+    // The summary of all results comes before the first one.
     assert!(parts[0].contains("in 60 files") && parts[0].contains("· complete"), "{}", parts[0]);
     assert!((1..10).contains(&count(&parts[0])), "{}", parts[0]);
     assert!(parts[0].trim_end().ends_with("</article>"), "{}", parts[0]);
@@ -263,7 +263,7 @@ fn a_page_comes_with_its_first_results_and_then_the_rest() {
     assert_eq!(all.matches("<h2><a href=\"/repos").count(), 1, "one heading for a repository");
     assert!(all.contains("More results") && all.trim_end().ends_with("</html>"), "{all}");
     assert!(!all.contains("the rest"), "{all}");
-    // Compressed, the first part is not held back until there is more: it would fill a buffer of 4 KB.
+    // With compression, the first part is sent at once instead of filling a buffer of 4 KB.
     for encoding in ["gzip", "zstd"] {
         let parts = ask(encoding);
         assert!(parts.len() > 1 && parts[0].len() < 4000, "{encoding}: {}", parts[0].len());
@@ -357,7 +357,7 @@ fn errors_have_a_status_and_a_sentence() {
         let (status, _) = server.json(&format!("/search?q={odd}"));
         assert!(matches!(status, 200 | 400), "{odd}: {status}");
     }
-    // A NUL cannot be in a statement, nor in a file.
+    // Neither a statement nor a file can contain a NUL.
     for nul in ["fu%00nc", "f:a%00b"] {
         let (_, answer) = server.json(&format!("/search?q={nul}"));
         assert_eq!(
@@ -392,7 +392,7 @@ fn health_readiness_and_an_empty_index() {
     let (status, answer) = server.json("/search?q=a");
     assert_eq!((status, &answer["error"]["code"]), (503, &json!("empty")));
     assert!(server.get("/", "text/html").2.contains("nothing is indexed yet"));
-    // It comes up with the first ingest.
+    // It becomes ready with the first ingest.
     empty.write("r/a.txt", "hello\n");
     empty.ingest();
     assert_eq!(server.json("/search?q=hello").1["stats"]["files"], 1);

@@ -1,4 +1,4 @@
-//! What ingest finds, names, leaves out and says.
+//! Ingest: the repositories that it finds, their names, the files that it leaves out, and its messages.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -36,7 +36,7 @@ fn every_file_left_out_is_a_row_with_a_reason() {
     assert_eq!(fixture.search(&["-l", "fine|secret|^y|root:|odd"]), ["r/just.txt", "r/ok.txt"]);
     fixture.check_invariants();
 
-    // With another limit the large one comes in, and goes again.
+    // A larger limit adds the large file, and the default one removes it again.
     let args = ["ingest", "--depth", "1", "--max-size", "2000000", "."];
     assert!(fixture.run(&args).code(0).out.contains(" 1 new or changed"));
     assert_eq!(fixture.search(&["-l", "^x"]), ["r/large.txt"]);
@@ -76,7 +76,7 @@ fn repositories_are_found_and_named() {
         ["deep/down/b.go:1:package b", "github.com/golang/go/a.go:1:package a"]
     );
 
-    // A folder without any is one itself.
+    // A folder without repositories is one itself.
     fixture.run(&["ingest", "in/loose"]).code(0);
     assert_eq!(names(&fixture), ["deep/down", "github.com/golang/go", "loose"]);
     fixture.run(&["remove", "loose", "deep/down"]).code(0);
@@ -103,7 +103,7 @@ fn large_files_come_last_in_their_shard() {
     fixture.ingest();
     let order =
         || fixture.sql::<String>("select string_agg(path, ' ' order by blob, path) from files");
-    // Those of about the same size as they are found, the same contents once.
+    // Files of about the same size keep the order in which they are found; equal contents are stored once.
     assert_eq!(order(), "b.txt f.txt c.txt g.txt a.txt e.txt d.txt");
     assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 5);
     assert_eq!(fixture.search(&["-c", "some"]).len(), 7);
@@ -131,10 +131,10 @@ fn the_same_content_is_stored_once() {
         fixture.sql::<String>("select encode(oid, 'hex') from blobs where bytes = 0"),
         "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
     );
-    // One content, but the language is the file's.
+    // One blob, but the language belongs to the file.
     assert_eq!(fixture.sql::<i64>("select count(distinct language) from files where bytes = 0"), 2);
 
-    // It stays as long as one file has it.
+    // The blob stays as long as one file has it.
     for repo in ["a", "b"] {
         fs::remove_dir_all(fixture.path().join(repo)).unwrap();
     }
@@ -186,7 +186,7 @@ fn an_unreadable_file_is_left_out_and_the_rest_is_not() {
         assert!(out.contains("1 unreadable"), "{out}");
         assert_eq!(fixture.search(&["-l", "open|closed"]), ["r/open.txt"]);
     } else {
-        // Root may read everything.
+        // Root can read every file.
         assert_eq!(fixture.search(&["-l", "open|closed"]), ["r/closed.txt", "r/open.txt"]);
     }
 }
@@ -194,7 +194,7 @@ fn an_unreadable_file_is_left_out_and_the_rest_is_not() {
 #[test]
 fn large_ingests_fill_several_shards_and_small_ones_the_emptiest() {
     let fixture = Fixture::new();
-    // 20 MB of text that does not compress to nothing and has few repeats.
+    // 20 MB of text that compresses little and has few repetitions.
     let mut seed = 1_u64;
     let mut word = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -206,7 +206,7 @@ fn large_ingests_fill_several_shards_and_small_ones_the_emptiest() {
         fixture.write(&format!("r{}/{n}.txt", n % 3), text);
     }
     fixture.ingest();
-    // What was changed a moment ago is read again, which would make a large ingest of the small one below.
+    // Files changed a moment ago are read again, which would make the small ingest below a large one.
     fixture.ingest_until_known();
     fixture.check_invariants();
     let used = "select count(*) from shards where chunks > 0";
@@ -237,7 +237,7 @@ fn a_moved_repository_is_the_same_and_a_second_clone_is_another() {
     assert_eq!(fixture.search(&["clone"]), ["example.org/x/y/a.txt:1:clone one, changed"]);
     fixture.check_invariants();
 
-    // A second clone of the same origin has a name of its own, also when it is named alone.
+    // A second clone of the same origin gets a name of its own, also when it is ingested alone.
     fixture.write("in/second/.git/config", origin);
     fixture.write("in/second/a.txt", "clone two\n");
     let both = ["example.org/x/y/a.txt:1:clone one, changed", "second/a.txt:1:clone two"];
@@ -245,14 +245,14 @@ fn a_moved_repository_is_the_same_and_a_second_clone_is_another() {
     assert_eq!(fixture.search(&["clone"]), both);
     fixture.run(&["ingest", "in/second"]).code(0);
     assert_eq!(fixture.search(&["clone"]), both);
-    // A new origin renames.
+    // A new origin renames the repository.
     fixture.write(
         "in/second/.git/config",
         "[remote \"origin\"]\nurl = git@example.org:new/name.git\n",
     );
     ingest();
     assert_eq!(fixture.search(&["-l", "two"]), ["example.org/new/name/a.txt"]);
-    // Two origins that change places.
+    // Two repositories that swap their origins.
     fixture
         .write("in/new/.git/config", "[remote \"origin\"]\nurl = https://example.org/new/name\n");
     fixture.write("in/second/.git/config", origin);
@@ -261,7 +261,7 @@ fn a_moved_repository_is_the_same_and_a_second_clone_is_another() {
     assert_eq!(fixture.search(&["clone"]).len(), 2);
     fixture.check_invariants();
 
-    // Two folders of one name.
+    // Two folders of the same name.
     fixture.write("s1/src/a.txt", "source one\n");
     fixture.write("s2/src/a.txt", "source two\n");
     fixture.run(&["ingest", "s1/src"]).code(0);
@@ -286,7 +286,7 @@ fn what_cannot_be_read_stays_as_it_was() {
         mode(path, closed);
         let ran = fixture.run(&["ingest", "in"]);
         mode(path, 0o755);
-        // Root may read everything, whatever the mode, and has nothing to complain of.
+        // Root can read every file whatever its mode, so there is nothing to report.
         let ran = ran.code(if crate::harness::is_root() { 0 } else { 2 });
         let told = ran.err.contains("cannot read") || ran.err.contains("cannot be read");
         assert_eq!(told, !crate::harness::is_root(), "{}", ran.err);
@@ -301,7 +301,7 @@ fn removing_after_a_killed_ingest_leaves_whole_shards() {
     let fixture = Fixture::new();
     fixture.write("a/a.txt", "first\n");
     fixture.ingest();
-    // Contents that an ingest stored before it was killed.
+    // Blobs stored by an ingest that was killed.
     fixture.exec(
         "insert into chunks (shard, n, blob, line, start, contents) values (3, 0, 0, 1, 0, 'left behind');
          insert into blobs (oid, shard, id, bytes, lines, chunks)
@@ -318,7 +318,7 @@ fn removing_after_a_killed_ingest_leaves_whole_shards() {
     fixture.run(&["remove", "b"]).code(0);
     fixture.check_invariants();
     assert_eq!(fixture.sql::<i64>("select count(*) from shards where live_from is not null"), 0);
-    // An emptied shard can be filled again.
+    // A shard that became empty can be filled again.
     fixture.ingest();
     assert_eq!(fixture.search(&["-l", "first|second"]), ["a/a.txt", "b/b.txt"]);
     fixture.check_invariants();
@@ -356,7 +356,7 @@ fn a_rank_alone_takes_effect() {
     assert_eq!(ranks, [0, 3, 9]);
     assert!(server.get("/repos?repo=c", "text/html").2.contains("<dt>Rank</dt><dd>9</dd>"));
     assert!(fixture.run(&["repos", "--json"]).code(0).out.contains("\"rank\":9"));
-    // Nothing is new, and a rank that is none is told.
+    // Nothing has changed, and an invalid rank is reported.
     ingest();
     assert_eq!(epoch(), before + 1);
     rank("a", "[codesearch]\n\trank = high\n");

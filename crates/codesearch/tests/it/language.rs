@@ -1,4 +1,4 @@
-//! The query language from the outside: what it finds, what it explains, and how it ends.
+//! The query language as users see it: results, explanations, and how searches end.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -35,7 +35,7 @@ fn terms_hold_for_a_file_wherever_they_stand_in_it() {
         "Serve -file:_test",
         &["one/README.md:1:# Server", "one/src/server.go:3:func Serve() error {"],
     );
-    // A path that matches is a result without lines.
+    // A matching path is a result without lines.
     check("error", &["one/src/server.go:3:func Serve() error {", "two/error.py:2:    raise Error"]);
     check("empty", &["two/empty.py"]);
     check("-serve", &["two/empty.py"]);
@@ -70,7 +70,7 @@ fn more_text_than_is_read_at_once_is_read_in_parts() {
     }
     fixture.ingest();
     let server = fixture.serve();
-    // Every line, also in the files at the end of a part.
+    // All lines, also those of the last file in each part of the answer.
     let answer = server.json("/search?q=c:marker&limit=0").1;
     assert_eq!(answer["stats"]["matches"], 60 * 80);
     for query in
@@ -128,7 +128,7 @@ fn the_syntax_is_explained() {
     for word in ["case:yes", "multiline:yes", "type:", "timeout:", "lit:", "-file:_test"] {
         assert!(help.contains(word), "{word}");
     }
-    // Every example in it is a query.
+    // Each example in the manual is a valid query.
     for line in help.split("## Examples").nth(1).unwrap().lines() {
         let example = line.strip_prefix("    ").map(|line| line.split("  ").next().unwrap());
         if let Some(example) = example {
@@ -203,7 +203,7 @@ fn a_search_for_everything_ends_when_the_operator_says() {
 #[test]
 fn a_timeout_says_so_and_ends_what_runs() {
     let fixture = fixture();
-    // Reading texts ahead would wait, too.
+    // Reading texts ahead would wait for the lock, too.
     let server = fixture.serve_with(&["--cache", "0"]);
     let running = || {
         fixture.sql::<i64>(
@@ -211,7 +211,7 @@ fn a_timeout_says_so_and_ends_what_runs() {
              where datname = current_database() and wait_event_type = 'Lock'",
         )
     };
-    // The statements of searches wait for this as long as it is held.
+    // Statements of searches wait as long as this lock is held.
     let held = fixture.hold("lock table chunks, documents in access exclusive mode");
     let (status, answer) = server.json("/search?q=serve&timeout=200ms");
     assert_eq!(status, 200, "{answer}");
@@ -224,7 +224,7 @@ fn a_timeout_says_so_and_ends_what_runs() {
     assert!(ran.err.starts_with("codesearch: timed out after 100ms"), "{}", ran.err);
     eventually("the statements are cancelled", || running() == 0);
 
-    // Clients that leave, one of an answer in one piece, one of a stream.
+    // Clients that disconnect, from an answer in one piece and from a stream.
     for limit in ["10", "0"] {
         let mut client = TcpStream::connect(server.address).unwrap();
         write!(

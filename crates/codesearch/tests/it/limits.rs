@@ -1,4 +1,4 @@
-//! Limits: who asks for more than he may is told when to come back, and others are not kept waiting.
+//! Limits: a client that exceeds its own is told when to retry, and others are not delayed.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -18,8 +18,8 @@ fn indexed() -> Fixture {
     fixture
 }
 
-/// Asks until it is turned away, which it must be soon, and gives what is said: a budget fills while a slow
-/// machine answers.
+/// Sends requests until one is refused, and returns the refusal. On a slow machine the budget refills meanwhile, so it
+/// takes several.
 #[track_caller]
 fn turned_away(
     server: &Server,
@@ -58,7 +58,7 @@ fn searches_a_minute_of_an_address() {
     assert!(message.contains("as you may; try again in"), "{message}");
     counted(&server, "client_per_minute");
 
-    // Each address says it in its own way; what is no search is answered.
+    // Each kind of endpoint refuses in its own format; requests that are no searches are answered.
     let (_, page) = turned_away(&server, "/search?q=needle", &[("accept", "text/html")], 429);
     assert!(page.contains("<!DOCTYPE html>") && page.contains("as you may"), "{page}");
     turned_away(&server, "/api/v1/search?q=needle", &[], 429);
@@ -67,7 +67,7 @@ fn searches_a_minute_of_an_address() {
     for path in ["/healthz", "/stats", "/repos", "/file?repo=one&path=a.rs", "/"] {
         assert_eq!(server.ask(path, &[]).0, 200, "{path}");
     }
-    // Without being told to trust it, what a client says of its address is nothing.
+    // Unless the server trusts the proxy, the header is ignored.
     turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.1")], 429);
     server.stop();
     let ran = fixture.run(&["stats"]).code(0);
@@ -81,7 +81,7 @@ fn clients_of_a_proxy_have_budgets_of_their_own() {
     let from = |address: &'static str| [("x-forwarded-for", address)];
     turned_away(&server, "/search?q=needle", &from("192.0.2.1"), 429);
     assert_eq!(server.ask("/search?q=needle", &from("192.0.2.2")).0, 200);
-    // What the client itself says of those before it does not count.
+    // Earlier entries, which the client may have added itself, are ignored.
     turned_away(&server, "/search?q=needle", &from("192.0.2.3, 192.0.2.1"), 429);
     assert_eq!(server.ask("/search?q=needle", &from("2001:db8::1")).0, 200);
     turned_away(&server, "/search?q=needle", &from("2001:db8::ffff:2"), 429);
@@ -103,7 +103,7 @@ fn all_clients_together() {
 fn bytes_a_minute() {
     let fixture = indexed();
     let server = fixture.serve_with(&["--client-mib-per-minute", "1"]);
-    // An answer is never broken off; what it was too large is paid for afterwards.
+    // An answer is never cut off; bytes beyond the budget are charged afterwards.
     let (status, _, body) = server.ask("/raw?repo=one&path=large.txt", &[]);
     assert_eq!((status, body.len()), (200, 960_000));
     let (wait, _) = turned_away(&server, "/raw?repo=one&path=large.txt", &[], 429);
@@ -121,7 +121,7 @@ fn bytes_a_minute() {
 #[test]
 fn searches_at_once() {
     let fixture = indexed();
-    // Whoever needs texts waits for this to end.
+    // Every search that needs texts waits for this lock.
     let held = fixture.hold("lock table chunks, documents, files in access exclusive mode");
     let server = fixture.serve_with(&["--client-at-once", "1", "--cache", "0"]);
     std::thread::scope(|scope| {
@@ -151,7 +151,7 @@ fn a_broken_query_does_not_wait_for_a_turn() {
         eventually("the first one runs", || {
             server.get("/metrics", "*/*").2.contains("codesearch_searches_running 1\n")
         });
-        // Whoever waits is told after ten seconds that the server is busy: 503.
+        // A search that waits for ten seconds is told that the server is busy: 503.
         for (path, status) in [
             ("/search?q=a(b", 400),
             ("/search?q=needle&sort=path&limit=0", 400),
@@ -175,7 +175,7 @@ fn a_broken_query_does_not_wait_for_a_turn() {
 #[test]
 fn the_page_of_a_file_takes_a_turn() {
     let fixture = indexed();
-    // Searches wait for it, texts do not.
+    // Searches wait for this lock, requests for texts do not.
     let held = fixture.hold("lock table documents in access exclusive mode");
     let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
     let page = "/file?repo=one&path=a.rs&q=needle";
@@ -184,7 +184,7 @@ fn the_page_of_a_file_takes_a_turn() {
         eventually("the search runs", || {
             server.get("/metrics", "*/*").2.contains("codesearch_searches_running 1\n")
         });
-        // It waits for ten seconds, as a search would.
+        // It waits for a turn for ten seconds, as a search does.
         assert_eq!(server.get(page, "text/html").0, 503);
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);
@@ -209,12 +209,12 @@ fn tokens_have_limits_of_their_own() {
 
     let ci = format!("Bearer {token}");
     turned_away(&server, "/search?q=needle", &[("authorization", &ci)], 429);
-    // Neither the address nor another token has lost anything by that.
+    // This costs neither the address nor another token anything.
     assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
     for _ in 0..5 {
         assert_eq!(ask(&format!("bearer {other}")).0, 200);
     }
-    // What a proxy may send for itself is not a token.
+    // Credentials that a proxy sends for itself are not a token.
     turned_away(&server, "/search?q=needle", &[("authorization", "Basic dXNlcjpwYXNz")], 429);
 }
 
@@ -257,7 +257,7 @@ fn connections_leave_room_for_others() {
     let most = metrics.lines().find_map(|line| line.strip_prefix("codesearch_connections_max "));
     assert!((1..8).contains(&most.unwrap().parse::<u32>().unwrap()), "{metrics}");
     assert_eq!(server.json("/search?q=hello").1["stats"]["files"], 1);
-    // There is room for an ingest meanwhile.
+    // There are connections left for an ingest.
     home.ingest();
     assert_eq!(server.json("/search?q=hello").0, 200);
     server.stop();
@@ -307,7 +307,7 @@ fn answers_that_nobody_reads_have_a_bound_together() {
     eventually("there is room again", || server.ask(path, &[]).0 == 200);
 }
 
-/// A search that would take half a minute in a line of 1,000,000 times `a`, and so never ends before its timeout.
+/// A search that would take half a minute on a line of 1,000,000 times `a`, and so always hits its timeout.
 fn long_search() -> String {
     let query = "case:yes c:\"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}\"";
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
@@ -347,7 +347,7 @@ fn a_pattern_that_takes_long_keeps_nobody_waiting() {
         let searching = scope.spawn(|| server.json(&path).1);
         let begun = "codesearch_searches_running 1\n";
         eventually("the search runs", || server.get("/metrics", "*/*").2.contains(begun));
-        // Connections are dealt out to threads: each of them is asked.
+        // Connections are distributed over threads, so eight requests reach each of them.
         for _ in 0..8 {
             assert_eq!(server.get("/healthz", "*/*").0, 200);
         }

@@ -1,4 +1,4 @@
-//! livegrep's JSON, as its clients ask for it.
+//! livegrep's JSON, as its clients request it.
 
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn an_answer_has_the_shape_that_its_clients_know() {
         "search_type": "normal",
     });
     assert_eq!(answer, expected);
-    // Any name of a backend will do, and none.
+    // The name of the backend does not matter, and may be missing.
     for address in ["/api/v1/search/linux", "/api/v1/search"] {
         let (_, other) = server.json(&format!("{address}?q=%C3%B6%C3%9Fe%5C("));
         assert_eq!(other["results"], expected["results"]);

@@ -1,9 +1,9 @@
-//! A page is loaded in a fixed number of statements, however much it shows.
+//! A page is loaded with a fixed number of statements, however much it shows.
 
 use crate::harness::{Fixture, Server};
 
-/// An index in one shard of so many repositories, each with a file that holds `needle`, and one of them
-/// with so many more.
+/// Makes an index in one shard of so many repositories, each with a file that contains `needle`, and one of them with
+/// so many more files.
 fn served(repos: usize, files: usize, cache: &str) -> (Fixture, Server) {
     let fixture = Fixture::new();
     for n in 0..repos {
@@ -26,7 +26,7 @@ fn check(server: &Server, few: &str, many: &str, accept: &str) -> u64 {
 
 #[test]
 fn statements_do_not_grow_with_a_page() {
-    // Nothing is kept in memory, so all that is shown is loaded.
+    // Nothing is kept in memory, so everything shown is loaded.
     let (_fixture, server) = served(20, 200, "0");
     for accept in ["application/json", "text/html"] {
         let searched = check(
@@ -35,7 +35,7 @@ fn statements_do_not_grow_with_a_page() {
             "/search?q=needle+file:txt&limit=100",
             accept,
         );
-        // A lookup, files, texts: without any, nothing would have been counted.
+        // A lookup, files, and texts. Zero would mean that statements are not counted.
         assert!((2..20).contains(&searched), "{searched}");
         check(
             &server,

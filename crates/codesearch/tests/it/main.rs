@@ -1,6 +1,6 @@
-//! The product from the outside: the binary is run as a user runs it, on a real Postgres.
+//! Tests of the product from the outside: they run the binary as a user does, on a real Postgres.
 //!
-//! All tests share one private server (see `harness`); each has an index of its own in it.
+//! All tests share one private server (see `harness`), in which each has an index of its own.
 
 mod access;
 mod agents;

@@ -1,4 +1,4 @@
-//! What a server keeps in memory changes how a search is done, never what it finds.
+//! The server's cache changes how a search runs, never what it finds.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::{Fixture, Server};
 
-/// Five files of 700 KB each, over more than one segment of chunks, some with long lines.
+/// Five files of 700 KB each, over more than one block of chunks, some with long lines.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     for file in 0..5 {
@@ -26,7 +26,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Files, with the numbers of their lines, as a server answers.
+/// Returns the files that a server finds, with their line numbers.
 fn asked(server: &Server, query: &str) -> Vec<(String, Vec<u64>)> {
     let (status, answer) = server.json(&format!("/search?limit=0&q={query}"));
     assert_eq!(status, 200, "{answer}");
@@ -44,7 +44,7 @@ fn asked(server: &Server, query: &str) -> Vec<(String, Vec<u64>)> {
     files
 }
 
-/// The same, from every byte that is stored.
+/// Returns the same from a brute-force scan of every stored byte.
 fn scanned(fixture: &Fixture, query: &str) -> Vec<(String, Vec<u64>)> {
     let ran = fixture.run(&["search", "--brute", "--limit", "0", "--json", query]);
     let mut files: Vec<(String, Vec<u64>)> = Vec::new();
@@ -102,7 +102,7 @@ fn answers_are_the_same_with_texts_in_memory_and_without() {
 #[test]
 fn the_time_is_up_for_what_is_in_memory_too() {
     let fixture = Fixture::new();
-    // Each of its letters is a match, after all of the others were looked at.
+    // Each letter is a match, but only after the search has scanned the rest of the line.
     fixture.write("one/slow.txt", "x".repeat(60_000));
     fixture.ingest();
     let server = fixture.serve();
@@ -123,7 +123,7 @@ fn the_time_is_up_within_one_match() {
     let path = format!("one/{}/{}.txt", "a".repeat(250), "a".repeat(250));
     fixture.write(&path, "a word\n");
     fixture.ingest();
-    // Each letter visits thousands of states, in automata that no engine can build ahead.
+    // Each letter visits thousands of states, in automata too large to build ahead of time.
     let slow = "(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}";
     let queries = [
         format!("c:\"{slow}\""),
@@ -143,11 +143,11 @@ fn the_time_is_up_within_one_match() {
             let (status, answer) = server.json(&path);
             assert_eq!(status, 200, "{answer}");
             assert_eq!(answer["stats"]["stopped_because"], "timeout", "{query}: {answer}");
-            // It took ten seconds of a release build.
+            // A release build without interruption took ten seconds.
             assert!(begun.elapsed().as_secs() < 5, "{query}");
         }
     }
-    // What takes long and is there is found.
+    // A slow search that has enough time finds its match.
     let query = encoded("case:yes c:\"(?:[a-z]?){1000}a$\"");
     let server = fixture.serve();
     let (_, answer) = server.json(&format!("/search?q={query}&limit=10&timeout=5m"));
@@ -182,7 +182,7 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
         if file % 300 == 299 {
             text.push_str("hardly ever\ndom(0) before seld(0)\n");
         }
-        // Both words are in every chunk, and seldom in this order.
+        // Every chunk contains both words, but rarely in this order.
         for line in 0..150 {
             let _ = writeln!(text, "let value_{line} = seld({file}) + dom({line});");
         }
@@ -198,7 +198,7 @@ fn what_is_read_ahead_of_a_limit_comes_in_order() {
         "hardly",
         "dom.*seld",
         "(needle|hardly) -seldom",
-        // No file is read for a second term that does not hold the first one.
+        // Files without the first term are not read for the second one.
         "seldom found",
         "c:hardly c:seldom",
         "value seldom f:_1",

@@ -1,4 +1,4 @@
-//! The private Postgres: attached to, left behind, stopped, and never harmed.
+//! The private Postgres: attaching to it, recovering it, stopping it, and never harming its data.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // The user whom root has Postgres run as must be able to pass.
+        // Root runs Postgres as another user, who must be able to enter the folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(folder.path().join("r")).unwrap();
         fs::write(folder.path().join("r/a.txt"), "hello\n").unwrap();
@@ -39,7 +39,7 @@ impl Home {
         self.folder.path()
     }
 
-    /// What a statement gives in its index: a column of paths.
+    /// Runs a statement in its index, and returns its column of paths.
     pub(crate) fn sql_texts(&self, sql: &str) -> Vec<PathBuf> {
         crate::harness::texts(&self.path().join("run"), sql)
             .into_iter()
@@ -55,7 +55,7 @@ impl Home {
         self.run(&["ingest", "--shards", "2", "r"]).code(0);
     }
 
-    /// The process id of the server, if it runs.
+    /// Returns the process id of the server, if it runs.
     pub(crate) fn pid(&self) -> Option<u32> {
         let ran = self.run(&["db", "status"]);
         let running = ran.out.lines().find_map(|line| line.strip_prefix("running: yes, process "));
@@ -100,7 +100,7 @@ fn the_last_user_stops_it_and_a_killed_one_leaves_it_to_the_next() {
 #[test]
 fn many_programs_start_it_at_once() {
     let home = Home::new();
-    // On nothing at all: one makes the data directory and prepares the database, the others wait.
+    // Nothing exists yet: one process makes the data directory and prepares the database, the others wait.
     let children: Vec<_> =
         (0..8).map(|_| home.command(&["repos"]).stderr(Stdio::piped()).spawn().unwrap()).collect();
     for child in children {
@@ -165,7 +165,7 @@ fn a_damaged_data_directory_is_refused_and_left_alone() {
     let version = home.path().join("data/PG_VERSION");
     let kept = home.path().join("kept");
     fs::rename(&version, &kept).unwrap();
-    // Not a file, and not there at all.
+    // A folder in place of the file, and a missing file.
     for broken in [|path: &PathBuf| fs::create_dir(path).unwrap(), |_: &PathBuf| {}] {
         broken(&version);
         for args in [&["repos"][..], &["search", "hello"], &["ingest", "r"], &["db", "start"]] {
@@ -217,7 +217,7 @@ fn builds_that_cannot_be_used() {
     let missing = complaint(&home, &["--postgres-archive", "nowhere", "search", "a"]);
     assert!(missing.contains("cannot read nowhere"), "{missing}");
 
-    // Another major version never opens the data.
+    // Another major version refuses to open the data.
     home.ingest();
     let other = home.folder.path().join("other");
     fs::create_dir_all(other.join("bin")).unwrap();
@@ -284,7 +284,7 @@ fn root_is_told_when_postgres_could_not_get_there() {
 #[test]
 fn an_ordinary_user_owns_the_server() {
     if !is_root() {
-        // Every other test has shown it.
+        // All other tests ran as an ordinary user already.
         return;
     }
     let home = Home::new();
@@ -302,7 +302,7 @@ fn an_ordinary_user_owns_the_server() {
     };
     run(&["ingest", "--shards", "2", "r"]).code(0);
     assert_eq!(run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
-    // Root would spoil it for them, and is told so.
+    // Root would leave files that the user cannot change, and is refused.
     let mut root = clean_command();
     let theirs = home.folder.path().join(".local/share/codesearch");
     let ran = Ran::of(root.arg("--home").arg(theirs).args(["search", "hello"]).output().unwrap());

@@ -1,4 +1,4 @@
-//! Documents and comments by their words.
+//! Searching documents and comments by their words.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::Fixture;
 
 impl Fixture {
-    /// The answer to a search for documents.
+    /// Searches documents, and returns the answer.
     #[track_caller]
     fn docs(&self, args: &[&str]) -> Value {
         let ran = self.run(&[&["docs", "--json", "--limit", "1000"], args].concat());
@@ -18,7 +18,7 @@ impl Fixture {
         answer
     }
 
-    /// The files that it finds, the best first.
+    /// Returns the files found, the best first.
     #[track_caller]
     fn found(&self, args: &[&str]) -> Vec<String> {
         let answer = self.docs(args);
@@ -53,7 +53,7 @@ fn written() -> Fixture {
 fn found_by_titles_bodies_stems_and_parts_of_identifiers() {
     let fixture = written();
     for (query, files) in [
-        // In a title before in a text.
+        // A match in a title ranks before one in the text.
         ("kettle", &["one/README.md", "two/kettle.1", "one/docs/tea.rst"][..]),
         ("how do I configure retrying", &["one/README.md"]),
         ("boiling", &["two/kettle.1", "one/README.md", "one/docs/tea.rst"]),
@@ -66,11 +66,11 @@ fn found_by_titles_bodies_stems_and_parts_of_identifiers() {
         ("kesseln", &[]),
         ("\"kettle of tea\"", &["one/docs/tea.rst"]),
         ("\"tea of kettle\"", &[]),
-        // A title ends, and what follows begins anew.
+        // A phrase does not span the end of a title.
         ("\"kettle kettle\"", &[]),
         ("brewing or kessel", &["one/docs/tea.rst", "two/notes.txt"]),
         ("kettle -tea -retries", &["two/kettle.1"]),
-        // In any form: "boil water", too.
+        // Excluded phrases match in any form: this one excludes "boil water", too.
         ("kettle -\"boils water\"", &["one/docs/tea.rst"]),
     ] {
         let found = fixture.found(&[query]);
@@ -118,7 +118,7 @@ fn narrowed_by_repository_language_and_dictionary() {
     assert_eq!(count(&["kessel", "--dictionary", "english"]), 0);
     assert_eq!(count(&["kessel", "--dictionary", "plain"]), 1);
     assert_eq!(count(&["kettle", "--dictionary", "plain"]), 0);
-    // Fields of a query for code narrow it, too; those that mean nothing here are told.
+    // Fields of a query for code narrow this search, too; unsupported ones are reported.
     assert_eq!(fixture.found(&["kettle repo:tw"]), ["two/kettle.1"]);
     assert_eq!(fixture.found(&["lang:md kettle -file:x"]), ["one/README.md"]);
     assert_eq!(count(&["kettle l:md lang:rst"]), 2);
@@ -150,7 +150,7 @@ fn what_cannot_be_asked_is_told_in_a_sentence() {
         let err = fixture.run(&[&["docs"], args].concat()).code(2).err;
         assert!(err.contains(expected), "{args:?}: {err}");
     }
-    // What the server's parser would stumble over.
+    // Texts that would trip the server's own parser.
     for odd in ["a:b & | ! <-> ( ' \\ \"", "x\u{1f}y", "ſ K 日本 e\u{301}", "kettle:*A"] {
         fixture.docs(&[odd]);
     }
@@ -161,7 +161,7 @@ fn prose_changes_with_its_files() {
     let fixture = written();
     fixture.write("one/README.md", "# The samovar\n\nIt boils water.\n");
     fs::remove_file(fixture.path().join("two/kettle.1")).unwrap();
-    // The same contents, first as what is no prose.
+    // The same contents, at first only in a file that is no document.
     fixture.write("two/copy.bin", "A teapot stands on the table.\n");
     fixture.ingest();
     assert_eq!(fixture.found(&["kettle"]), ["one/docs/tea.rst"]);
@@ -180,7 +180,7 @@ fn prose_changes_with_its_files() {
     fixture.run(&["remove", "one"]).code(0);
     assert!(fixture.found(&["samovar"]).is_empty());
     assert_eq!(fixture.found(&["teapot"]), ["two/teapot.txt"]);
-    // In one go: first as what is no prose.
+    // The same in one ingest: the first file with the contents is no document.
     fixture.write("four/a.bin", "A saucer lies below the cup.\n");
     fixture.write("four/b.txt", "A saucer lies below the cup.\n");
     fixture.ingest();
@@ -246,7 +246,7 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
         "r/big.txt",
         format!("Large\n\nfirst {}\nlast\n", "different words again ".repeat(20_000)),
     );
-    // Identifiers that are all different.
+    // Identifiers that all differ.
     let letter = |n: u32| char::from_u32('a' as u32 + n % 26).unwrap();
     let many: Vec<String> = (0..9000)
         .map(|n| format!("aB{}{}{}cD_eF", letter(n / 676), letter(n / 26), letter(n)))
@@ -260,7 +260,7 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
     fixture.ingest();
     assert_eq!(fixture.found(&["needle"]).len(), 4);
     assert_eq!(fixture.found(&["first different"]), ["r/big.txt"]);
-    // Of a large text the beginning is looked at.
+    // Only the beginning of a large text is indexed.
     assert!(fixture.found(&["last"]).is_empty());
     let out = fixture.run(&["docs", "needle claims", "--color", "never"]).code(0).out;
     assert!(!out.contains(['\u{2}', '\u{3}', '\u{1b}']), "{out:?}");
@@ -277,7 +277,7 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
     assert!(!page.contains("<script>x"), "{page}");
 }
 
-/// What matches is what a scan of all texts finds.
+/// Matches equal those of a scan of all texts.
 #[test]
 fn the_index_finds_what_a_scan_finds() {
     let fixture = Fixture::new();
@@ -310,7 +310,7 @@ fn the_index_finds_what_a_scan_finds() {
     for n in 0..150 {
         let count = random.usize(3..12);
         let text = words(&mut random, count);
-        // What makes it English, and what makes each another.
+        // This makes the text English, and each text different.
         fixture.write(
             &format!("r{}/{n}.txt", n % 3),
             format!("{text}\nand this is the text for number n{n}\n"),

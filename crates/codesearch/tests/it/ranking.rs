@@ -1,4 +1,4 @@
-//! The order in which results are shown: the same for pages, programs, agents and terminals, and what people want first.
+//! The order of results: the same on pages, for programs, agents and terminals, with the wanted file first.
 
 mod tree;
 
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use crate::agents::Agent;
 use crate::harness::{Fixture, Server};
 
-/// Queries, and the file that is wanted first for each, of the small tree.
+/// Queries, and for each the file of the small tree that should come first.
 const WANTED: [(&str, &str); 30] = [
-    // Definitions before uses; one-line wrappers, and those of two lines, after what they hand over to.
+    // Definitions before uses; wrappers of one or two lines after the functions that they call.
     ("ReadFile", "os/file.go"),
-    // Keywords tell where words stand together, and score on no path.
+    // Keywords mark a definition, and do not score in paths.
     ("func ReadFile", "os/file.go"),
     ("type Reader interface", "io/io.go"),
     ("type Client struct", "net/http/client.go"),
     ("func Unmarshal", "encoding/json/decode.go"),
-    // Words that together are one name.
+    // Words that together form one name.
     ("read file", "os/file.go"),
     ("write file", "os/file.go"),
     ("new reader", "bufio/bufio.go"),
@@ -27,17 +27,17 @@ const WANTED: [(&str, &str); 30] = [
     ("unexpected eof", "io/io.go"),
     ("open options", "src/fs.rs"),
     ("read dir", "src/fs.rs"),
-    // Who is called by way of which name says what is meant.
+    // Callers that qualify the name tell which definition is meant.
     ("NewReader", "bufio/bufio.go"),
     ("Unmarshal", "encoding/json/decode.go"),
-    // Several definitions, and a path that speaks of them.
+    // Several definitions, and a path with words of the name.
     ("ServeHTTP", "net/http/server.go"),
-    // One word defined where the path has the other.
+    // One word is defined in a file whose path has the other.
     ("json decoder", "encoding/json/stream.go"),
     ("http server", "net/http/server.go"),
     ("http client", "net/http/client.go"),
     ("xml unmarshal", "encoding/xml/read.go"),
-    // A name with a qualifier is defined where that says, and nobody writes the qualifier there.
+    // A qualified name is defined in the file that the qualifier names, where it is not written.
     ("json.Unmarshal", "encoding/json/decode.go"),
     ("xml.Unmarshal", "encoding/xml/read.go"),
     ("http.Client", "net/http/client.go"),
@@ -46,7 +46,7 @@ const WANTED: [(&str, &str); 30] = [
     // Copies and tests come last.
     ("read_dir", "src/fs.rs"),
     ("type Server", "net/http/server.go"),
-    // A type before what else has its name; entries of groups; patterns.
+    // A type before other definitions of the same name; entries of groups; patterns.
     ("OpenOptions", "src/fs.rs"),
     ("ErrUnexpectedEOF", "io/io.go"),
     (r"func \(\w+ \*?ServeMux\)", "net/http/server.go"),
@@ -62,7 +62,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// What programs are told of the best files.
+/// Returns the best files as a program gets them.
 fn asked(server: &Server, query: &str, limit: usize, cursor: &str) -> Value {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let address = format!("/search?q={query}&sort=relevance&limit={limit}&cursor={cursor}");
@@ -71,7 +71,7 @@ fn asked(server: &Server, query: &str, limit: usize, cursor: &str) -> Value {
     found
 }
 
-/// The paths of the best files, as programs are told.
+/// Returns the paths of the best files as a program gets them.
 fn ranked(server: &Server, query: &str, limit: usize) -> Vec<String> {
     paths(&asked(server, query, limit, ""))
 }
@@ -83,7 +83,7 @@ fn paths(found: &Value) -> Vec<String> {
     found["files"].as_array().unwrap().iter().map(path).collect()
 }
 
-/// The paths of the files on the page, in their order.
+/// Returns the paths of the files on the page, in order.
 fn on_page(server: &Server, query: &str) -> Vec<String> {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let (status, _, page) = server.get(&format!("/search?q={query}&wait=1"), "text/html");
@@ -108,7 +108,7 @@ fn what_is_wanted_comes_first() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    // What others wrote comes after one's own.
+    // Vendored code comes after one's own.
     let copies = ranked(&server, "read_dir", 10);
     let place = |name: &str| copies.iter().position(|path| path == name).unwrap();
     assert!(place("crate/src/fs.rs") < place("crate/vendor/old/fs.rs"), "{copies:?}");
@@ -186,7 +186,7 @@ fn the_best_are_found_beyond_the_first_thousand() {
     let server = fixture.serve();
     for query in ["Wanted", "pkg.Wanted", "wanted"] {
         assert_eq!(ranked(&server, query, 3)[0], "r/zzz/pkg/impl.go", "{query}");
-        // All parts together hold each file once, also those that were found before their time.
+        // All pages together hold each file once, also those that lead candidates found early.
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
             let found = asked(&server, query, 300, &cursor);
@@ -208,7 +208,7 @@ fn the_best_are_found_beyond_the_first_thousand() {
     assert!(told.contains("\n\nr: zzz/pkg/impl.go (Go)\n3:func Wanted(x int) int {\n"), "{told}");
 }
 
-/// Queries on the Go standard library, and the file that is wanted for each; several where one is as good as another.
+/// Queries on the Go standard library, and the wanted file for each; several if they are equally good.
 const IN_GO: [(&str, &str); 50] = [
     ("json decoder", "encoding/json/stream.go"),
     ("ReadFile", "os/file.go"),
@@ -262,8 +262,8 @@ const IN_GO: [(&str, &str); 50] = [
     ("hex dump", "encoding/hex/hex.go"),
 ];
 
-/// Where the source of the Go standard library lies, if these queries are to be asked of it: the folder `src` of
-/// `go env GOROOT`, as of version 1.26.
+/// The environment variable with the folder of the Go standard library's source, as of version 1.26 (`src` of
+/// `go env GOROOT`). Without it, these queries are skipped.
 const GO_TREE: &str = "CODESEARCH_GO_SRC";
 
 #[test]

@@ -1,6 +1,6 @@
-//! codesearch in the place of ripgrep: the same flags, the same bytes.
+//! codesearch as a replacement for ripgrep: the same flags give the same bytes.
 //!
-//! The comparisons run if `rg` is in PATH, and otherwise say that they are left out; with `CI=true` that is a failure.
+//! The comparisons run if `rg` is in PATH, and are skipped with a message otherwise; with `CI=true` that is a failure.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::equality::copy;
 use crate::harness::{Fixture, Ran};
 
-/// Whether ripgrep is there.
+/// Whether ripgrep is installed.
 fn has_ripgrep() -> bool {
     let there = Command::new("rg").arg("--version").output().is_ok();
     let required = std::env::var_os("CI").is_some_and(|value| value == "true");
@@ -23,7 +23,7 @@ fn has_ripgrep() -> bool {
     there
 }
 
-/// The sample, in the index under the names of its folders.
+/// The sample, indexed under the names of its folders.
 struct Sample {
     fixture: Fixture,
     folder: PathBuf,
@@ -36,7 +36,7 @@ impl Sample {
         let fixture = Fixture::new();
         let folder = fixture.path().canonicalize().unwrap().join("sample");
         copy(&sample, &folder);
-        // ripgrep lists binary files, and prints the bytes of files that are in another encoding.
+        // ripgrep lists binary files, and prints files of other encodings undecoded.
         for path in ["driftwood/testdata/tiny.bin", "driftwood/testdata/latin1.txt"] {
             std::fs::remove_file(folder.join(path)).unwrap();
         }
@@ -56,7 +56,7 @@ impl Sample {
         command.current_dir(&self.folder).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// What ripgrep prints in the folder of the sample. What codesearch does by itself, it is told.
+    /// Returns ripgrep's output in the sample's folder, with the flags for what codesearch does by default.
     fn theirs(&self, args: &[&str], paths: &[&str]) -> Output {
         let mut command = Command::new("rg");
         command.args(["--no-config", "--hidden", "--no-ignore", "-n", "--sort", "path"]);
@@ -64,7 +64,7 @@ impl Sample {
         command.current_dir(&self.folder).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// Checks that both print the same bytes and end with the same status.
+    /// Checks that both print the same bytes and exit with the same status.
     #[track_caller]
     fn check(&self, args: &[&str]) {
         let repos: Vec<&str> = self.repos.iter().map(String::as_str).collect();
@@ -98,7 +98,7 @@ fn prints_the_bytes_that_ripgrep_prints() {
     std::fs::write(&patterns, "return\nfn \\w+\n").unwrap();
     let patterns = patterns.to_str().unwrap();
     for args in [
-        // What matches.
+        // Options about matching.
         &["-s", "-e", "func"][..],
         &["-S", "-e", "func"],
         &["-S", "-e", "Func"],
@@ -113,7 +113,7 @@ fn prints_the_bytes_that_ripgrep_prints() {
         &["-s", "-w", "-f", patterns, "-e", "if"],
         &["-s", "-e", "nowhere to be found"],
         &["-s", "-e", r"é|ü|→|“"],
-        // What of it is printed.
+        // Options about output.
         &["-s", "-l", "-e", "func"],
         &["-s", "-l", "-0", "-e", "func"],
         &["-s", "-c", "-e", "func"],
@@ -176,14 +176,14 @@ fn prints_the_bytes_that_ripgrep_prints() {
         &["-s", "--color", "always", "-M", "40", "--max-columns-preview", "-e", "e"],
         &["-s", "--color", "always", "--trim", "-M", "40", "-e", "e"],
         &["-s", "--color", "never", "-e", "e"],
-        // Across lines.
+        // Matches across lines.
         &["-s", "-U", "-e", r"\{\n\s*return"],
         &["-s", "-U", "-C", "1", "-e", r"\{\n\s*return"],
         &["-s", "-U", "-l", "-e", r"\{\n\s*return"],
         &["-s", "-U", "-p", "-e", r"\{\n\s*return"],
         &["-s", "-U", "--multiline-dotall", "-l", "-e", r"func.*?return"],
         &["-s", "-U", "--no-multiline", "-c", "-e", r"a\s+b"],
-        // In which files.
+        // Options about files.
         &["--files"],
         &["--files", "-0"],
         &["--files", "-g", "*.go"],
@@ -206,7 +206,7 @@ fn prints_the_bytes_that_ripgrep_prints() {
         &["--files", "--type-clear", "go", "--type-add", "go:*.mod", "-t", "go"],
         &["-s", "-t", "py", "-e", "def"],
         &["-s", "-g", "*.py", "-c", "-e", "def"],
-        // Of these, the last counts.
+        // The last of these wins.
         &["-s", "-c", "--count-matches", "-e", "e"],
         &["-s", "-n", "-N", "-e", "func"],
         &["-s", "-N", "-n", "-e", "func"],
@@ -273,7 +273,8 @@ fn json_lines_are_those_of_ripgrep() {
     }
     let sample = Sample::new();
     let repos: Vec<&str> = sample.repos.iter().map(String::as_str).collect();
-    // Times differ, and ripgrep's summary counts files without a match. The newest ripgrep says more of a path.
+    // Times differ, and ripgrep's summary also counts files without a match. The newest version has one more field of a
+    // path.
     let known = |out: Output| -> Vec<Value> {
         let text = String::from_utf8(out.stdout).unwrap();
         let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -300,7 +301,7 @@ fn json_lines_are_those_of_ripgrep() {
     }
 }
 
-/// A row of the table: the flag's names with its value, what becomes of it, and a note.
+/// A row of the table: the flag's names with its value, its fate, and a note.
 struct Row {
     names: Vec<String>,
     value: Option<String>,
@@ -341,13 +342,13 @@ fn the_table_names_every_flag_of_ripgrep() {
         })
         .map(str::to_owned)
         .collect();
-    // Short ones stand at the beginning of a line.
+    // Short flags stand at the beginning of a line.
     flags.extend(help.lines().filter_map(|line| {
         let mut letters = line.trim_start().strip_prefix('-')?.chars();
         let letter = letters.next().filter(|c| *c != '-')?;
         matches!(letters.next(), Some(',' | ' ')).then(|| format!("-{letter}"))
     }));
-    // That is find's.
+    // This one belongs to find.
     flags.remove("--print0");
     assert!(flags.len() > 120, "{flags:?}");
     let known: BTreeSet<String> = rows().into_iter().flat_map(|row| row.names).collect();
@@ -497,7 +498,7 @@ fn a_pipe_gets_all_and_gets_it_while_the_search_runs() {
     assert!(sorted.err.contains("stopped at 20 files"), "{}", sorted.err);
     let reversed = fixture.run(&["search", "-l", "--sortr", "path", "--limit", "2", "needle"]).out;
     assert_eq!(reversed, "r/149.txt\nr/148.txt\n");
-    // A reader that takes its time holds the search up; what it has read by then came before the end.
+    // A slow reader holds up the search, so what it has read by then was printed before the search ended.
     let mut child =
         fixture.command(&["search", "needle|filling"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -1,4 +1,4 @@
-//! What search prints.
+//! The output of `codesearch search`.
 
 use std::process::Stdio;
 
@@ -35,7 +35,7 @@ fn several_arguments_are_one_query() {
     assert_eq!(fixture.search(&["-l", "func", "A\\(\\)"]), ["one/a.go"]);
     assert_eq!(fixture.search(&["-l", "lang:python", "func"]), ["one/b.py"]);
     assert_eq!(fixture.search(&["-l", "in a", "comment"]), ["two/c.go"]);
-    // The quotes of the shell make no phrase, those of the query do.
+    // Quotes removed by the shell make no phrase; quotes in the query do.
     assert_eq!(fixture.search(&["-l", "comment in"]), ["two/c.go"]);
     assert!(fixture.search(&["-l", "\"comment in\""]).is_empty());
     assert_eq!(fixture.search(&["-l", "--", "func", "-lang:go"]), ["one/b.py"]);
@@ -48,7 +48,7 @@ fn context_and_headings() {
         fixture.run(&["search", "-C1", "--file", "a.go", "func"]).out,
         "one/a.go-2-\none/a.go:3:func A() {\none/a.go-4-\treturn\n--\none/a.go-6-\none/a.go:7:func B() {\none/a.go-8-}\n"
     );
-    // Any number will do.
+    // Any number is accepted.
     let all =
         fixture.run(&["search", "-C18446744073709551615", "--file", "a.go", "func A"]).code(0);
     assert_eq!(all.out.lines().count(), 8);
@@ -110,7 +110,7 @@ fn json_lines_as_ripgrep_writes_them() {
             "submatches": [{ "match": { "text": "func A" }, "start": 0, "end": 6 }],
         })
     );
-    // A last line without a line feed has none.
+    // A last line without a line feed is printed without one.
     assert_eq!(messages[5]["data"]["lines"]["text"], "// func in a comment");
     assert_eq!(messages[7]["data"]["stats"]["matches"], 2);
 }
@@ -122,7 +122,7 @@ fn a_reader_that_leaves_is_no_error() {
         fixture.write(&format!("r/many{n}.txt"), format!("{n}\n{}", "line\n".repeat(2000)));
     }
     fixture.ingest();
-    // In a few files, so that the search is still going when the reader leaves.
+    // So many matches that the search is still running when the reader leaves.
     let mut child = fixture
         .command(&["search", "--limit", "0", "line"])
         .stdout(Stdio::piped())
@@ -139,7 +139,7 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));
 }
 
-/// Terms with the same letters ask for the same trigrams and for other n-grams.
+/// Terms with the same letters have the same trigrams but different n-grams.
 #[test]
 fn a_word_in_two_cases() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! What people ask by SQL: the views of `codesearch_sql`, `codesearch sql`, and psql.
+//! SQL for users: the views of `codesearch_sql`, `codesearch sql`, and psql.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,8 +10,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use crate::harness::{Fixture, Ran, socket_folder};
 use crate::private_postgres::Home;
 
-/// Texts of which each has something special: ends of lines, empty lines, characters that fold to ASCII, long lines,
-/// words beside letters beyond ASCII, equal contents, several chunks.
+/// Unusual texts: various line ends, empty lines, characters that fold to ASCII, long lines, words beside non-ASCII
+/// letters, equal contents, several chunks.
 fn written() -> Fixture {
     let fixture = Fixture::new();
     fixture.write(
@@ -122,7 +122,7 @@ fn grep_finds_what_reading_every_text_finds() {
         );
         assert_eq!(by_index, by_reading, "{pattern} {ignore_case}");
     }
-    // A text is found by the engine where Postgres finds it.
+    // The engine and Postgres find a text in the same files.
     for text in ["fmt.Println(", "word7_39", "a\\b", "naïveword", "if (err", "of a text of"] {
         let found: Vec<String> =
             rows(&fixture, &format!("select * from grep({})", quoted(&format!("***={text}"))))
@@ -171,7 +171,7 @@ fn grep_asks_the_trigram_index() {
         assert!(plan.contains("Bitmap Index Scan on documents_000_trgm"), "{plan}");
         assert!(!plan.contains("Seq Scan on documents"), "{plan}");
     }
-    // How often each index was read within the transaction.
+    // Counts the scans of each index within the transaction.
     fixture.with_connection(async |mut conn| {
         conn.execute("begin").await.unwrap();
         let read = "select sum(pg_stat_get_xact_numscans(c.oid))::bigint from pg_class c where relname like ";
@@ -232,7 +232,7 @@ fn views_show_the_newest_state_and_nothing_else() {
     let repos =
         rows(&fixture, "select repository, files, left_out, commit from repositories order by 1");
     assert_eq!(repos[0], json!({ "repository": "one", "files": 5, "left_out": 1, "commit": null }));
-    // What is changed, gone or removed is no longer there, however long its rows are kept.
+    // Changed, deleted and removed files are no longer visible, however long their rows are kept.
     let held = fixture.serve();
     held.search("word");
     fixture.write("one/a.go", "package b\n");
@@ -246,7 +246,7 @@ fn views_show_the_newest_state_and_nothing_else() {
     assert!(!names("files").contains(&"one/same.go".to_owned()));
     fixture.run(&["remove", "two"]).code(0);
     assert!(names("files").iter().all(|name| name.starts_with("one/")));
-    // A text of which a piece is missing is none.
+    // A text with a missing chunk is null.
     fixture.exec(
         "delete from chunks where (shard, n) in (select shard, id from blobs where bytes = 10)",
     );
@@ -280,7 +280,8 @@ fn views_show_how_long_searches_took() {
     assert_eq!(times, [json!({ "n": 2, "ok": true })]);
     let slow = rows(&fixture, "select query, ms > 0 as took from slow_searches order by at");
     assert_eq!(slow.len(), 2, "{slow:?}");
-    // Each step ends where the histogram of codesearch stats has it: the second doubling at 0.0625 ms, the last at nine minutes.
+    // Each step ends at a bound of the histogram in `codesearch stats`: the second doubling at 0.0625 ms, the last at
+    // nine minutes.
     fixture.exec(
         "truncate searches; insert into searches select now(), 'k', 'o', array_agg(n), 0 from generate_series(1, 194) n",
     );
@@ -312,7 +313,7 @@ fn a_statement_reads_and_changes_nothing() {
         assert!(ran.err.contains(told), "{statement}: {}", ran.err);
         assert!(ran.err.trim_end().lines().count() == 1, "{}", ran.err);
     }
-    // As a role that could not even if it were allowed to.
+    // The role itself lacks the right to write, even in a transaction that may.
     let who = rows(
         &fixture,
         "select current_user as who, current_setting('transaction_read_only') as reads",
@@ -329,7 +330,7 @@ fn a_statement_reads_and_changes_nothing() {
 fn the_owner_of_a_private_server_may_connect_as_its_reader() {
     let home = Home::new();
     home.run(&["db", "start"]).code(0);
-    // A data directory of before knows no such role.
+    // A data directory of an earlier version does not know this role.
     home.run(&["db", "stop"]).code(0);
     let identities = home.path().join("data/pg_ident.conf");
     let text = std::fs::read_to_string(&identities).unwrap();
@@ -383,7 +384,7 @@ fn rows_are_printed_for_people_and_for_programs() {
         ask("table", "select path, bytes from files where path ~ 'go$' order by 1").code(0).out;
     assert_eq!(table, "path     bytes\n-------  -----\na.go        66\nsame.go     66\n");
     assert!(!ask("table", statement).code(0).out.contains('\u{1b}'));
-    // Names of columns without rows; nothing found is 1.
+    // Column names without rows; exit status 1 if nothing is found.
     assert_eq!(ask("csv", "select path from files where false").code(1).out, "path\n");
     assert_eq!(ask("json", "select path from files where false").code(1).out, "");
     assert!(
@@ -455,7 +456,7 @@ fn every_view_and_column_is_explained() {
     assert_eq!(fixture.sql::<String>(without), "");
 }
 
-/// The examples of a document: statements, each with the rows that are printed for it, if they are told.
+/// Parses the examples of a document: statements, each with its printed rows, if there are any.
 fn examples(text: &str) -> Vec<(String, Option<String>)> {
     let mut examples: Vec<(String, Option<String>)> = Vec::new();
     let mut blocks = text.split("```");
@@ -479,7 +480,7 @@ fn the_examples_of_the_documentation_are_true() {
     let fixture = Fixture::new();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     fixture.run(&["ingest", "--shards", "4", "--depth", "1", sample.to_str().unwrap()]).code(0);
-    // Some searches, for the examples on statistics.
+    // Some searches, for the examples about statistics.
     let server = fixture.serve_with(&["--slow", "0.001ms"]);
     server.search("tide");
     server.stop();

@@ -1,5 +1,5 @@
-//! Statistics: kept across restarts, added up by servers, compared; slow searches with their plans; and
-//! what Postgres counts.
+//! Statistics: kept across restarts, merged from several servers, and compared; slow searches with their plans; and the
+//! statements that Postgres counts.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn indexed() -> Fixture {
     fixture
 }
 
-/// What `codesearch stats --json` says.
+/// Returns the output of `codesearch stats --json`.
 fn stats(fixture: &Fixture, args: &[&str]) -> Value {
     let ran = fixture.run(&[&["stats", "--json"], args].concat());
     serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"))
@@ -41,7 +41,7 @@ fn they_survive_a_restart_and_servers_add_up() {
     one.stop();
     other.stop();
     let kept = stats(&fixture, &[]);
-    // Lines and paths are two searches of livegrep.
+    // livegrep's requests search twice, for lines and for paths.
     assert_eq!(kept["searches"], 10, "{kept}");
     assert_eq!(kept["outcomes"]["complete"], 9, "{kept}");
     assert_eq!(kept["outcomes"]["limit"], 1, "{kept}");
@@ -57,7 +57,7 @@ fn they_survive_a_restart_and_servers_add_up() {
         .sum();
     assert_eq!(counted, 10);
     assert!(kept["latency_ms"]["p50"].as_f64() <= kept["latency_ms"]["p99"].as_f64());
-    // What has just been counted is in it, too.
+    // The counts of the last moment are included.
     let again = fixture.serve();
     again.json("/search?q=needle");
     assert_eq!(again.json("/stats?since=1h").1["searches"], 11);
@@ -66,7 +66,7 @@ fn they_survive_a_restart_and_servers_add_up() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Without statistics nothing is added, and the page shows what is since the start.
+    // Without stored statistics nothing is added, and the page shows the counts since the start.
     let silent = fixture.serve_with(&["--no-statistics", "--slow", "0.001ms"]);
     silent.json("/search?q=needle");
     let told = silent.json("/stats").1;
@@ -84,8 +84,8 @@ fn another_span_shows_what_has_become_slower() {
         server.json("/search?q=needle");
     }
     server.stop();
-    // As if everything had taken a thousand times as long, since less than the first bucket cannot be halved: ten
-    // doublings. A day and some hours ago everything took half the time: one doubling less.
+    // Multiplies all durations by about a thousand (ten doublings), since the first bucket cannot be halved. A day and
+    // some hours ago everything took half as long: one doubling less.
     fixture.exec(
         "update searches set counts = array_fill(0, array[80]) || counts, micros = micros * 1024;
          insert into searches select hour - interval '30 hours', kind, outcome, counts[9:], micros / 2
@@ -211,7 +211,7 @@ fn what_postgres_counts_of_statements() {
         assert!(ran.code(2).err.contains("pg_stat_statements is missing"));
         return;
     }
-    // Those of all shards are one.
+    // The statements of all shards are counted as one.
     fixture.search(&["needle"]);
     let text = fixture.run(&["stats", "--statements"]).code(0).out;
     assert!(text.starts_with("    CALLS") && text.contains("NNN"), "{text}");

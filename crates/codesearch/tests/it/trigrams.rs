@@ -1,4 +1,4 @@
-//! Our idea of a literal's trigrams is that of `pg_trgm`.
+//! Our trigrams of a literal equal those of `pg_trgm`.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use query::{Lexemes, trigrams};
 
 use crate::harness::Fixture;
 
-/// What can stand before and behind a literal.
+/// Texts that can surround a literal.
 const AROUND: [&str; 5] = ["", "x", " ", "_", "9q"];
 
-/// The trigrams that `pg_trgm` finds in each of some texts.
+/// Returns the trigrams that `pg_trgm` extracts from each text.
 fn shown(fixture: &Fixture, texts: &[String]) -> Vec<BTreeSet<String>> {
     let quoted: Vec<String> =
         texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
@@ -25,7 +25,7 @@ fn shown(fixture: &Fixture, texts: &[String]) -> Vec<BTreeSet<String>> {
     lists.iter().map(set).collect()
 }
 
-/// The trigrams that every text with the literal in it has.
+/// Returns the trigrams that every text with the literal contains.
 fn certain(fixture: &Fixture, literal: &str) -> BTreeSet<String> {
     let texts: Vec<String> = AROUND
         .iter()
@@ -58,7 +58,7 @@ fn trigrams_are_those_that_every_text_with_the_literal_has() {
     for literal in &literals {
         assert_eq!(ours(literal), certain(&fixture, literal), "{literal:?}");
     }
-    // Postgres shows a hash of what is not ASCII.
+    // Postgres shows a hash in place of a non-ASCII trigram.
     for literal in ["日本語", "naïve", "é", "ταχύτητα", "straße.", "🚢🚢🚢", "ſesam"]
     {
         assert_eq!(ours(literal).len(), certain(&fixture, literal).len(), "{literal:?}");
@@ -79,7 +79,7 @@ fn words_have_the_trigrams_of_their_texts() {
             (0..length).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect()
         })
         .collect();
-    // Two neighbours: no trigram spans them.
+    // Two neighbouring texts: no trigram spans them.
     let halves: Vec<(&str, &str)> = texts
         .iter()
         .map(|text| {

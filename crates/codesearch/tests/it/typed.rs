@@ -1,5 +1,5 @@
-//! What people type in the search boxes of other engines, on the sample: it finds something, or it is refused with a query
-//! that can be run.
+//! Queries as people type them in other engines, on the sample. Each finds something, or is refused with a suggestion
+//! that runs.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ fn ask(server: &Server, query: &str) -> (u16, Value) {
     server.json(&format!("/search?q={query}&limit=0"))
 }
 
-/// The repositories and paths of the files in an answer.
+/// Returns the repositories and paths of the files in an answer.
 fn paths(answer: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let Some(files) = answer["files"].as_array() else {
@@ -57,7 +57,7 @@ fn what_is_typed_elsewhere_works_or_is_mended() {
             }
             "?" => {
                 let encoded = utf8_percent_encode(typed, NON_ALPHANUMERIC);
-                // The time may be up before all was counted.
+                // Counting may run out of time on a busy machine.
                 eventually(line, || {
                     let (_, answer) = server.json(&format!("/search?q={encoded}&hints=1"));
                     assert_eq!(answer["stats"]["files"], 0, "{line}");
@@ -75,7 +75,7 @@ fn what_is_typed_elsewhere_works_or_is_mended() {
                 }
                 let (status, found) = ask(&server, expected);
                 let is_counted = suggested["complete"] == true;
-                // Repositories are counted by their files.
+                // For repositories, the count is that of their files.
                 let counts = !is_counted
                     || found["repos"].is_array()
                     || suggested["files"] == found["stats"]["files"];

@@ -1,4 +1,4 @@
-//! Again and again: changes, interruptions, and searches meanwhile.
+//! Repeated ingests: changes, interruptions, and concurrent searches.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,8 +17,8 @@ fn changes_are_reflected_and_nothing_else_is_read() {
         fixture.write(&format!("r/{n}.txt"), format!("number {n}\n"));
     }
     fixture.ingest();
-    // Files changed a moment ago could change again without their times telling, so they are read
-    // again, until they are a little older.
+    // A file that changed a moment ago could change again without a new modification time, so it is read again until it
+    // is older.
     fixture.ingest_until_known();
     let epoch = |fixture: &Fixture| fixture.sql::<i32>("select epoch from state");
     let before = epoch(&fixture);
@@ -33,9 +33,9 @@ fn changes_are_reflected_and_nothing_else_is_read() {
     fixture.write("r/new.txt", "number new\n");
     fs::remove_file(fixture.path().join("r/4.txt")).unwrap();
     fs::rename(fixture.path().join("r/5.txt"), fixture.path().join("r/five.txt")).unwrap();
-    // Touched, but the same.
+    // Touched, but with the same contents.
     fixture.write("r/6.txt", "number 6\n");
-    // Text that becomes binary.
+    // A text file that becomes binary.
     fixture.write("r/7.txt", b"number\x007\n");
     let out = fixture.ingest().out;
     assert!(
@@ -120,7 +120,7 @@ fn what_a_search_still_reads_is_not_deleted() {
     fixture.ingest();
     let server = fixture.serve();
     assert_eq!(server.json("/search?q=text").1["stats"]["matches"], 1);
-    // The server holds the epoch of its last search until it looks again.
+    // The server holds the epoch of its last search until it looks for a newer one.
     fixture.write("r/a.txt", "new text\n");
     fixture.ingest();
     assert_eq!(server.json("/search?q=text").1["files"][0]["matches"][0]["text"], "new text");
@@ -150,7 +150,7 @@ fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
     server.settle();
     eventually("it is found", || server.search("gamma")["stats"]["files"] == 1);
     server.settle();
-    // As after a crash that lost the last commits, or a restore.
+    // As after a crash that lost the last commits, or a restore of a backup.
     beside.exec(&format!("drop database {index} with (force)"));
     beside.exec(&format!("alter database {index}_before rename to {index}"));
     fixture.write("r/a.txt", "delta\n");
@@ -205,7 +205,7 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
         assert!(done.success());
     };
     signal("-STOP");
-    // It looks for a newer state every other second, and each time asks that connection at first.
+    // It looks for a newer epoch every two seconds, over that connection first.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) {
         for path in ["/readyz", "/search?q=alpha", "/metrics"] {
@@ -223,7 +223,7 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
 #[test]
 fn a_killed_ingest_is_finished_by_the_next() {
     let fixture = Fixture::new();
-    // About 30 MB in many files: the repository's own sources, over and over, each a little other.
+    // About 30 MB in many files: copies of this crate's sources, each slightly different.
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for n in 0..120 {
         let folder = fixture.path().join(format!("r{}/copy{n}", n % 7));
@@ -233,7 +233,7 @@ fn a_killed_ingest_is_finished_by_the_next() {
             fs::write(folder.join(format!("own{m}.rs")), text).unwrap();
         }
     }
-    // Each is killed a little later than the one before: as soon as the database says this.
+    // Each ingest is killed a little later than the one before: as soon as this condition holds in the database.
     fixture.run(&["init", "--shards", "4"]).code(0);
     for moment in [
         "true",
@@ -255,7 +255,7 @@ fn a_killed_ingest_is_finished_by_the_next() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It may be over before.
+        // The ingest may have ended before.
         eventually(moment, || {
             child.try_wait().unwrap().is_some() || fixture.sql::<bool>(&format!("select {moment}"))
         });
@@ -268,7 +268,7 @@ fn a_killed_ingest_is_finished_by_the_next() {
     let main = r"^fn main\(\) -> ExitCode";
     let found = fixture.search(&["-c", main]);
     assert_eq!(found, fixture.search(&["-c", "--brute", main]));
-    // In main.rs and in lib.rs.
+    // The files main.rs and lib.rs.
     assert_eq!(found.len(), 120 * 2);
     assert_eq!(fixture.search(&["-l", "fn awkward"]).len(), 120 * 4);
     assert_eq!(fixture.sql::<i64>("select count(*) from repos where indexed_at is not null"), 7);
@@ -288,7 +288,7 @@ fn an_ingest_killed_before_it_publishes_shows_and_loses_nothing() {
     fixture.write("a/more.txt", "more text\n");
     fixture.write("a/was.bin", "text now\n");
     fs::remove_file(fixture.path().join("a/gone.txt")).unwrap();
-    // The rows of the next epoch are written, and then the ingest waits for this table.
+    // The rows of the next epoch are written; then the ingest waits for this table.
     let held = fixture.hold("lock table repos in share row exclusive mode");
     let mut child = fixture.command(&["ingest", "a"]).stdout(Stdio::null()).spawn().unwrap();
     let written = "select count(*) from files, state where valid_from > epoch";
@@ -300,7 +300,7 @@ fn an_ingest_killed_before_it_publishes_shows_and_loses_nothing() {
     assert_eq!(fixture.search(&["text"]), before);
     assert_eq!(server.json("/search?q=text").1["stats"]["matches"], before.len());
     assert_eq!(fixture.sql::<i64>(written), 3);
-    // The next one takes it back, and publishes what there is then.
+    // The next ingest takes this one back, and publishes the current files.
     fixture.write("a/more.txt", "even more text\n");
     fixture.run(&["ingest", "a"]).code(0);
     fixture.check_invariants();

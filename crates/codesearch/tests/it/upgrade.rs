@@ -1,4 +1,4 @@
-//! An index that an earlier version made is upgraded by the first program that opens it.
+//! The first program that opens an index of an earlier version upgrades it.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::harness::Fixture;
 
-/// The last version whose rows are written here; what later ones made of them, their migrations do.
+/// The oldest version whose rows are written here. Migrations produce the rows of later versions.
 const OLDEST_ROWS: i64 = 5;
 
-/// Makes an index into what a version of before would have made of the same files: its schema is that of the first
-/// migrations, in place of the one that is there, and its rows have the old form. It has no docs. `role` owns it.
+/// Turns an index into one of an earlier version for the same files: it replaces the schema with that of the first
+/// migrations, and writes rows in the old form, without docs. `role` owns the index.
 pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
     fixture.with_connection(async |mut conn| {
         conn.execute("drop schema codesearch_sql cascade").await.unwrap();
@@ -91,7 +91,7 @@ pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
             summarise(&mut conn, shard).await;
         }
         conn.execute("drop schema fresh cascade").await.unwrap();
-        // As a later version left it that was stopped before it had made filters anew.
+        // The state that a later version leaves if it is stopped before it has rebuilt the filters.
         let mut migrations = sqlx::migrate::Migrator::new(folder).await.unwrap();
         migrations.migrations.to_mut().retain(|migration| migration.version <= version);
         migrations.run(&mut conn).await.unwrap();
@@ -132,7 +132,7 @@ async fn summarise(conn: &mut PgConnection, shard: i16) {
     }
 }
 
-/// Makes the filters of an index into those of version 8, which had none of single chunks in this table.
+/// Turns the filters of an index into those of version 8, which had none of single chunks in this table.
 fn make_filters_old(fixture: &Fixture) {
     fixture.with_connection(async |mut conn| {
         conn.execute(
@@ -144,7 +144,7 @@ fn make_filters_old(fixture: &Fixture) {
     });
 }
 
-/// Texts with all that is special: several chunks, long lines, dense chunks, characters that fold to ASCII.
+/// Unusual texts: several chunks, long lines, dense chunks, characters that fold to ASCII.
 fn written() -> Fixture {
     let fixture = Fixture::new();
     for n in 0..40 {
@@ -188,14 +188,14 @@ fn check(make_old: impl FnOnce(&Fixture)) {
     assert_eq!(answers(&fixture), before);
     fixture.check_invariants();
     assert_eq!(fixture.sql::<i64>(filters), stored);
-    // What people ask by SQL finds the same, whatever form the lexemes have.
+    // SQL finds the same, whichever form the lexemes have.
     for (pattern, found) in [("word7_39", 11), ("long_line", 1), ("dense_chunk", 1), ("nowhere", 0)]
     {
         let sql = format!("select count(*) from codesearch_sql.grep('{pattern}')");
         assert_eq!(fixture.sql::<i64>(&sql), found, "{pattern}");
     }
     assert_eq!(fixture.sql::<i64>("select count(*) from codesearch_sql.files"), 42);
-    // Nothing is read again, it can be added to, and made smaller.
+    // Nothing is read again, and the index can be extended and reduced.
     let out = fixture.run(&["ingest", "r"]).code(0).out;
     assert!(out.contains("0 new or changed, 0 gone"), "{out}");
     fixture.write("r/new.rs", "fn word7_39_new() {}\n");

@@ -1,4 +1,4 @@
-//! Zoekt's JSON, as its clients ask for it; and beside a real Zoekt, where there is one.
+//! Zoekt's JSON, as its clients request it, and compared with a real Zoekt if one is installed.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn served() -> (Fixture, Server) {
     (fixture, server)
 }
 
-/// Asks by POST; gives status, content type and body.
+/// Sends a POST; returns status, content type and body.
 fn post(base: &str, path: &str, body: &str) -> (u16, String, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let agent: ureq::Agent = config.build().into();
@@ -35,7 +35,7 @@ fn ask(server: &Server, path: &str, body: &Value) -> (u16, Value) {
     (status, serde_json::from_str(&text).unwrap())
 }
 
-/// The result of a search that succeeds.
+/// Returns the result of a search that must succeed.
 #[track_caller]
 fn search(server: &Server, query: &str, options: &Value) -> Value {
     let (status, mut answer) = ask(server, "/api/search", &json!({ "Q": query, "Opts": options }));
@@ -57,7 +57,7 @@ fn lines_with_fragments() {
     let fields = file.as_object_mut().unwrap();
     fields.remove("Score");
     fields.remove("Checksum");
-    // Lines count as much as their file.
+    // Each line counts as much as its file.
     for line in fields["LineMatches"].as_array_mut().unwrap() {
         assert!(line.as_object_mut().unwrap().remove("Score").unwrap().as_f64() > Some(0.0));
     }
@@ -129,7 +129,7 @@ fn options_bound_what_is_shown() {
     assert_eq!(shown(json!({})), (3, 32, 32));
     assert_eq!(shown(json!({ "MaxMatchDisplayCount": 1 })), (1, 1, 32));
     assert_eq!(shown(json!({ "MaxDocDisplayCount": 2 })).0, 2);
-    // Of each repository one file.
+    // One file of each repository.
     assert_eq!(shown(json!({ "ShardMaxMatchCount": 1 })), (2, 31, 31));
     assert_eq!(shown(json!({ "ShardRepoMaxMatchCount": 1 })), (2, 31, 31));
     let first = search(&server, "func", &json!({ "TotalMaxMatchCount": 1, "MaxWallTime": 0 }));
@@ -185,7 +185,7 @@ fn errors_are_zoekts() {
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert!(answer["Error"].is_string(), "{body}: {text}");
     }
-    // Names may be in any case, and null is nothing.
+    // Names may be in any case, and null counts as missing.
     let body = r#"{"q":"return","repoids":null,"opts":{"maxdocdisplaycount":1,"Trace":true}}"#;
     assert_eq!(post(&base, "/api/search", body).0, 200);
     let (status, answer) = server.json("/api/search");
@@ -224,7 +224,7 @@ fn only_its_own_clients_get_the_answer_of_its_pages() {
         (&repos["repos"]["Stats"]["Repos"], &repos["repos"]["Last"]["Num"]),
         (&json!(2), &json!(1))
     );
-    // What is no parameter of Zoekt's is told, not left out.
+    // A parameter that Zoekt does not have is reported, not ignored.
     let (status, _, text) = server.get("/zoekt/search?q=return&format=json&lang=go", "*/*");
     assert_eq!((status, text.contains("unknown parameter lang=")), (418, true), "{text}");
 }
@@ -253,7 +253,7 @@ fn our_own_search_never_answers_as_zoekt_does() {
     }
 }
 
-/// A Zoekt that serves the sample; stopped when dropped.
+/// A Zoekt that serves the sample, and is stopped when dropped.
 struct Zoekt {
     child: Child,
     base: String,
@@ -267,7 +267,7 @@ impl Drop for Zoekt {
 }
 
 impl Zoekt {
-    /// Indexes the folders of a folder; none if Zoekt is not installed.
+    /// Indexes the folders in a folder; `None` if Zoekt is not installed.
     fn start(folder: &Path, index: &Path) -> Option<Self> {
         let mut repos: Vec<_> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -288,7 +288,7 @@ impl Zoekt {
     }
 }
 
-/// What cannot be the same: what a search costs, how results are ranked, and what only Zoekt's index has.
+/// Fields that must differ: the costs of a search, the ranking, and properties that only Zoekt's index has.
 const APART: [&str; 27] = [
     "ContentBytesLoaded",
     "IndexBytesLoaded",
@@ -310,7 +310,7 @@ const APART: [&str; 27] = [
     "IndexOptions",
     "IndexMetadata",
     "IndexBytes",
-    // Of paths, too.
+    // In paths, too.
     "ContentBytes",
     "Size",
     "MemorySize",
@@ -320,7 +320,7 @@ const APART: [&str; 27] = [
     "URL",
 ];
 
-/// An answer in which what cannot be the same has become the name of its type, and lists are in order.
+/// Makes answers comparable: replaces each field that must differ with the name of its type, and sorts lists.
 fn comparable(value: Value) -> Value {
     match value {
         Value::Object(mut fields) => {
@@ -433,7 +433,7 @@ fn answers_are_those_of_a_real_zoekt() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Notes where two answers differ.
+/// Records the differences between two answers.
 fn compare(
     wrong: &mut Vec<String>,
     what: &str,

@@ -1,4 +1,4 @@
-//! In which files is looked.
+//! Options that restrict the files to search.
 
 use clap::Args;
 

@@ -1,11 +1,11 @@
-//! What is printed of what was found, and how.
+//! Options of the output.
 
 use clap::Args;
 
 use crate::cli::color::Color;
 use crate::cli::sort::{Sort, order, reverse_order};
 
-/// Of these, the last one counts.
+/// Of these options, the last one wins.
 const MODES: [&str; 5] =
     ["files_with_matches", "files_without_match", "count", "count_matches", "json"];
 

@@ -1,4 +1,4 @@
-//! What is looked for, beside the query or instead of it.
+//! Options with patterns, beside the query or instead of it.
 
 use std::path::PathBuf;
 

@@ -1,14 +1,13 @@
 //! The bounds of an answer.
 
-/// Bytes of text in an answer at most, and unless a call says otherwise: some thousand tokens, a part of what an agent can
-/// keep in mind.
+/// Most bytes of text in an answer, and the default: some thousand tokens, a part of an agent's context window.
 pub(super) const MAX_BYTES: usize = 32 * 1024;
 pub(super) const DEFAULT_BYTES: usize = 8 * 1024;
 
-/// Of those, what is kept for the first lines, which say what the answer is and what it is not.
+/// Bytes of an answer that are reserved for its first lines, which describe the answer and what it leaves out.
 const MAX_HEAD_BYTES: usize = 1024;
 
-/// Bytes of a line that is shown because something in it matches.
+/// Most bytes shown of a matching line.
 pub(super) const MAX_LINE_BYTES: usize = 500;
 
 /// The text of an answer, below its first lines.
@@ -53,7 +52,7 @@ impl Text {
     }
 }
 
-/// A line, or if it is long a part of it with what matches first.
+/// Returns a line or, if it is long, the part of it around its first match.
 pub(super) fn shown(line: &str, matched: usize) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();

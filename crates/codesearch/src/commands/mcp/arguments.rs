@@ -1,13 +1,13 @@
-//! The arguments of a call: their schemas as plain as can be, and values as agents write them.
+//! The arguments of a call: simplified schemas, and lenient parsing of values.
 //!
-//! Agents, and the models behind them, write `"5"` and `5.0` for 5, and null for what they leave out. That is understood;
-//! what is not gets a sentence that names the argument and says what it takes.
+//! Agents, and the models behind them, write `"5"` and `5.0` for 5, and null for arguments that they leave out. These
+//! are accepted. Any other wrong value gets a sentence that names the argument and says what it takes.
 
 use anyhow::{Result, bail};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// The same schema with one type for each argument, without null and without the widths of numbers.
+/// Simplifies a schema: one type for each argument, without null and without the widths of numbers.
 pub(super) fn plain(schema: &mut JsonObject) {
     schema.remove("$schema");
     schema.remove("title");
@@ -24,10 +24,10 @@ pub(super) fn plain(schema: &mut JsonObject) {
     }
 }
 
-/// The arguments of a call of a tool, each as its schema has it.
+/// Converts the arguments of a call to the types in the tool's schema.
 ///
 /// # Errors
-/// One is unknown, missing, or of no use.
+/// An argument is unknown or missing, or has a wrong value.
 pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> Result<Value> {
     let empty = JsonObject::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -53,7 +53,7 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
     Ok(Value::Object(arguments))
 }
 
-/// A value in the type that a schema wants; none if it cannot be understood so.
+/// Converts a value to the type that a schema wants; `None` if that is not possible.
 fn of_type(takes: &Value, value: &Value) -> Option<Value> {
     match takes["type"].as_str() {
         Some("integer") => {
@@ -78,7 +78,7 @@ fn of_type(takes: &Value, value: &Value) -> Option<Value> {
     }
 }
 
-/// What an argument takes, in words.
+/// Describes the values that an argument takes.
 fn wanted(takes: &Value) -> String {
     match (takes["type"].as_str(), takes["enum"].as_array()) {
         (_, Some(choice)) => {

@@ -1,5 +1,4 @@
-//! The best of what a search finds: counts of all, then the files that are likely to be wanted, of each the lines that say
-//! most.
+//! Answers with the best results of a search: counts of all of them, then the best files, with the best lines of each.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, req
 use crate::order::Order;
 use crate::top_k::{BestLines, DroppedMatches, POOL, RankedFile, TopK};
 
-/// Repositories and languages that are named with how many files each has.
+/// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
 
 pub(super) async fn answer(
@@ -75,7 +74,7 @@ pub(super) async fn answer(
     Ok(format!("{}{hints}", page.text.below(&head)))
 }
 
-/// Keeps the lines of a file that say most.
+/// Keeps the best lines of a file.
 fn keep(file: &mut FileMatch, lines: &BestLines<'_>, most: usize) -> DroppedMatches {
     if file.lines.len() > most {
         let best = lines.of(file, most);
@@ -88,20 +87,20 @@ fn keep(file: &mut FileMatch, lines: &BestLines<'_>, most: usize) -> DroppedMatc
     Vec::new()
 }
 
-/// What an answer shows.
+/// An answer under construction.
 struct Page {
     select: Select,
     text: Text,
     /// Files that were found.
     files: usize,
-    /// What was found in all.
+    /// A summary of all results.
     found: String,
-    /// How it spreads over repositories and languages.
+    /// The distribution of the files over repositories and languages.
     by: String,
     /// Files that were shown before, and with this answer.
     from: usize,
     upto: usize,
-    /// Of some files not all lines are shown.
+    /// Whether some lines of some file are left out.
     lines_cut: bool,
     full: bool,
 }
@@ -111,7 +110,7 @@ impl Page {
         self.text.room() > 0
     }
 
-    /// Adds a file; false if there is no room for it. The first one is cut rather than left out.
+    /// Adds a file; returns false if there is no room for it. The first file is cut rather than left out.
     fn add(&mut self, ranked: &RankedFile) -> bool {
         let RankedFile { file, matches, .. } = ranked;
         if self.select != Select::Lines {
@@ -155,7 +154,7 @@ impl Page {
         taken
     }
 
-    /// What was found, what of it is here, and how to get the rest.
+    /// Returns the head: what was found, which part of it is here, and how to get the rest.
     fn head(&self, stats: &Stats, cursor: Option<Cursor>, goes_on: bool) -> String {
         let mut head = self.found.clone();
         match &stats.stopped {
@@ -203,7 +202,7 @@ impl Page {
     }
 }
 
-/// What was found in all.
+/// Returns a summary of all results.
 fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
     let files = count(top.files, "file", "files");
     let least = if stats.stopped.is_some() { "at least " } else { "" };
@@ -221,7 +220,7 @@ fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
     }
 }
 
-/// How many of the files each repository and each language has, the most first.
+/// Returns how many of the files each repository and each language has, the largest number first.
 fn by(top: &TopK) -> String {
     let of = |what: &str, counts: &HashMap<String, usize>| {
         if counts.len() < 2 {

@@ -14,7 +14,7 @@ use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
 /// Files or repositories in an answer unless a call says otherwise.
 const ENTRIES: usize = 50;
 
-/// Paths or repositories that are named instead of one that is not there.
+/// Most similar paths or repositories named in place of one that does not exist.
 const NEAR: usize = 3;
 
 /// What can be asked of `read_file`.
@@ -105,7 +105,7 @@ fn bytes() -> usize {
     DEFAULT_BYTES
 }
 
-/// A file is read to be read: what is asked for of it is given as far as an answer can hold it.
+/// A file is requested to be read, so the default is the largest answer.
 fn most() -> usize {
     MAX_BYTES
 }
@@ -167,7 +167,7 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
     bail!("there is no file '{path}' in {}; near it are: {}", asked.repo, near.join(", "));
 }
 
-/// A path without what means nothing in it: `./fmt//print.go/` is `fmt/print.go`.
+/// Removes the redundant parts of a path: `./fmt//print.go/` is `fmt/print.go`.
 fn plain_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -180,7 +180,7 @@ fn plain_path(path: &str) -> String {
     parts.join("/")
 }
 
-/// The repositories whose names are nearest to a text, as the rest of a sentence; nothing if none is near.
+/// Returns the repositories with the most similar names, as the rest of a sentence; empty if there are none.
 pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
     let typed = typed.to_lowercase();
     let cost = |name: &str| {
@@ -202,7 +202,7 @@ pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
     if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
 }
 
-/// What lies in a folder, as a line.
+/// Formats an item of a folder as a line.
 fn entry(child: &FolderItem) -> String {
     match (child.files, &child.language) {
         (Some(files), _) => format!("{}/ ({})\n", child.name, count(files, "file", "files")),
@@ -213,7 +213,7 @@ fn entry(child: &FolderItem) -> String {
     }
 }
 
-/// The lines of a text that were asked for, as many as there is room for.
+/// Returns the requested lines of a text, as many as there is room for.
 fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<String> {
     let all = text.split_terminator('\n').count();
     let (from, to) = (asked.from_line, asked.to_line.unwrap_or(all).min(all));
@@ -260,7 +260,7 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     }
     let tree = searcher.tree().await?;
     let page = (asked.limit, asked.offset, asked.max_bytes);
-    // It looks at every path there is.
+    // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
@@ -268,7 +268,7 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     Ok(list(&files, page, all, ("file", "files")))
 }
 
-/// The files that were found after some others, as lines, and how many there are in all.
+/// Returns the files found after the first `offset`, as lines, and the number of all files found.
 fn found(
     tree: &Tree,
     asked: &FindFile,
@@ -316,7 +316,8 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
     Ok(list(&lines, page, repos.len(), ("repository", "repositories")))
 }
 
-/// As many lines as there is room for, of what comes after `offset` others; there are `all` in all.
+/// Formats an answer with as many of the lines as there is room for. They follow `offset` earlier ones; `all` is the
+/// total.
 fn list(
     lines: &[String],
     (limit, offset, max_bytes): (usize, usize, usize),

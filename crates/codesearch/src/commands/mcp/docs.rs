@@ -85,7 +85,7 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<String>
     Ok(text.below(&head))
 }
 
-/// A document: where it is, its title, and what of it fits.
+/// Formats a document: its place, its title, and the matching part of it.
 fn written(doc: &Doc, first: bool) -> String {
     let joined = |runs: &[TextRun]| runs.iter().map(|run| run.text.as_str()).collect::<String>();
     let kind = match doc.kind {

@@ -1,4 +1,5 @@
-//! All that a search finds, in the order of the index, a part at a time: put together, the parts are the whole answer.
+//! Answers with all results of a search, in the order of the index, one part at a time. The parts put together are the
+//! whole answer.
 
 use anyhow::Result;
 use engine::search::{FileMatch, Progress, Searcher, Stats, Stopped};
@@ -37,24 +38,24 @@ pub(super) async fn answer(
     Ok(format!("{}{hints}", page.text.below(&head)))
 }
 
-/// What an answer shows.
+/// An answer under construction.
 struct Page {
     select: Select,
     text: Text,
-    /// Results that are in it, the last one perhaps in part.
+    /// Number of results in it; the last one may be cut.
     results: usize,
-    /// How far the answers have come with the results that are in it to their end.
+    /// The position in the search after the last result that is complete.
     progress: Progress,
     /// Matching lines in it.
     matches: usize,
-    /// Up to which line the file that comes next was told, here or on the page before.
+    /// The last line shown of the next file, in this answer or the one before; 0 if none was.
     told: u64,
-    /// There was no room for more.
+    /// Whether there was no room for more.
     full: bool,
 }
 
 impl Page {
-    /// Adds a file, or as many of its lines as there is room for; false if that is not all.
+    /// Adds as many lines of a file as there is room for; returns false if some are left out.
     fn add(&mut self, file: &FileMatch) -> bool {
         let told = self.told;
         let mut lines = file.lines.iter().filter(|line| line.number > told);
@@ -66,7 +67,7 @@ impl Page {
                 format!("{gap}{}\n", named(file))
             }
         };
-        // No file is named without a line of it.
+        // A file is named only together with a line of it.
         let mut line = lines.next();
         if let Some(line) = line {
             piece.push_str(&numbered(line));
@@ -95,7 +96,7 @@ impl Page {
     }
 }
 
-/// What the answer is, whether it is all there is, and how to get the rest.
+/// Returns the head: what the answer holds, whether it is complete, and how to get the rest.
 fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
     let found = match page.select {
         Select::Lines => format!(

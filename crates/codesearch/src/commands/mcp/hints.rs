@@ -1,5 +1,5 @@
-//! What an agent is told beside an answer: the query to call with instead of a wrong one, and queries that find something
-//! where nothing was found.
+//! Hints for agents: the query to call with instead of a wrong one, and queries that find something after one found
+//! nothing.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use engine::search::{Request, Searcher, Stats};
 use crate::hints::{self, Asked, Beside, FileCount, Hint, Suggested};
 use crate::request::{Client, Options, Refused};
 
-/// How long it may take to count what a suggested query finds.
+/// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// An error of a call, with the query to call with instead.
+/// Returns the error of a call, with the query to call with instead.
 pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Error {
     let suggestion = match &refused {
         Refused::Query(error) => error.suggestion.clone(),
@@ -26,7 +26,7 @@ pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Er
     anyhow::anyhow!("{refused}\nTry this query{count}: {}", suggested.query)
 }
 
-/// What may help beside an answer, as lines below it; empty for nothing.
+/// Returns hints to append to an answer; empty if there are none.
 pub(super) async fn told(
     searcher: &Searcher,
     query: &str,
@@ -41,7 +41,7 @@ pub(super) async fn told(
         let hint = parsed.and_then(|parsed| hints::taken_for_expression(query, &parsed));
         hint.into_iter().collect()
     } else {
-        // How many were left out is told above.
+        // The answer itself says how many files were left out.
         let asked = Asked { query, client: Client::AGENT, left_out: false };
         hints::of_nothing(searcher, &asked).await
     };

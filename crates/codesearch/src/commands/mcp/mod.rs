@@ -1,8 +1,8 @@
-//! `codesearch mcp`: answer agents, by the Model Context Protocol on standard input and output.
+//! `codesearch mcp`: serves agents by the Model Context Protocol on standard input and output.
 //!
-//! `search`, `docs` and `browse` have the tools, `arguments` understands what they are given, `answer` keeps what they
-//! say within its bounds. Here is which tools there are, and how a call comes to its tool. What a tool cannot do is an
-//! answer, too, one that says so: agents do not get to read errors of the protocol.
+//! `search`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer` bounds their
+//! answers. This file lists the tools and dispatches calls. A failed call is sent as an answer of the tool, since
+//! agents do not see errors of the protocol.
 
 mod answer;
 mod arguments;
@@ -36,7 +36,7 @@ use super::serve;
 use crate::cli::DatabaseArgs;
 use crate::database::{Database, close_postgres};
 
-/// What an agent is told before it calls a tool.
+/// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
 Searches the source code of all indexed repositories. Use search for names and code in files, docs for questions in \
 words, find_file for files by their names, read_file for the lines around what was found, list_repos for what is \
@@ -45,7 +45,7 @@ bounded: the first line says whether that is all, and how to get the rest.";
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open(database, serve::connections())?;
-    // Nothing is kept in memory but the names of files: each agent has a process of its own.
+    // Only the names of files are kept in memory, since each agent has its own process.
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
     let postgres = database.take_postgres().map(Arc::new);
     let done = database.runtime.block_on(async {
@@ -70,7 +70,7 @@ async fn answer(tools: Tools) -> Result<()> {
         Ok(running) => {
             running.waiting().await.map(drop).context("the connection to the agent broke")
         }
-        // It ended before anything was asked.
+        // The input ended before the first request.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error).context(
             "no agent speaks on standard input; this command is for an agent's configuration, see \
@@ -85,7 +85,7 @@ struct Tools {
 }
 
 impl Tools {
-    /// Does what a call asks for.
+    /// Runs the tool that a call names.
     async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<String> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let searcher = &self.searcher;
@@ -100,12 +100,12 @@ impl Tools {
     }
 }
 
-/// The arguments of a call as its tool has them.
+/// Converts the arguments of a call to the tool's own type.
 fn of<T: DeserializeOwned>(asked: Value) -> Result<T> {
     serde_json::from_value(asked).context("wrong arguments")
 }
 
-/// What an agent can call.
+/// The tools that an agent can call.
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         tool::<search::Search>("search", search::description()),
@@ -154,7 +154,7 @@ impl ServerHandler for Tools {
         let call = AssertUnwindSafe(progress::told(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,
-            // Dropped, a search ends, and so do its statements in the database.
+            // Dropping the call ends its search, and its statements in the database.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
         let done =
@@ -167,7 +167,7 @@ impl ServerHandler for Tools {
     }
 }
 
-/// Answers the tool `search` in the order that was asked for.
+/// Answers the tool `search` in the requested order.
 async fn answer_search(
     searcher: &Searcher,
     asked: search::Search,

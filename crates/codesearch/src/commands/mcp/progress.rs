@@ -1,4 +1,4 @@
-//! Word of a call that runs, for a client that asks for it (`progressToken`).
+//! Progress notifications for a call, if the client asks for them (`progressToken`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,21 +8,21 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use super::answer::count;
 
-/// How often a client is told that its call runs.
+/// Interval between notifications.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What was found so far.
+/// The number of files found so far.
 #[derive(Debug, Default)]
 pub(super) struct Found(AtomicUsize);
 
 impl Found {
-    /// Notes that some files were found.
+    /// Adds to the number of files found.
     pub(super) fn add(&self, files: usize) {
         self.0.fetch_add(files, Ordering::Relaxed);
     }
 }
 
-/// Does some work, and tells the client meanwhile how far it is: at once, and then every quarter of a second.
+/// Runs some work, and sends notifications meanwhile: at once, and then every [`TICK`].
 pub(super) async fn told<T>(
     context: &RequestContext<RoleServer>,
     found: &Found,
@@ -38,12 +38,12 @@ pub(super) async fn told<T>(
                 0 => "searching".to_owned(),
                 files => format!("searching: {} so far", count(files, "file", "files")),
             };
-            // It must grow, whatever is found.
+            // The number must grow, even if nothing is found.
             times += 1.0;
             let telling =
                 ProgressNotificationParam::new(token.clone(), times).with_message(message);
             if context.peer.notify_progress(telling).await.is_err() {
-                // Nobody listens; the work has to find that out by itself.
+                // The client has gone. The work notices that by itself.
                 std::future::pending::<()>().await;
             }
         }

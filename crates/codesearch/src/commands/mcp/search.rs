@@ -1,5 +1,4 @@
-//! The tool `search`: what it takes, and where an answer ends. `best` answers with the best results, `exhaustive` with
-//! all of them.
+//! The tool `search`: its arguments and cursor. `best` answers with the best results, `exhaustive` with all of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +17,7 @@ use super::progress::Found;
 use crate::cursor;
 use crate::request::{self, Client, Options, Refused};
 
-/// Batches of files that the search may be ahead of what is done with them.
+/// Batches of files that the search may be ahead of their reader.
 const FOUND_AHEAD: usize = 2;
 
 /// What can be asked.
@@ -90,14 +89,14 @@ An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` byt
     )
 }
 
-/// Where an answer ended.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Where the search goes on.
+    /// The position in the search to resume from.
     pub(super) resume: Resume,
-    /// Whether it was one of the best.
+    /// Whether the answer had the best results.
     pub(super) best: bool,
-    /// Of what is then found, how many of the best files were told already; or, of all, up to which line the next file was.
+    /// With `best`, the number of best files that were shown already; else the last line shown of the next file.
     pub(super) told: u64,
 }
 
@@ -117,7 +116,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// The request for a call; `change` says what is different about it.
+/// Builds the request for a call; `change` adapts it.
 pub(super) async fn request(
     searcher: &Searcher,
     asked: &Search,
@@ -126,7 +125,7 @@ pub(super) async fn request(
 ) -> Result<Arc<Request>> {
     let (query, limit, lines) = (asked.query.clone(), asked.limit, asked.context_lines);
     let resume = from.map(|from| from.resume);
-    // A large pattern takes its time to compile.
+    // A large pattern takes a while to compile.
     let work = tokio::task::spawn_blocking(move || {
         let options = Options {
             limit: Some(Count::of(limit)),
@@ -145,7 +144,7 @@ pub(super) async fn request(
     }
 }
 
-/// Searches, and hands over what is found until it is enough.
+/// Searches, and passes files to `take` until it returns false.
 pub(super) async fn run(
     searcher: &Searcher,
     request: &Arc<Request>,
@@ -154,7 +153,7 @@ pub(super) async fn run(
 ) -> Result<Stats> {
     let (send, files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);
     let taking = async {
-        // Its own: when it is enough nobody listens to the search any longer, and it ends.
+        // Moved into this future, so that the receiver is dropped with it. That ends the search.
         let mut files = files;
         'all: while let Some(some) = files.recv().await {
             found.add(some.len());
@@ -184,7 +183,7 @@ pub(super) fn numbered(line: &Line) -> String {
     format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
 }
 
-/// What to do when the time was up before all was searched.
+/// Returns advice for a search that hit its timeout.
 pub(super) fn late(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     format!(
@@ -194,11 +193,11 @@ pub(super) fn late(time: std::time::Duration) -> String {
     )
 }
 
-/// What to do when a part of the index could not be searched.
+/// Advice for a search that could not read a part of the index.
 pub(super) const BROKEN: &str =
     "a part of the index could not be searched. The log on stderr says why; try again.";
 
-/// What was left out of the index and might match, as a sentence; nothing if there is none.
+/// Returns a sentence about files that are left out of the index and might match; empty if there are none.
 pub(super) fn left_out(stats: &Stats) -> String {
     if stats.skipped.is_empty() {
         return String::new();

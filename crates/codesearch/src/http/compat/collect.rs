@@ -1,4 +1,4 @@
-//! Searches whose answers are put together before they are sent, as other engines' clients expect them.
+//! Runs searches whose answers are complete before they are sent, as clients of other engines expect.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::http::error::Failure;
 use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
 
-/// An answer that takes more bytes than this is cut, and says so.
+/// Largest answer, in bytes. A larger one is cut, and says so.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
-/// Runs a search and hands over its files one by one, until there are no more or `take` wants no more.
+/// Runs a search and passes its files to `take`, until there are no more or `take` returns false.
 pub(crate) async fn gather(
     server: &Server,
     request: Request,
@@ -28,8 +28,8 @@ pub(crate) async fn gather(
     search.end()
 }
 
-/// The lines right before and right after one of a file's, up to so many of each. The file was searched
-/// for with at least as much context.
+/// Returns the lines directly before and after a line of a file, at most `most` on each side. The search must have read
+/// that much context.
 pub(crate) fn around(lines: &[Line], at: usize, most: usize) -> (&[Line], &[Line]) {
     let number = lines[at].number;
     let near = |line: &Line| line.number.abs_diff(number) <= most as u64;

@@ -1,4 +1,4 @@
-//! Answers to clients of other search engines, in their shapes.
+//! Endpoints for clients of other search engines, in the formats of those engines.
 
 mod collect;
 pub(crate) mod livegrep;

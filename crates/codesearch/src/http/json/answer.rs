@@ -1,4 +1,4 @@
-//! The JSON answer to a search: whole and in order, or sent while it is found.
+//! The JSON answer to a search: whole and sorted, or streamed while results are found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,18 +24,16 @@ use crate::http::server::Server;
 use crate::print::explanation;
 use crate::request::Client;
 
-/// An answer of up to this many bytes is sorted by repository and path, and sent at once; a larger one
-/// is sent while it is found.
+/// Largest answer, in bytes, that is gathered, sorted by repository and path, and sent whole. A larger one is streamed.
 const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// A streamed answer is sent in pieces of about this many bytes.
+/// Size of a piece of a streamed answer, in bytes, about.
 const STREAMED_BYTES: usize = 64 * 1024;
 
-/// Pieces that the search may be ahead of the client.
+/// Pieces that a search may be ahead of its client.
 const STREAMED_AHEAD: usize = 8;
 
-/// How long a client may take for the next piece before it is taken to have gone. It keeps others from
-/// searching.
+/// Longest time that a client may take for a piece before the search is given up: it holds a turn meanwhile.
 const STALLED: Duration = Duration::from_secs(30);
 
 /// Answers a search with JSON.
@@ -50,7 +48,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
-        // What was found is not all sent.
+        // Some of the files found are not sent.
         if next.is_some() && found_all {
             stats.cut_at_limit();
         }
@@ -66,9 +64,9 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
-    // Whatever is wrong with what is asked was told before: only a search waits.
+    // All errors of the request were reported before, so that only valid searches wait.
     let turn = server.turn().await?;
-    // When the client leaves, this is dropped, and the search with it.
+    // When the client disconnects, this future is dropped, and the search with it.
     let mut search = SearchStream::start(server, &request);
     let select = request.program().select;
     let mut writer = JsonWriter::new(&params.q, select, fields);
@@ -89,7 +87,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints }))
 }
 
-/// What may help beside the results, if that is wanted.
+/// Returns hints, if the client wants them.
 async fn told(
     server: &Server,
     params: &SearchParams,
@@ -102,15 +100,15 @@ async fn told(
     serde_json::to_value(hints::beside(server, params, request, stats).await).ok()
 }
 
-/// An answer that has become too large to be gathered.
+/// A search whose answer has become too large to be gathered.
 struct Rest {
     writer: JsonWriter,
     search: SearchStream,
     turn: OwnedSemaphorePermit,
 }
 
-/// The same JSON, sent while it is found, in the order in which it is found: an answer of any size
-/// in little memory. What goes wrong on the way is told in its `stats`.
+/// Streams the answer in the order in which results are found, so that an answer of any size needs little memory. A
+/// failure on the way is reported in its `stats`.
 fn stream(
     server: &Server,
     params: &SearchParams,
@@ -148,7 +146,7 @@ fn stream(
             }
         };
         let explain = explains.then(|| explanation(&request, loose));
-        // Something was found: there is nothing to tell that may help.
+        // Hints are for searches that found nothing.
         writer.finish(&stats, Tail { next, explain, hints: None });
         for piece in writer.take() {
             if !tell(piece).await {
@@ -159,7 +157,7 @@ fn stream(
     server.threads.spawn(async move {
         tokio::select! {
             () = work => {}
-            // The client has left: the search is dropped, and with it what runs in the database.
+            // Drops the search, and with it its statements in the database.
             () = client.closed() => {}
         }
     });
@@ -167,7 +165,7 @@ fn stream(
         let piece: Vec<u8> = receive.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), receive))
     })
-    // Compression asks again after the end.
+    // The compression layer polls the stream again after its end.
     .fuse();
     ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
 }

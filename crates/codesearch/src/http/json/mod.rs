@@ -1,4 +1,4 @@
-//! Answers to programs, as JSON.
+//! JSON answers for programs.
 
 mod answer;
 mod sorted;

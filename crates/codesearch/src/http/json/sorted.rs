@@ -1,4 +1,4 @@
-//! `/search` with `sort=`: the results for programs in the orders of the page, instead of that in which they
+//! `/search` with `sort=`: results for programs in the orders that the page offers, instead of the order in which they
 //! are found.
 
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use crate::order::Order;
 use crate::request::Client;
 use crate::top_k::{POOL, TopK};
 
-/// Results of one answer. More of them are had by going on, or in the order in which they are found.
+/// Most results in one answer. For more, a client continues with `next`, or leaves out `sort=`.
 const MAX_SORTED: usize = 1000;
 
-/// What is kept until the last one is found takes so many bytes at most.
+/// Most memory for results while the search runs, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a search found, in order.
+/// The results of a sorted search.
 pub(super) struct Sorted {
     pub(super) request: Arc<Request>,
     pub(super) files: Vec<FileMatch>,
     pub(super) stats: Stats,
-    /// Where what comes next begins.
+    /// The cursor of the next results.
     pub(super) next: Option<Cursor>,
 }
 
-/// A search that can be made: nothing is wrong with what was asked.
+/// A sorted search that is ready to run: its parameters are valid.
 pub(super) struct Sort {
     request: Arc<Request>,
     order: Order,
-    /// Results that were sent before, and how many are sent now.
+    /// Number of results that earlier answers sent; `limit` is the number that this one sends.
     shown: usize,
     limit: usize,
-    /// Lines of context for the files that are sent.
+    /// Lines of context before and after, for the files that are sent.
     around: (usize, usize),
 }
 
 impl Sort {
-    /// What an address asks for.
+    /// Prepares the search that the parameters ask for.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A parameter is wrong, or `limit=` is missing or too large.
     pub(super) async fn of(params: &SearchParams) -> Result<Self, Failure> {
         let order = params.order();
         let cursor = params.cursor(Some(order))?;
@@ -60,16 +60,16 @@ impl Sort {
         request.limit = (order == Order::Relevance).then_some(POOL);
         request.best = order == Order::Relevance;
         request.resume = cursor.map(|cursor| cursor.resume);
-        // They are read for the files that are sent only.
+        // Context is read later, for the files that are sent only.
         let around = std::mem::take(&mut request.context);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
         Ok(Self { request: Arc::new(request), order, shown, limit, around })
     }
 
-    /// Searches, and gives what comes first.
+    /// Searches, and returns the first results in order.
     ///
     /// # Errors
-    /// The search failed, or what it found is too large to be put in order.
+    /// The search failed, or its results need more than [`MAX_BYTES`].
     pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
         let Self { request, order, shown, limit, around } = self;
         let mut running = SearchStream::start(server, &request);

@@ -1,4 +1,4 @@
-//! What a search did, as JSON.
+//! The statistics of a search as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::http::search_stream::stopped;
 
-/// What was done, as it is sent.
+/// The statistics of a search, as they are sent.
 #[derive(Debug, Serialize)]
 pub(crate) struct StatsJson {
     duration_ms: f64,
@@ -36,7 +36,7 @@ impl Display for StatsJson {
     }
 }
 
-/// Milliseconds, summed over shards that were searched at the same time.
+/// Milliseconds in each phase, summed over shards that were searched concurrently.
 #[derive(Debug, Serialize)]
 struct PhasesJson {
     lookup: f64,
@@ -46,7 +46,7 @@ struct PhasesJson {
 }
 
 impl StatsJson {
-    /// Says that the answer ends at its limit, though the search went on.
+    /// Marks the answer as cut at its limit, though the search found more.
     pub(super) fn cut_at_limit(&mut self) {
         (self.complete, self.stopped_because) = (false, Some("limit"));
     }

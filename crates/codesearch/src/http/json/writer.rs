@@ -1,7 +1,7 @@
-//! Answers to programs: files as JSON, written while more are being found.
+//! Writes files as JSON while more are being found.
 //!
-//! An answer may be many megabytes, nearly all of them texts of lines. So it is written to pieces that never move, and
-//! lines are looked through for what must be escaped many bytes at once, which serde does one by one.
+//! An answer may be many megabytes, nearly all of it the text of lines. So it is written to pieces that never move, and
+//! a fast escaper scans many bytes of a line at once, where serde scans byte by byte.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -23,28 +23,28 @@ use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::params::{SearchParams, names};
 
-/// Room in a piece: in the first one, and in later ones, each of which is twice as large as the one before. More if a
-/// file takes more.
+/// Capacity of a piece in bytes: of the first one, and of the largest. Each is twice as large as the one before, or as
+/// large as a single file needs.
 const PIECE_BYTES: Range<usize> = 8 * 1024..128 * 1024;
 
-/// What an escaped text takes more than as it is, about: one byte in so many.
+/// Escaping makes a text longer by about one byte in so many.
 const ESCAPED: usize = 8;
 
-/// Files that take so many bytes are sent from where they were written; smaller ones are copied together.
+/// Size of a file's JSON, in bytes, from which on it is sent without a copy. Smaller ones are copied together.
 const LARGE_BYTES: usize = 16 * 1024;
 
-/// So many bytes of a line are escaped at once. It may take six times as much, for which there must be room.
+/// Bytes of a line that are escaped at once. The escaper reserves six times as much.
 const ESCAPED_AT_ONCE: usize = 16 * 1024;
 
 /// The fields of a file.
 const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
 
-/// Which of them are sent.
+/// The fields that are sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldSet([bool; FIELDS.len()]);
 
 impl FieldSet {
-    /// All of them, or those that are named.
+    /// Selects all fields, or those that the parameters name.
     pub(crate) fn of(params: &SearchParams) -> Result<Self, Failure> {
         let Some(names) = params.given.get(&names::FIELDS) else {
             return Ok(Self([true; FIELDS.len()]));
@@ -62,7 +62,7 @@ impl FieldSet {
         Ok(Self(fields))
     }
 
-    /// Writes a file, or its repository if that was asked for.
+    /// Writes a file, or only the name of its repository if repositories were asked for.
     fn write(self, file: &FileMatch, select: Select, to: &mut Vec<u8>) {
         if select == Select::Repos {
             escape_into(&file.repo, to);
@@ -87,7 +87,7 @@ impl FieldSet {
     }
 }
 
-/// Writes lines; one of context only has no ranges.
+/// Writes lines. A line of context has no ranges.
 fn lines(lines: &[Line], to: &mut Vec<u8>) {
     to.push(b'[');
     for (at, line) in lines.iter().enumerate() {
@@ -102,7 +102,7 @@ fn lines(lines: &[Line], to: &mut Vec<u8>) {
     to.push(b']');
 }
 
-/// Writes stretches of bytes, each as its beginning and its end.
+/// Writes byte ranges, each as its start and end.
 fn pairs(ranges: &[Range<usize>], to: &mut Vec<u8>) {
     to.push(b'[');
     for (at, range) in ranges.iter().enumerate() {
@@ -115,7 +115,7 @@ fn pairs(ranges: &[Range<usize>], to: &mut Vec<u8>) {
     to.push(b']');
 }
 
-/// Writes a text of any length.
+/// Writes a string of any length.
 fn string(text: &str, to: &mut Vec<u8>) {
     if text.len() <= ESCAPED_AT_ONCE {
         escape_into(text, to);
@@ -126,7 +126,7 @@ fn string(text: &str, to: &mut Vec<u8>) {
     while !rest.is_empty() {
         let (first, others) = rest.split_at(rest.floor_char_boundary(ESCAPED_AT_ONCE));
         escape_into(first, &mut part);
-        // Without quotes around it.
+        // Leave out the quotes around it.
         to.extend_from_slice(&part[1..part.len() - 1]);
         part.clear();
         rest = others;
@@ -134,24 +134,24 @@ fn string(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-/// An answer: files, or repositories if those were asked for.
+/// An answer under construction: files, or repositories if those were asked for.
 #[derive(Debug)]
 pub(crate) struct JsonWriter {
-    /// How it begins, then all of them in the order in which they were found, with commas between.
+    /// The head of the answer, then its files in the order in which they were found, separated by commas.
     pieces: Vec<Vec<u8>>,
-    /// Of each its repository and its path, and where it stands.
+    /// The repository, path and place of each file.
     files: Vec<(String, String, Place)>,
-    /// Bytes before the first one.
+    /// Bytes before the first file.
     head: usize,
-    /// There is none yet.
+    /// Whether there is no file yet.
     empty: bool,
-    /// Room in the next piece.
+    /// Capacity of the next piece in bytes.
     room: usize,
     fields: FieldSet,
     select: Select,
 }
 
-/// A piece by its number, and which bytes of it.
+/// The index of a piece, and a byte range in it.
 type Place = (usize, Range<usize>);
 
 impl JsonWriter {
@@ -192,28 +192,28 @@ impl JsonWriter {
         self.files.push((file.repo, file.path, (self.pieces.len() - 1, range)));
     }
 
-    /// Bytes that it has so far.
+    /// Returns the number of bytes written and not taken.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// What is written so far, to be sent before the rest.
+    /// Takes what is written so far, to be sent before the rest.
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         self.files.clear();
         std::mem::take(&mut self.pieces)
     }
 
-    /// Writes what follows the files.
+    /// Writes the end of the answer, after the files.
     pub(crate) fn finish(&mut self, stats: &str, parts: Tail) {
         self.pieces.push(tail(stats, parts).into_bytes());
     }
 
-    /// Puts the files in the order of repositories and paths.
+    /// Sorts the files by repository and path.
     pub(crate) fn sort(&mut self) {
         self.files.sort_by(|(a, at, _), (b, bt, _)| (a, at).cmp(&(b, bt)));
     }
 
-    /// The whole answer.
+    /// Makes the response with the whole answer.
     pub(crate) fn end(self, stats: &StatsJson, parts: Tail) -> Response {
         let pieces: Vec<Bytes> = self.pieces.into_iter().map(Bytes::from).collect();
         let mut body = Pieces::default();
@@ -236,16 +236,16 @@ impl JsonWriter {
     }
 }
 
-/// What follows the statistics of an answer.
+/// The parts of an answer after its statistics.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// Where to go on.
+    /// The cursor to continue with.
     pub(crate) next: Option<Cursor>,
     pub(crate) explain: Option<Value>,
     pub(crate) hints: Option<Value>,
 }
 
-/// How an answer ends.
+/// Returns the end of an answer.
 fn tail(stats: &str, parts: Tail) -> String {
     let Tail { next, explain, hints } = parts;
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
@@ -254,7 +254,7 @@ fn tail(stats: &str, parts: Tail) -> String {
     format!("],\"stats\":{stats}{next}{explain}{hints}}}")
 }
 
-/// The data of an event that tells some files.
+/// Returns the data of an event with some files.
 pub(crate) fn event(found: &[FileMatch], select: Select, fields: FieldSet) -> String {
     let what = if select == Select::Repos { "repos" } else { "files" };
     let mut data = format!("{{\"{what}\":[").into_bytes();
@@ -268,7 +268,7 @@ pub(crate) fn event(found: &[FileMatch], select: Select, fields: FieldSet) -> St
     String::from_utf8(data).expect("names and lines are texts")
 }
 
-/// A body in several pieces, of a length that is known.
+/// A body in several pieces, of known length.
 #[derive(Debug, Default)]
 struct Pieces {
     pieces: VecDeque<Bytes>,

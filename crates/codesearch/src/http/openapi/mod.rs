@@ -1,5 +1,5 @@
-//! The `OpenAPI` document (<https://spec.openapis.org/oas/v3.1.0>), made of what the endpoints declare. `schemas.json` has
-//! the shapes of answers.
+//! Makes the `OpenAPI` document (<https://spec.openapis.org/oas/v3.1.0>) from the declarations of endpoints.
+//! `schemas.json` has the schemas of answers.
 
 use serde_json::{Map, Value, json};
 
@@ -14,10 +14,10 @@ read answers (no CORS headers are sent). A parameter that an address does not ha
 it). A server on a loopback address that is asked by another name than localhost or a loopback address answers 421, \
 unless it was started with --host NAME. What a browser asks for a page of another site is refused with 403.";
 
-/// The name of the one way to show who one is.
+/// The name of the only security scheme.
 const TOKEN: &str = "token";
 
-/// The document, as it is sent and as `docs/openapi.json` has it.
+/// Returns the document, as it is sent and as it stands in `docs/openapi.json`.
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
     let paths: Map<String, Value> = endpoints
         .iter()
@@ -52,7 +52,7 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> String {
 fn told(endpoint: &Endpoint) -> Option<Value> {
     let doc = endpoint.doc?;
     let has_params = !endpoint.params.told.is_empty();
-    // A browser is told everything on a page.
+    // Browsers get every answer as a page.
     let has_pages = endpoint.params.told.iter().any(|param| param.name == FORMAT.name);
     let answers = Answer::ANYWHERE.iter();
     let answers = answers.chain(has_params.then_some(&Answer::BAD)).chain(doc.answers);
@@ -69,7 +69,7 @@ fn told(endpoint: &Endpoint) -> Option<Value> {
         .collect();
     let security = match endpoint.admits {
         Admits::Anyone => json!([]),
-        // A server that asks for none takes any.
+        // A server without tokens accepts requests without one.
         Admits::Clients | Admits::Operators => json!([{ TOKEN: [] }, {}]),
     };
     let mut told = json!({
@@ -87,7 +87,7 @@ fn told(endpoint: &Endpoint) -> Option<Value> {
     Some(told)
 }
 
-/// The name of an operation, for the functions of clients that are made of the document: `searchStream`.
+/// Returns the operation's id, from which generated clients name their functions: `searchStream`.
 fn operation(path: &str) -> String {
     let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name = words.enumerate().map(|(at, word)| match word.chars().next() {

@@ -1,6 +1,6 @@
-//! What pages are made of beside their HTML: a style sheet and two scripts, compiled into the program.
+//! Static files of the pages, compiled into the program: a style sheet and two scripts.
 //!
-//! Each has an address of its own for each state of it, so that a browser keeps it and need not ask again.
+//! The address of each contains a hash of its contents, so that browsers cache it without asking again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,7 +8,7 @@ use axum::http::Uri;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-/// A file that pages name.
+/// A static file.
 #[derive(Debug)]
 pub(crate) struct Asset {
     path: &'static str,
@@ -22,14 +22,14 @@ pub(crate) static STYLE: Asset = Asset {
     text: include_str!("../../../../../web/static/style.css"),
 };
 
-/// What runs before a page is painted.
+/// The script that runs before a page is painted.
 pub(crate) static FIRST: Asset = Asset {
     path: "/static/first.js",
     kind: "text/javascript; charset=utf-8",
     text: include_str!("../../../../../web/static/first.js"),
 };
 
-/// What runs when it has been.
+/// The script that runs after a page is painted.
 pub(crate) static SCRIPT: Asset = Asset {
     path: "/static/script.js",
     kind: "text/javascript; charset=utf-8",
@@ -37,7 +37,7 @@ pub(crate) static SCRIPT: Asset = Asset {
 };
 
 impl Asset {
-    /// Its address in this state of it.
+    /// Returns its address, with the hash of its contents.
     pub(crate) fn address(&self) -> String {
         format!("{}?{}", self.path, self.version())
     }

@@ -1,4 +1,4 @@
-//! `/docs`: documents and comments by their words, the best first; JSON for programs, a page for browsers.
+//! `/docs`: ranked search for documents and comments by their words, as JSON for programs and a page for browsers.
 
 use askama::Template;
 use axum::Json;
@@ -68,12 +68,12 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     }),
 };
 
-/// What can be asked.
+/// The parameters of a request, parsed.
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// Words, perhaps with fields.
+    /// The query as it was typed: words, perhaps with fields.
     q: String,
-    /// What they say.
+    /// The parsed query.
     asked: DocsQuery,
     given: Given,
 }
@@ -91,13 +91,13 @@ impl From<Given> for Wanted {
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct DocsPage<'a> {
-    /// The words.
+    /// The words of the query.
     query: &'a str,
-    /// The same search in code.
+    /// The same search in code, as a query.
     code: String,
     repo: String,
     lang: &'a str,
-    /// What of the query is ignored.
+    /// A sentence about parts of the query that are ignored.
     notice: Option<String>,
     error: Option<String>,
     found: Option<Found>,
@@ -144,14 +144,14 @@ async fn docs(
 impl Wanted {
     fn page(&self, error: Option<String>, found: Option<Found>) -> DocsPage<'_> {
         let DocsQuery { words, repos, languages, .. } = &self.asked;
-        // Of several one must match; a box holds one expression, and one language.
+        // Any of several patterns may match. The page's boxes hold one pattern and one language.
         let repo = repos.join("|");
         let lang = languages.first().map_or("", String::as_str);
         let notice = self.asked.notice();
         DocsPage { query: words, code: self.code(), repo, lang, notice, error, found }
     }
 
-    /// The query that looks for the same in code.
+    /// Returns the query that searches for the same in code.
     fn code(&self) -> String {
         let DocsQuery { words, repos, languages, ignored } = &self.asked;
         let field = |name| move |value: &String| query::written(name, value);
@@ -224,7 +224,7 @@ fn shown(found: Docs) -> Found {
             same => about.push(format!("{same} more with the same contents")),
         }
         let (title, mut snippet) = (pieces(doc.title), pieces(doc.snippet));
-        // Of a text of one sentence that is all there is.
+        // A text of one sentence would be repeated in its snippet.
         if said(&title) == said(&snippet) {
             snippet.clear();
         }
@@ -240,7 +240,7 @@ fn shown(found: Docs) -> Found {
     Found { summary: format!("{summary} in {took}"), stopped, rows: rows.collect() }
 }
 
-/// What some pieces say, but for the end of the sentence.
+/// Returns the text of some pieces, without the full stop at the end.
 fn said(pieces: &[Piece]) -> String {
     let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
     all.trim().trim_end_matches('.').to_owned()

@@ -1,7 +1,7 @@
-//! Syntax colours: which stretches of a line are comments, strings, keywords.
+//! Syntax highlighting: finds the comments, strings, keywords and so on in a line.
 //!
-//! The grammars are those of Sublime Text, run by `syntect`; a page shows a handful of classes, whatever
-//! the grammar calls them.
+//! The grammars are those of Sublime Text, run by `syntect`. Their many scopes are mapped to the few classes of the
+//! style sheet.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-/// Texts over this many bytes are shown without colours: they would take too long.
+/// Largest text that is highlighted, in bytes. A larger one would take too long.
 pub(crate) const MAX_COLOURED: usize = 256 * 1024;
 
-/// Lines over this many bytes are.
+/// Longest line that is highlighted, in bytes.
 const MAX_LINE: usize = 2000;
 
-/// How long the lines of a text are coloured; those after it are shown without.
+/// Longest time to highlight one text. The lines after it stay plain.
 const MAX_TIME: Duration = Duration::from_millis(500);
 
-/// All grammars, unpacked when the first page is drawn.
+/// All grammars, unpacked when first used.
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
-/// What scopes are shown as, the longest first: a class of the style sheet.
+/// Maps scopes to classes of the style sheet, the more specific scopes first.
 static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
     [
         ("comment", "c"),
@@ -50,11 +50,11 @@ static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
 #[derive(Clone, Copy)]
 pub(crate) struct Grammar(&'static SyntaxReference);
 
-/// A stretch of a line with a class; what is between has none.
+/// A range of a line and its class. The bytes between ranges have none.
 pub(crate) type Coloured = (Range<usize>, &'static str);
 
 impl Grammar {
-    /// The grammar for a file, by its language or its name.
+    /// Returns the grammar for a file, by its language or its name.
     pub(crate) fn of(language: Option<&str>, path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = name.rsplit_once('.').map_or(name, |(_, extension)| extension);
@@ -70,7 +70,7 @@ impl Grammar {
             .map(Self)
     }
 
-    /// The colours of lines that follow each other, each without its line feed.
+    /// Highlights consecutive lines, each without its line feed.
     pub(crate) fn colour<'t>(self, lines: impl Iterator<Item = &'t str>) -> Vec<Vec<Coloured>> {
         let (mut state, mut stack) = (ParseState::new(self.0), ScopeStack::new());
         let mut ended = String::new();
@@ -83,7 +83,7 @@ impl Grammar {
                 ended.clear();
                 ended.push_str(line);
                 ended.push('\n');
-                // A grammar that is wrong colours nothing.
+                // If the grammar fails on a line, the line stays plain.
                 let Ok(changes) = state.parse_line(&ended, &SYNTAXES) else { return Vec::new() };
                 let mut coloured: Vec<Coloured> = Vec::new();
                 let mut from = 0;
@@ -115,7 +115,7 @@ impl Grammar {
     }
 }
 
-/// The class of the innermost scope that has one.
+/// Returns the class of the innermost scope that has one.
 fn class_of(stack: &ScopeStack) -> &'static str {
     stack
         .as_slice()

@@ -1,4 +1,4 @@
-//! The page without results: what can be asked here, and what there is.
+//! The page without a search: what is indexed, and example queries.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::human::{count, size};
 
-/// Queries for a language, each with what it finds. The first one of a language that is indexed is shown.
+/// Example queries by language, each with a description. Each one whose language is indexed may be shown.
 const BY_LANGUAGE: [(&str, &str, &str); 18] = [
     ("c", r"\bmalloc\(.*sizeof lang:c", "allocations by the size of a type"),
     ("c++", r#""std::unique_ptr<\w+> \w+\(" lang:c++"#, "functions that return an owned pointer"),
@@ -40,7 +40,7 @@ const BY_LANGUAGE: [(&str, &str, &str); 18] = [
     ("zig", r#""pub fn \w+" lang:zig"#, "public functions"),
 ];
 
-/// Queries for any language.
+/// Example queries for any language.
 const ANYWHERE: [(&str, &str); 4] = [
     ("TODO or FIXME", "either word"),
     ("\"rate limit\" -file:test", "a phrase, but not in tests"),
@@ -48,36 +48,36 @@ const ANYWHERE: [(&str, &str); 4] = [
     ("license type:repo", "repositories that mention it"),
 ];
 
-/// Examples of languages that are shown.
+/// Most examples that depend on a language.
 const LANGUAGES: usize = 4;
 
-/// Examples that are shown.
+/// Most examples.
 const EXAMPLES: usize = 6;
 
-/// Repositories that are shown.
+/// Most repositories listed.
 const LARGEST: usize = 8;
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct HomePage<'a> {
     query: &'a str,
-    /// Nothing is indexed.
+    /// Whether nothing is indexed.
     is_empty: bool,
-    /// What is wrong.
+    /// The reason why the index cannot be shown.
     trouble: Option<String>,
     index: Option<Index>,
 }
 
-/// What there is to search.
+/// A summary of the index.
 struct Index {
-    /// How many repositories.
+    /// The number of repositories.
     repos: String,
     size: String,
     examples: Vec<Example>,
-    /// What is said above the repositories.
+    /// The heading above the repositories.
     heading: &'static str,
     largest: Vec<LargeRepo>,
-    /// There are repositories that are not shown.
+    /// Whether there are more repositories than listed.
     more: bool,
 }
 
@@ -93,7 +93,7 @@ struct LargeRepo {
     says: String,
 }
 
-/// The page without results.
+/// Sends the page without a search.
 pub(crate) async fn home(State(server): State<Server>) -> Response {
     let index = async {
         let catalog = server.searcher.catalog().await?;
@@ -133,7 +133,7 @@ impl Index {
     }
 }
 
-/// How much there is, and how much of it is stored, as equal files are stored once.
+/// Describes the amount of text, and how much of it is stored: equal files are stored once.
 pub(super) fn held(catalog: &Catalog, repos: &[Repo]) -> String {
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
@@ -147,7 +147,7 @@ pub(super) fn held(catalog: &Catalog, repos: &[Repo]) -> String {
     }
 }
 
-/// The languages of the index, in lowercase, those with most text first.
+/// Returns the lower-case names of the indexed languages, those with most chunks first.
 fn languages(catalog: &Catalog) -> Vec<&str> {
     let mut chunks: HashMap<&str, u64> = HashMap::new();
     for (name, of) in catalog.shards.iter().flat_map(|shard| shard.languages.iter()) {
@@ -158,7 +158,7 @@ fn languages(catalog: &Catalog) -> Vec<&str> {
     all.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Queries for these languages, and others.
+/// Returns example queries for these languages, and some for any language.
 fn examples(languages: &[&str]) -> Vec<Example> {
     let known = languages.iter().filter_map(|name| BY_LANGUAGE.iter().find(|of| of.0 == *name));
     let known = known.take(LANGUAGES).map(|(_, query, says)| (*query, *says));

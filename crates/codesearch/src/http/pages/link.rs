@@ -1,10 +1,10 @@
-//! Addresses of pages. Names of repositories and paths hold slashes, so both are parameters.
+//! Builds addresses of pages. Repository names and paths contain slashes, so both are passed as parameters.
 
 use std::fmt::Write as _;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What may stand in a parameter as it is.
+/// The characters that a parameter may contain unescaped.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -14,7 +14,7 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// An address with parameters; those that are empty are left out.
+/// Returns an address with parameters. Empty ones are left out.
 pub(crate) fn to(page: &str, parameters: &[(&str, &str)]) -> String {
     let mut address = page.to_owned();
     let given = parameters.iter().filter(|(_, value)| !value.is_empty());
@@ -26,12 +26,12 @@ pub(crate) fn to(page: &str, parameters: &[(&str, &str)]) -> String {
     address
 }
 
-/// A path as it stands in the address of a file on the web.
+/// Returns a path, escaped for the address of a file on the web.
 pub(crate) fn path(path: &str) -> String {
     utf8_percent_encode(path, PLAIN).to_string()
 }
 
-/// The page of a file, with what a query matches in it, at a line.
+/// Returns the address of a file's page, with the matches of a query, at a line.
 pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String {
     let mut address = to("/file", &[("repo", repo), ("path", path), ("q", q)]);
     if let Some(line) = line {
@@ -40,17 +40,17 @@ pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String
     address
 }
 
-/// The page of a file, or of the folder if it is one.
+/// Returns the address for a path: the page of a file, which redirects if the path is a folder.
 pub(crate) fn file_or_folder(repo: &str, path: &str) -> String {
     if path.is_empty() { folder(repo, "") } else { file(repo, path, "", None) }
 }
 
-/// All matching lines of a file.
+/// Returns the address of all matching lines of a file.
 pub(crate) fn lines(repo: &str, path: &str, q: &str) -> String {
     to("/search/lines", &[("repo", repo), ("path", path), ("q", q)])
 }
 
-/// The page of a folder of a repository.
+/// Returns the address of a folder's page.
 pub(crate) fn folder(repo: &str, folder: &str) -> String {
     to("/repos", &[("repo", repo), ("path", folder)])
 }

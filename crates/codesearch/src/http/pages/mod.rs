@@ -28,7 +28,7 @@ pub(crate) use status::STATS;
 pub(crate) use suggest::SUGGEST;
 pub(crate) use syntax::SYNTAX;
 
-/// Colours a text: each colour lies in its line, in order.
+/// Highlights a text, and checks that the ranges lie within their lines and in order.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     const LANGUAGES: [&str; 16] = [

@@ -1,4 +1,4 @@
-//! Templates rendered to responses, with the headers that keep a page from being anything else.
+//! Renders templates to responses, with the security headers of pages.
 
 use askama::Template;
 use axum::body::Body;
@@ -6,11 +6,11 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_FRAME_OPTIO
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 
-/// Nothing is loaded or run but our own style sheet and script, whatever a repository holds.
+/// The content security policy: pages load and run only our own style sheet and scripts, whatever text they show.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page, with the headers that keep it from being anything else.
+/// Renders a page to a response with security headers.
 pub(crate) fn render(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(page) => sent(status, page),
@@ -29,7 +29,7 @@ pub(super) fn broken(error: &askama::Error) -> Response {
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
-/// Adds the headers by which a browser takes a response for what it is.
+/// Adds the security headers.
 pub(crate) fn protect(response: &mut Response, policy: &'static str) {
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));

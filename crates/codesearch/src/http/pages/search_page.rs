@@ -1,4 +1,4 @@
-//! The pages of searching for browsers, rendered from `web/templates`.
+//! The search page: with results, while searching, or with an error.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -16,11 +16,10 @@ use crate::hints::{FileCount, Suggested};
 use crate::http::error::Failure;
 use crate::http::params::RejectedParams;
 
-/// Where the rest of the results stands in a page. No text of a repository looks like it: in those `<` is
-/// written otherwise.
+/// The placeholder of the second part of the results. No text of a repository contains it, since templates escape `<`.
 pub(crate) const SEAM: &str = "<!-- the rest -->";
 
-/// Where there is something, for those who come where there is nothing.
+/// Links on a page that does not exist.
 const PLACES: [(&str, &str); 5] = [
     ("/", "Search code"),
     ("/docs", "Search documents"),
@@ -35,30 +34,29 @@ struct SearchPage<'a> {
     query: &'a str,
     error: Option<Trouble>,
     result: Option<Results>,
-    /// Where a script hears of results while they are found, and where they are without one.
+    /// The address from which a script streams results, and that of the whole page for browsers without scripts.
     stream: Option<(String, String)>,
 }
 
-/// What went wrong, and where in the query.
+/// An error, and its place in the query.
 struct Trouble {
     message: String,
-    /// The query before the character it is about, that character, and the query behind it.
+    /// The query before the character at fault, that character, and the query after it.
     place: Option<(String, String, String)>,
-    /// A query to run instead: its address, the query or the text that it takes the wrong one for, and how many files it
-    /// finds.
+    /// A query to run instead.
     instead: Option<Instead>,
-    /// Where to go on: addresses and names.
+    /// Links to continue from: addresses and names.
     links: Vec<(&'static str, &'static str)>,
 }
 
 /// A query to run instead of a wrong one.
 struct Instead {
     href: String,
-    /// It takes the whole query as a text.
+    /// Whether it takes the whole query as literal text.
     is_text: bool,
-    /// The query, or the text.
+    /// The query, or the literal text.
     shown: String,
-    /// How many files it finds, if that is known.
+    /// The number of files that it finds; empty if that is unknown.
     count: String,
 }
 
@@ -73,8 +71,8 @@ impl From<Suggested> for Instead {
     }
 }
 
-/// The page with results: first with those that are drawn, which a browser paints as soon as it has them,
-/// then with the rest.
+/// Sends the page with results. The first part goes out at once, for the browser to paint, and `rest` when it is
+/// rendered.
 pub(crate) fn found(
     q: &str,
     results: Results,
@@ -93,19 +91,19 @@ pub(crate) fn found(
     sent(StatusCode::OK, Body::from_stream(parts.map(Ok::<_, Infallible>)))
 }
 
-/// The page on which a script shows what is found while it is found.
+/// Sends the page whose script shows results while they are found.
 pub(crate) fn searching(q: &str, stream: String, whole: String) -> Response {
     let stream = Some((stream, whole));
     let page = SearchPage { query: q, error: None, result: None, stream };
     render(StatusCode::OK, &page)
 }
 
-/// The page with an error.
+/// Sends the page with an error.
 pub(crate) fn failed(q: &str, failure: Failure) -> Response {
     let place = failure.body.position.and_then(|at| {
         let (before, rest) = (q.get(..at)?, q.get(at..)?);
         let mut behind = rest.chars();
-        // At the end of the query a blank stands for what is missing.
+        // At the end of the query, a space stands for the missing character.
         let here = behind.next().unwrap_or(' ');
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });

@@ -1,4 +1,4 @@
-//! The page on which a person gives a token.
+//! The page on which a person enters a token.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -13,7 +13,7 @@ struct SignInPage<'a> {
     error: &'a str,
 }
 
-/// The page, from which it goes on to `back`; with an error, if that is not empty.
+/// Sends the page. After signing in it continues at `back`. `error` is empty or a message.
 pub(crate) fn sign_in(status: StatusCode, back: &str, error: &str) -> Response {
     render(status, &SignInPage { back, error })
 }

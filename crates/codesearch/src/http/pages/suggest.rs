@@ -1,4 +1,4 @@
-//! `/suggest`: how a word of a query could go on.
+//! `/suggest`: completions of a word of a query.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::http::params::{Given, Known, Param, StrictParams};
 use crate::http::server::Server;
 use crate::human::count;
 
-/// Suggestions at most.
+/// Most completions.
 const MOST: usize = 8;
 
 const WORD: Param = Param::text("word", "The word as far as it is typed.");
@@ -33,14 +33,14 @@ pub(crate) const SUGGEST: Endpoint = Endpoint {
     }),
 };
 
-/// A word that may be meant.
+/// A completion of a word.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Suggestion {
-    /// What to write in place of the word.
+    /// The text that replaces the word.
     text: String,
-    /// What it is called.
+    /// The name to show.
     label: String,
-    /// What it means, or how much there is of it.
+    /// Its meaning, or how many files it has.
     note: String,
 }
 
@@ -51,7 +51,7 @@ async fn suggest(
 ) -> Result<Response, Failure> {
     let typed = given.text(&WORD);
     let tree = server.searcher.tree().await?;
-    // Going through all paths takes its time.
+    // The search visits all paths, which takes a while.
     let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
     let suggestions = work.await.map_err(|_| Failure::broke_off())?;
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
@@ -87,7 +87,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
             .collect(),
         "file" | "f" | "path" if !value.is_empty() => {
             let finding = FindRequest { query: value, limit: MOST, ..FindRequest::default() };
-            // Of what is too long to be a path there is none.
+            // A value that is too long has no similar paths.
             let (near, _) = tree.find(&finding).unwrap_or_default();
             near.into_iter()
                 .map(|near| Suggestion {

@@ -1,4 +1,4 @@
-//! `/syntax`: what a query can say, as a page for browsers, with its examples as links; as Markdown for programs.
+//! `/syntax`: the manual of the query language, as a page whose examples are links, and as Markdown for programs.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use super::render::render;
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::params::wants_page;
 
-/// What a query can say.
+/// The manual of the query language, in Markdown.
 const MANUAL: &str = include_str!("../../../../../docs/syntax.md");
 
 /// `/syntax`.
@@ -28,12 +28,12 @@ static DRAWN: LazyLock<Drawn> = LazyLock::new(|| Drawn::of(MANUAL));
 #[template(path = "syntax.html")]
 struct SyntaxPage<'a> {
     query: &'a str,
-    /// The name in the address of each section, and its title.
+    /// The anchor of each section, and its title.
     sections: &'a [(String, String)],
     body: &'a str,
 }
 
-/// A block of examples: queries that can be asked are links.
+/// A block of examples. Each complete query is a link.
 #[derive(Template)]
 #[template(
     source = r#"<dl class="queries">
@@ -61,7 +61,7 @@ async fn syntax(headers: HeaderMap) -> Response {
 }
 
 impl Drawn {
-    /// Draws a manual in Markdown, which is ours.
+    /// Renders the manual.
     fn of(manual: &str) -> Self {
         let mut sections = Vec::new();
         let mut events = Vec::new();
@@ -100,7 +100,8 @@ impl Drawn {
     }
 }
 
-/// The manual is also read in a terminal: what Markdown would take for emphasis, an escape or a tag stands for itself.
+/// Escapes what Markdown would take for emphasis, an escape or a tag: the manual is also read in a terminal, where
+/// these characters stand for themselves.
 fn literal(manual: &str) -> String {
     let mut text = String::with_capacity(manual.len() * 11 / 10);
     for line in manual.split_inclusive('\n') {
@@ -123,8 +124,8 @@ fn text_of(event: Event<'_>) -> String {
     }
 }
 
-/// The rows of a block: a query, and behind two blanks what is said of it, which may go on in the lines that follow.
-/// Each has an address, which is empty if it is no whole query.
+/// Splits a block into rows: a query, and after two spaces its description, which may continue on indented lines. The
+/// address of a row is empty if its query is not complete.
 fn rows(block: &str) -> Vec<(String, String, String)> {
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for line in block.lines().filter(|line| !line.trim().is_empty()) {
@@ -176,7 +177,7 @@ mod tests {
         let escapes = Drawn::of("Write \\( or *a* or _b_ <c>\n\n    x\\*\n").body;
         assert!(escapes.contains("Write \\( or *a* or _b_ &lt;c&gt;"), "{escapes}");
         assert!(escapes.contains("<code>x\\*</code>"), "{escapes}");
-        // Nothing of it is lost.
+        // No word of the manual is lost.
         let words = |text: &str| {
             text.split(|c: char| !c.is_alphanumeric())
                 .filter(|w| w.len() > 3)

@@ -1,4 +1,4 @@
-//! Lines as pages show them: cut where they are long, in pieces where something matches or has a colour.
+//! Lines as pages show them: cut if they are long, and split where a match or a colour begins or ends.
 
 use std::ops::Range;
 
@@ -11,32 +11,32 @@ use crate::human::count;
 /// Matching lines shown of one file at first.
 pub(crate) const MAX_LINES: usize = 6;
 
-/// Characters shown of one line.
+/// Most characters shown of one line.
 const MAX_CHARS: usize = 250;
 
-/// Lines shown around each match.
+/// Lines of context shown before and after each match.
 pub(crate) const CONTEXT: usize = 1;
 
-/// A file as a page of results shows it.
+/// A file on a page of results.
 #[derive(Debug)]
 pub(crate) struct FileView {
-    /// It is the first of its repository, and stands below its name.
+    /// Whether the name of its repository stands above it, as it is the first of the repository.
     pub(crate) headed: bool,
     pub(crate) repo: String,
-    /// Where its repository is shown.
+    /// The address of its repository.
     pub(crate) repo_href: String,
     pub(crate) path: Vec<Piece>,
-    /// Where the whole file is shown.
+    /// The address of the file, at its first match.
     pub(crate) href: String,
-    /// The same without a line.
+    /// The address of the file without a line.
     pub(crate) base: String,
     pub(crate) language: String,
-    /// Matching lines of the whole file.
+    /// The number of matching lines in the file.
     pub(crate) count: String,
     pub(crate) lines: Vec<LineView>,
-    /// Matching lines that are not shown.
+    /// The number of matching lines that are not shown.
     pub(crate) more: usize,
-    /// Where these are found, without the page around them.
+    /// The address of all matching lines, as a piece of a page.
     pub(crate) more_href: String,
 }
 
@@ -44,23 +44,23 @@ pub(crate) struct FileView {
 #[derive(Debug)]
 pub(crate) struct LineView {
     pub(crate) number: u64,
-    /// Something in it matches.
+    /// Whether it contains a match.
     pub(crate) hit: bool,
-    /// Lines are left out before it.
+    /// Whether lines are left out before it.
     pub(crate) gap: bool,
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// A stretch of a line.
+/// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) hit: bool,
-    /// A class of the style sheet; empty for none.
+    /// A class of the style sheet; empty if it has none.
     pub(crate) class: &'static str,
     pub(crate) text: String,
 }
 
-/// A file of a search for `q`, with `matches` matching lines of which its lines are some.
+/// Returns the view of a file found by `q`. It has `matches` matching lines in all; `file.lines` may hold fewer.
 pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
     let shown = file.matches();
     let first = file.lines.iter().find(|line| !line.ranges.is_empty());
@@ -80,7 +80,7 @@ pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> F
     }
 }
 
-/// All lines of a file that are there.
+/// Returns the views of all lines that the file holds.
 pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
     let grammar = Grammar::of(file.language.as_deref(), &file.path);
     let mut views = Vec::with_capacity(file.lines.len());
@@ -100,7 +100,7 @@ pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
     views
 }
 
-/// A line in pieces; of a long one the stretch around its first match.
+/// Splits a line into pieces; of a long one, the part around its first match.
 fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     let text = &line.text;
     let first = line.ranges.first().map_or(0, |range| range.start);
@@ -121,7 +121,7 @@ fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown }
 }
 
-/// A stretch of a text, cut where a match or a colour begins or ends.
+/// Splits a range of a text where a match or a colour begins or ends.
 pub(crate) fn pieces(
     text: &str,
     ranges: &[Range<usize>],
@@ -151,13 +151,13 @@ pub(crate) fn pieces(
     pieces
 }
 
-/// Whether a character makes what follows run the other way, or back, without being seen itself: with it, code can be made
-/// to look like other code (<https://trojansource.codes>).
+/// Whether an invisible character changes the direction of the text after it. Such characters can make code look like
+/// other code (<https://trojansource.codes>).
 fn turns(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A piece with the names of such characters in their places.
+/// Splits a piece so that such characters are shown by their names.
 fn told(piece: Piece) -> Vec<Piece> {
     let Piece { hit, class, text } = piece;
     let mut pieces = Vec::new();

@@ -1,5 +1,5 @@
-//! The parameters that stand in an address, taken apart once and checked against what is declared. A browser whose
-//! address cannot be read gets a page, a program JSON.
+//! Reads the parameters of an address once, and checks them against their declarations. A browser with a wrong address
+//! gets a page, a program JSON.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use super::param::{Known, Param};
 use super::wants_page;
 use crate::http::error::Failure;
 
-/// What stands in an address, as it stands there, and what may stand there.
+/// The parameters of an address, unchecked, and those that its endpoint declares.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     known: Known,
     values: Arc<[(String, String)]>,
-    /// All of it is UTF-8; what is not was replaced.
+    /// Whether all of the address was UTF-8; other bytes were replaced.
     is_text: bool,
 }
 
-/// The parameters of an address, each given once and as it is declared.
+/// The checked parameters of an address: each declared, valid, and given once.
 #[derive(Clone, Debug)]
 pub(crate) struct Given(Arc<[(String, String)]>);
 
-/// Parameters that were checked, as what a handler wants of them.
+/// An extractor of checked parameters, converted to the handler's own type.
 #[derive(Clone, Debug)]
 pub(crate) struct StrictParams<T>(pub(crate) T);
 
-/// Why they are not what they should be.
+/// The error of wrong parameters.
 #[derive(Debug)]
 pub(crate) struct RejectedParams {
     pub(crate) failure: Failure,
-    /// The client wants a page, with this query in its box.
+    /// The query to show in the search box, if the client wants a page.
     pub(crate) page: Option<String>,
 }
 
-/// Takes the address of a request apart, for all who look at its parameters afterwards.
+/// Parses the parameters of a request's address once, for the layers and handlers that need them.
 pub(crate) fn read_address(known: Known, mut request: Request) -> Request {
     let values = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let values = values.map(|Query(values)| values).unwrap_or_default().into();
@@ -48,13 +48,13 @@ pub(crate) fn read_address(known: Known, mut request: Request) -> Request {
 }
 
 impl Pairs {
-    /// Those of a request; none at an address without parameters.
+    /// Returns the parameters of a request; none if `read_address` has not run.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let none = || Self { known: Known::NONE, values: Arc::from([]), is_text: true };
         extensions.get().cloned().unwrap_or_else(none)
     }
 
-    /// The first value of this name.
+    /// Returns the first value of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         find(&self.values, name)
     }
@@ -67,8 +67,8 @@ impl Pairs {
         }
         for (at, (name, value)) in self.values.iter().enumerate() {
             let Some(param) = self.known.find(name) else {
-                // Whoever links to a page may add something to its address. A program that is misunderstood is
-                // to hear of it.
+                // A page ignores unknown parameters, since links to it may carry some. A program must learn that it is
+                // misunderstood.
                 if page {
                     continue;
                 }
@@ -77,7 +77,7 @@ impl Pairs {
             if self.values[..at].iter().any(|(before, _)| before == name) {
                 return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
-            // The form of a page sends what was left empty, too.
+            // A page's form also sends its empty fields.
             if !page || !value.is_empty() {
                 param.check(value).map_err(Failure::bad_request)?;
             }
@@ -87,17 +87,17 @@ impl Pairs {
 }
 
 impl Given {
-    /// A value, if one was given that is not empty.
+    /// Returns the value of a parameter, unless it is missing or empty.
     pub(crate) fn get(&self, param: &Param) -> Option<&str> {
         find(&self.0, param.name).filter(|value| !value.is_empty())
     }
 
-    /// The same; empty if there is none.
+    /// Returns the value of a parameter; an empty text if it is missing.
     pub(crate) fn text(&self, param: &Param) -> String {
         self.get(param).unwrap_or_default().to_owned()
     }
 
-    /// The value of a parameter that is declared as a number.
+    /// Returns the value of a parameter that is declared as a number.
     pub(crate) fn number(&self, param: &Param) -> Option<usize> {
         self.get(param)?.parse().ok()
     }
@@ -120,7 +120,7 @@ impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
     }
 }
 
-/// What to say of a parameter that is none.
+/// Returns the message for an unknown parameter.
 fn unknown(name: &str, known: &Known) -> String {
     match query::nearest(name, known.all().map(|known| known.name)) {
         Some(near) => format!("unknown parameter {name}=; did you mean {near}=?"),

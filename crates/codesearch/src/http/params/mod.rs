@@ -1,4 +1,5 @@
-//! The parameters of addresses: each is declared once, checked before a handler runs, and told in the `OpenAPI` document.
+//! Parameters of addresses. Each is declared once; the check before a handler and the entry in the `OpenAPI` document
+//! follow from it.
 
 mod format;
 mod given;

@@ -1,8 +1,8 @@
-//! The parameters of a search, each by its name in the address.
+//! The parameters of a search, by their names in the address.
 
 use super::param::{Kind, Param};
 
-/// Any number of files that somebody may want.
+/// A limit on files, with 0 for no limit.
 const FILES: Kind =
     Kind::Number { least: 0, most: u32::MAX as usize, instead: "a number of files, 0 for all" };
 
@@ -48,9 +48,9 @@ pub(crate) const SORT: Param = Param::one_of(
      those that define what is looked for, and with the cursors that follow of the next 1000; by `path` or `repo` those that come first of all. `limit` says how many \
      are sent, 1000 at most. Without it JSON comes by repository and path, or as it is found when it is large.",
 );
-/// A page has all values that narrow its search.
+/// Makes a page list all values that narrow its search.
 pub(crate) const FACETS: Param =
     Param::one_of("facets", &["all"], "all for a page with all values that narrow its search.");
-/// A page is sent when all of it is there.
+/// Makes a page wait for the whole answer.
 pub(crate) const WAIT: Param =
     Param::text("wait", "1 for a page that is sent when all of it is there.");

@@ -1,4 +1,4 @@
-//! The declaration of a parameter, from which come its check and its entry in the `OpenAPI` document.
+//! The declaration of a parameter: its check and its entry in the `OpenAPI` document follow from it.
 
 use serde_json::{Value, json};
 
@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 pub(crate) struct Param {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// The address means nothing without it. Its handler says so in words of its own.
+    /// Whether the address needs it. Its handler reports a missing one in its own words.
     pub(crate) required: bool,
     /// A sentence for the `OpenAPI` document, with the default.
     pub(crate) says: &'static str,
 }
 
-/// The values that a parameter takes. An empty text is as good as none.
+/// The values that a parameter takes. An empty value counts as missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Any text. What it has to be like beyond that is known where it is read.
+    /// Any text. The code that reads the value checks it further.
     Text,
     /// A number within bounds.
     Number {
         least: usize,
         most: usize,
-        /// What to use instead of a value that is none: `a number up to 1000`.
+        /// The noun phrase of a valid value, for the error message: `a number up to 1000`.
         instead: &'static str,
     },
     /// One of these words.
@@ -32,9 +32,9 @@ pub(crate) enum Kind {
 /// The parameters of an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Those that the `OpenAPI` document tells.
+    /// Parameters in the `OpenAPI` document.
     pub(crate) told: &'static [Param],
-    /// Those of our own pages, which nobody else needs, and those that mean nothing here but do at a sister's address.
+    /// Parameters left out of it: those that only our own pages need, and those that only a related endpoint uses.
     pub(crate) untold: &'static [Param],
 }
 
@@ -42,24 +42,24 @@ impl Known {
     /// No parameters.
     pub(crate) const NONE: Self = Self { told: &[], untold: &[] };
 
-    /// All of them.
+    /// Iterates over all parameters.
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static Param> {
         self.told.iter().chain(self.untold)
     }
 
-    /// The one of this name.
+    /// Returns the parameter of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&'static Param> {
         self.all().find(|param| param.name == name)
     }
 }
 
 impl Param {
-    /// A parameter of any text that need not be given.
+    /// Declares an optional parameter with any text.
     pub(crate) const fn text(name: &'static str, says: &'static str) -> Self {
         Self { name, kind: Kind::Text, required: false, says }
     }
 
-    /// A parameter that is one of some words.
+    /// Declares an optional parameter with one of these words.
     pub(crate) const fn one_of(
         name: &'static str,
         words: &'static [&'static str],
@@ -68,17 +68,17 @@ impl Param {
         Self { name, kind: Kind::OneOf(words), required: false, says }
     }
 
-    /// The same, but an address needs it.
+    /// Makes the parameter required.
     pub(crate) const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    /// The same with another sentence.
+    /// Replaces its sentence.
     pub(crate) const fn saying(self, says: &'static str) -> Self {
         Self { says, ..self }
     }
 
-    /// Checks a value; any text is one, an empty one as well.
+    /// Checks a value.
     ///
     /// # Errors
     /// A sentence that says what to give instead.
@@ -95,7 +95,7 @@ impl Param {
         if fits { Ok(()) } else { Err(format!("{}={value}: use {instead}", self.name)) }
     }
 
-    /// Its entry in the `OpenAPI` document.
+    /// Returns its entry in the `OpenAPI` document.
     pub(crate) fn openapi(&self) -> Value {
         let schema = match self.kind {
             Kind::Text if self.required => json!({ "type": "string", "minLength": 1 }),
@@ -115,7 +115,7 @@ impl Param {
     }
 }
 
-/// `yes, no or auto`.
+/// Joins words as in `yes, no or auto`.
 fn either(words: &[&str]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),

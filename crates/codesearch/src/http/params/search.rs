@@ -1,4 +1,4 @@
-//! The parameters of `/search` and its sisters, and what they ask for.
+//! The parameters of `/search` and its related endpoints.
 
 use super::given::Given;
 use super::names::{
@@ -11,7 +11,7 @@ use crate::http::error::Failure;
 use crate::order::Order;
 use crate::request::{self, MAX_CONTEXT, Options};
 
-/// What is asked of a search.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchParams {
     /// The query.
@@ -26,10 +26,10 @@ impl From<Given> for SearchParams {
 }
 
 impl SearchParams {
-    /// What is asked beside the query.
+    /// Returns the options of the search, apart from the query.
     ///
     /// # Errors
-    /// A time or a number of lines is none.
+    /// The timeout or the lines of context cannot be parsed.
     pub(crate) fn options(&self) -> Result<Options, Failure> {
         let all = |param| self.given.get(param).map(str::to_owned).into_iter().collect();
         let timeout = self.given.get(&TIMEOUT).map(|text| {
@@ -56,7 +56,7 @@ impl SearchParams {
         })
     }
 
-    /// The same parameters as they stand in an address, but for one.
+    /// Returns the parameters as they stand in an address, without `other`.
     pub(crate) fn but(&self, other: &Param) -> Vec<(&'static str, String)> {
         let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
         let mut pairs =
@@ -67,10 +67,11 @@ impl SearchParams {
         pairs
     }
 
-    /// Where to go on, if not at the beginning, in an order (none for that in which results are found).
+    /// Returns the cursor to continue from, if there is one. `order` is `None` for the order in which results are
+    /// found.
     ///
     /// # Errors
-    /// It is no cursor, or goes on in another order.
+    /// The cursor is invalid, or belongs to another order.
     pub(crate) fn cursor(&self, order: Option<Order>) -> Result<Option<Cursor>, Failure> {
         let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
         let wrong =
@@ -84,10 +85,10 @@ impl SearchParams {
         Ok(Some(cursor))
     }
 
-    /// Nothing is asked for that only a page has.
+    /// Checks that no parameter is given that only a page has.
     ///
     /// # Errors
-    /// Something is.
+    /// One is given.
     pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
         match [WAIT, FACETS].iter().find(|param| self.given.get(param).is_some()) {
             None => Ok(()),
@@ -97,27 +98,27 @@ impl SearchParams {
         }
     }
 
-    /// A page is wanted when all of it is there.
+    /// Whether the page is to wait for the whole answer.
     pub(crate) fn waits(&self) -> bool {
         self.given.get(&WAIT).is_some()
     }
 
-    /// A page is wanted with all values that narrow its search.
+    /// Whether the page is to list all values that narrow its search.
     pub(crate) fn has_all_values(&self) -> bool {
         self.given.get(&FACETS).is_some()
     }
 
-    /// `json` or `html`, if it is said.
+    /// Returns `json` or `html`, if given.
     pub(crate) fn format(&self) -> Option<&str> {
         self.given.get(&FORMAT)
     }
 
-    /// The order that is asked for.
+    /// Returns the order asked for, or the default order of the page.
     pub(crate) fn order(&self) -> Order {
         self.given.get(&SORT).and_then(Order::named).unwrap_or(Order::Relevance)
     }
 
-    /// An order is asked for, other than that of programs.
+    /// Whether an order is asked for.
     pub(crate) fn sorts(&self) -> bool {
         self.given.get(&SORT).is_some()
     }
@@ -126,7 +127,7 @@ impl SearchParams {
         self.is_on(&EXPLAIN)
     }
 
-    /// A program wants to be told what may help.
+    /// Whether a program wants hints.
     pub(crate) fn wants_hints(&self) -> bool {
         self.is_on(&HINTS)
     }

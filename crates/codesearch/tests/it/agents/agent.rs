@@ -1,4 +1,4 @@
-//! A client that speaks the Model Context Protocol with the program, over its input and output.
+//! A client of the Model Context Protocol that talks to the program over its standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran};
 
-/// Bytes of an answer at most.
+/// Largest answer, in bytes.
 const MAX_BYTES: usize = 32 * 1024;
 
-/// The program, and what it is told and says.
+/// The running program, with its input and output.
 pub(crate) struct Agent {
     child: Child,
     pub(crate) input: Option<ChildStdin>,
@@ -50,7 +50,7 @@ impl Agent {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// Sends a request and gives what comes back.
+    /// Sends a request and returns the answer.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let id = self.calls;
@@ -62,7 +62,7 @@ impl Agent {
         answer
     }
 
-    /// Calls a tool; gives whether it says that it failed, and its text.
+    /// Calls a tool; returns whether it failed, and its text.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
@@ -73,7 +73,7 @@ impl Agent {
         (answer["result"]["isError"] == true, text)
     }
 
-    /// What a tool says.
+    /// Calls a tool that must succeed; returns its text.
     #[track_caller]
     pub(crate) fn told(&mut self, tool: &str, arguments: &Value) -> String {
         let (failed, text) = self.call(tool, arguments);
@@ -81,7 +81,7 @@ impl Agent {
         text
     }
 
-    /// What a tool says cannot be done.
+    /// Calls a tool that must fail; returns its message.
     #[track_caller]
     pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> String {
         let (failed, text) = self.call(tool, arguments);
@@ -89,7 +89,7 @@ impl Agent {
         text
     }
 
-    /// All pages of a search, each without its first line.
+    /// Returns all pages of a search, each without its first line.
     pub(crate) fn pages(&mut self, query: &str, limit: usize) -> Vec<String> {
         let (mut pages, mut cursor) = (Vec::new(), Value::Null);
         loop {
@@ -111,7 +111,7 @@ impl Agent {
         }
     }
 
-    /// Ends its standard input, and waits until it has ended.
+    /// Closes standard input, and waits for the program to end.
     pub(crate) fn end(mut self) -> Ran {
         drop(self.input.take());
         Ran::of(self.child.wait_with_output().unwrap())

@@ -1,7 +1,7 @@
-//! What must hold of every page so that everyone can read and use it.
+//! The accessibility rules that every page must follow.
 
-/// Contrast of all texts with what is behind them, names of what can be used, one main part, headings of
-/// tables (<https://www.w3.org/TR/WCAG22/>).
+/// Checks the contrast of all texts, the names of controls, the main landmark, and the headings of tables
+/// (<https://www.w3.org/TR/WCAG22/>).
 pub(super) const AUDIT: &str = r"
 const wrong = [];
 const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

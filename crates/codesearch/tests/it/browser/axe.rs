@@ -1,5 +1,5 @@
-//! What axe-core, which others maintain, says of every page. It is no part of this repository: `just axe` installs it and
-//! runs this test, which is left out where `CODESEARCH_AXE` names no `axe.min.js`.
+//! Runs axe-core, an external accessibility checker, on every page. It is not part of this repository: `just axe`
+//! installs it and runs this test, which is skipped if `CODESEARCH_AXE` does not name an `axe.min.js`.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::tab::{Tab, journeys_in};
 use super::{PAGES, repositories};
 use crate::harness::Fixture;
 
-/// Runs all of its rules, and gives what breaks one and where.
+/// Runs all rules of axe-core, and returns the violations and where they are.
 const RUN: &str = r"
 const done = arguments[arguments.length - 1];
 axe.run(document, { resultTypes: ['violations'] }).then(

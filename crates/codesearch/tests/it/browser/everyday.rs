@@ -1,4 +1,4 @@
-//! What somebody does who looks for code all day: narrows, leaves out, goes back, copies, and mistypes.
+//! The journeys of somebody who searches code all day: narrows, excludes, goes back, copies, and mistypes.
 
 use fantoccini::Locator;
 use fantoccini::key::Key;
@@ -8,7 +8,7 @@ use super::tab::{Tab, journeys_in};
 use super::{documents, journeys, repositories};
 use crate::harness::Fixture;
 
-/// What stands in the box, on the page that was searched for it.
+/// The query of the current page's address.
 const ASKED: &str = "new URLSearchParams(location.search).get('q')";
 
 /// Waits for the page of a query.
@@ -19,7 +19,7 @@ async fn searched(tab: &Tab<'_>, query: &str) {
     tab.ready().await;
 }
 
-/// Waits until this is said of what was found: a search may take longer than the page waits for it.
+/// Waits until the page reports this about the results: a search may take longer than the page waits for it.
 async fn told(tab: &Tab<'_>, said: &str) {
     tab.until(&format!("document.querySelector('.truth')?.textContent.includes('{said}')")).await;
 }
@@ -33,16 +33,16 @@ fn a_text_is_quoted_whole_and_searched_again() {
         told(tab, "1 matching line in 1 file").await;
         let pressed = "return document.querySelector('[data-switch=regex]').ariaPressed";
         assert_eq!(tab.run(pressed).await, "false");
-        // Back to what it was.
+        // Switch back.
         tab.click("[data-switch=regex]").await;
         searched(tab, "func needle repo:one").await;
-        // What is no expression is found as a text.
+        // A query that is no valid expression is searched for as text.
         tab.open("/search?q=TestServe()+{+needle(").await;
         assert!(!tab.text("[role=alert]").await.is_empty());
         tab.click("[data-switch=regex]").await;
         searched(tab, "lit:\"TestServe() { needle(\"").await;
         told(tab, "1 matching line in 1 file").await;
-        // Where nothing is shown yet, nothing is searched.
+        // On a page without results, the switch does not start a search.
         tab.open("/").await;
         tab.keys("#q", "a \"b\\").await;
         tab.click("[data-switch=regex]").await;
@@ -89,7 +89,7 @@ fn addresses_that_are_nearly_right_lead_somewhere() {
             tab.open(address).await;
             assert!(tab.address().await.ends_with(page), "{address}: {}", tab.address().await);
         }
-        // A wrong letter; a file that was left out; a folder; a repository; a page.
+        // A wrong letter, a file that was left out, a folder, a repository, and a page.
         tab.open("/file?repo=one&path=src/servr.go").await;
         assert!(tab.text("[role=alert]").await.contains("one/src/servr.go is not in the index"));
         tab.click(".paths a").await;
@@ -105,7 +105,7 @@ fn addresses_that_are_nearly_right_lead_somewhere() {
         assert!(tab.text("[role=alert]").await.contains("page not found"));
         tab.click(".ways a[href='/repos']").await;
         assert_eq!(tab.text("h1").await, "Repositories");
-        // What was left out is said below the results, and listed where that leads.
+        // The page says what was left out, and links to the list of it.
         tab.open("/search?q=Serve+repo:one&wait=1").await;
         let below = "const [a, b] = ['.file:last-of-type', '.left-out'].map((s) => document.querySelector(s));\
                      return Boolean(a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING)";
@@ -162,21 +162,21 @@ fn narrowing_leaving_out_and_taking_back() {
         assert_eq!(tab.text(".side summary").await, "Show all 12");
         tab.click(".side summary").await;
         assert!(last.is_displayed().await.unwrap());
-        // Out with one, and with a language.
+        // Exclude one repository, then a language.
         tab.click(".side [aria-label='Leave out r00']").await;
         searched(tab, "needle -repo:^r00$").await;
         told(tab, "in 33 files").await;
         tab.click(".side [aria-label='Leave out Go']").await;
         searched(tab, "needle -repo:^r00$ -lang:Go").await;
         told(tab, "in 22 files").await;
-        // What narrows is shown, and taken back with a cross.
+        // Active filters are shown, each with a button that removes it.
         let first = tab.text(".chosen li:first-child").await.replace('\n', " ");
         assert!(first.ends_with("not repository r00 ×"), "{first}");
         tab.click(".chosen li:first-child a").await;
         searched(tab, "needle -lang:Go").await;
         tab.click(".chosen a").await;
         searched(tab, "needle").await;
-        // A repository, a folder, and a folder in that.
+        // A repository, a folder, and a folder within that.
         tab.click(".side a[title=r01]").await;
         searched(tab, "needle repo:^r01$").await;
         tab.click(".side a[title=a]").await;
@@ -184,13 +184,13 @@ fn narrowing_leaving_out_and_taking_back() {
         told(tab, "in 2 files").await;
         let last = tab.text(".chosen li:last-child").await.replace('\n', " ");
         assert!(last.ends_with("path a/ ×"), "{last}");
-        // It may be all that is left of a query.
+        // A filter may be all that is left of a query.
         tab.open("/search?q=lang:go&wait=1").await;
         tab.click(".chosen a").await;
         tab.until("location.pathname === '/'").await;
     };
     journeys_in(twelve, &["--window-size=1280,900"], &journey);
-    // Nothing of it needs a script.
+    // None of this needs a script.
     journeys_in(twelve, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
         tab.click(".side [aria-label='Leave out r00']").await;
@@ -198,7 +198,7 @@ fn narrowing_leaving_out_and_taking_back() {
         tab.click(".chosen a").await;
         assert!(tab.text(".truth").await.contains("in 36 files"));
     });
-    // On a phone it is folded, and keys unfold it.
+    // On a phone the filters are folded, and keys unfold them.
     journeys_in(twelve, &["--window-size=360,800"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
         let side = tab.client.find(Locator::Css(".side")).await.unwrap();
@@ -215,7 +215,7 @@ fn narrowing_leaving_out_and_taking_back() {
 fn a_file_with_what_is_around_it() {
     journeys_in(twelve, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/file?repo=r03&path=a/b/x.txt").await;
-        // The folders above it are open, and it is marked.
+        // The folders above the file are open, and the file is marked.
         let tree = "return [...document.querySelectorAll('.tree a')].map((a) => a.textContent)";
         assert_eq!(tab.run(tree).await, json!(["a", "b", "x.txt", "c.md", "d"]));
         assert_eq!(tab.text(".tree [aria-current]").await, "x.txt");
@@ -226,7 +226,7 @@ fn a_file_with_what_is_around_it() {
         tab.click(".outline .h2 a").await;
         tab.until("location.hash === '#L5' && document.querySelector('#L5.on')").await;
         assert_eq!(tab.text(".outline").await.replace('\n', " "), "Outline First Second code");
-        // The path and the link, by buttons and by keys.
+        // Copy the path and the link, with buttons and with keys.
         tab.run("navigator.clipboard.writeText = async (said) => { window.copied = said; }").await;
         tab.click("#copy-path").await;
         tab.until("window.copied === 'a/c.md' && document.querySelector('#copy-path').textContent === 'Copied'").await;
@@ -234,7 +234,7 @@ fn a_file_with_what_is_around_it() {
         tab.until("window.copied === location.href && location.hash === '#L5'").await;
         tab.keys("body", "c").await;
         tab.until("window.copied === 'a/c.md'").await;
-        // Long lines are wrapped, also on the next page, until they are no longer.
+        // Long lines are wrapped, also on the next page, until wrapping is switched off.
         let wrapped = "getComputedStyle(document.querySelector('.lines code')).whiteSpace";
         tab.click("#wrap").await;
         tab.until(&format!("{wrapped} !== 'pre'")).await;
@@ -242,12 +242,12 @@ fn a_file_with_what_is_around_it() {
         tab.until(&format!("{wrapped} !== 'pre'")).await;
         tab.keys("body", "w").await;
         tab.until(&format!("{wrapped} === 'pre'")).await;
-        // A line by its number.
+        // Go to a line by its number.
         tab.open("/file?repo=r03&path=a/c.md").await;
         tab.run("window.prompt = () => '3'").await;
         tab.keys("body", "l").await;
         tab.until("location.hash === '#L3'").await;
-        // All keys.
+        // The list of all keys.
         tab.keys("body", "?").await;
         tab.until("document.querySelector('#keys').open").await;
         assert!(tab.text("#keys").await.contains("wrap long lines"));
@@ -265,13 +265,13 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
         tab.open("/").await;
         assert_eq!(tab.text("h1").await, "Search 12 repositories");
         assert!(tab.text(".intro").await.contains("36 files, "));
-        // Examples of a language that is here, and of none that is not.
+        // Examples only for languages that are indexed.
         let examples = tab.text(".examples").await;
         assert!(examples.contains("lang:go") && !examples.contains("lang:rust"), "{examples}");
         assert_eq!(tab.client.find_all(Locator::Css(".largest li")).await.unwrap().len(), 8);
         tab.click(".largest a").await;
         tab.until("location.pathname === '/repos' && location.search").await;
-        // Recent searches are this browser's, and it forgets them.
+        // Recent searches are stored in this browser, which can forget them.
         tab.open("/").await;
         let recent = tab.client.find(Locator::Css("#recent")).await.unwrap();
         assert!(!recent.is_displayed().await.unwrap());
@@ -288,7 +288,7 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
         tab.open("/").await;
         let recent = tab.client.find(Locator::Css("#recent")).await.unwrap();
         assert!(!recent.is_displayed().await.unwrap());
-        // Numbers agree, and say what they count.
+        // Numbers have the right plural.
         tab.open("/repos").await;
         let summary = tab.text("main .faint").await;
         assert!(
@@ -298,7 +298,7 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
         tab.open("/stats").await;
         let files = summary.split_once(", ").unwrap().1;
         assert!(tab.text(".facts").await.contains(files), "{files}");
-        // No rank where there is none, and times from now.
+        // No column for ranks if there are none, and times relative to now.
         tab.open("/repos").await;
         let head = tab.text(".list thead").await;
         assert!(head.contains("Indexed") && !head.contains("Rank"), "{head}");

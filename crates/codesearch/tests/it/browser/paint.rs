@@ -1,11 +1,11 @@
-//! When pages are painted.
+//! Measures when pages are painted.
 
 use super::tab::{Tab, journeys_in};
 use crate::harness::Fixture;
 
-/// When a page was painted first, when its first result was, and when all of it was there, in milliseconds
-/// after its first byte (<https://www.w3.org/TR/paint-timing/>, <https://wicg.github.io/element-timing/>). The
-/// path of the first result says so itself when it is painted (`elementtiming`); a page without results has none.
+/// Measures the first paint, the paint of the first result, and the end of loading, in milliseconds after the first
+/// byte (<https://www.w3.org/TR/paint-timing/>, <https://wicg.github.io/element-timing/>). The path of the first result
+/// reports its own paint (`elementtiming`); a page without results has none.
 const PAINTS: &str = r"
 const done = arguments[arguments.length - 1];
 const navigation = performance.getEntriesByType('navigation')[0];
@@ -23,8 +23,7 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) result ??
 told();
 ";
 
-/// Pages whose painting is looked at, and whether they have results. The first one is a word: what this
-/// browser takes for any page.
+/// Pages to measure, and whether they have results. The first one is a single word, as a baseline of the browser.
 const PAINTED: [(&str, bool); 7] = [
     ("/healthz", false),
     ("/", false),
@@ -42,7 +41,7 @@ fn sample() -> Fixture {
     fixture
 }
 
-/// Visits each page so often, and prints the medians.
+/// Visits each page `visits` times, and prints the medians.
 fn paints(visits: usize) {
     journeys_in(sample, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         for (page, has_results) in PAINTED {

@@ -1,4 +1,4 @@
-//! A tab of Chromium, led by its driver.
+//! A tab of Chromium, controlled through its driver.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Server, eventually_async};
 
-/// How long something may take to appear.
+/// Longest time for something to appear.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The driver, which ends with its browser when dropped.
+/// A running driver, which ends with its browser when dropped.
 struct Driver {
     child: Child,
     address: String,
 }
 
 impl Driver {
-    /// Starts it, if it and a browser are there.
+    /// Starts the driver; `None` without a driver or a browser.
     fn start() -> Option<Self> {
         let Some(driver) = in_path(&["chromedriver"]).filter(|_| browser().is_some()) else {
             let is = |name: &str, said: &str| std::env::var(name).is_ok_and(|value| value == said);
@@ -36,7 +36,7 @@ impl Driver {
             let port = line.split("successfully on port ").nth(1)?;
             Some(port.trim_end_matches('.').to_owned())
         });
-        // What it prints later must not fill a pipe that nobody reads.
+        // Keeps reading its output, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address: format!("http://127.0.0.1:{}", port.unwrap()) })
     }
@@ -60,7 +60,7 @@ fn browser() -> Option<PathBuf> {
     in_path(&["chromium", "chromium-browser", "google-chrome"])
 }
 
-/// What a page holds, to be told when it is not what it should be.
+/// Returns the HTML of the page, for failure messages.
 const BODY: &str = "return document.body.outerHTML";
 
 /// A page of a server in a browser.
@@ -76,14 +76,14 @@ impl Tab<'_> {
         self.ready().await;
     }
 
-    /// Waits for the script of the page, if there is to be one.
+    /// Waits until the page's script has run, if scripts are enabled.
     pub(super) async fn ready(&self) {
         if self.scripted {
             self.until("document.documentElement.dataset.script").await;
         }
     }
 
-    /// Waits for what a selector names, and gives its text.
+    /// Waits for the element of a selector, and returns its text.
     pub(super) async fn text(&self, selector: &str) -> String {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
         let Ok(found) = found else {
@@ -103,7 +103,7 @@ impl Tab<'_> {
         self.client.execute(script, Vec::new()).await.unwrap()
     }
 
-    /// Waits until a script says yes.
+    /// Waits until a script returns true.
     pub(super) async fn until(&self, script: &str) {
         let asked = format!("return Boolean({script})");
         let came = eventually_async(async || self.run(&asked).await == json!(true)).await;
@@ -121,7 +121,7 @@ impl Tab<'_> {
     }
 }
 
-/// Runs a journey in a tab on a server of these repositories, with these options of the browser.
+/// Runs a journey in a tab on a server of this fixture, with these options of the browser.
 pub(super) fn journeys_in(
     repositories: impl FnOnce() -> Fixture,
     options: &[&str],
@@ -136,7 +136,7 @@ pub(super) fn journeys_in(
     let mut wanted = serde_json::Map::new();
     let binary = browser().unwrap();
     let mut chrome = json!({ "args": arguments, "binary": binary });
-    // A window is at least 500 px wide. What is narrower is a phone.
+    // Windows are at least 500 px wide. A narrower size is emulated as a phone.
     let size = options.iter().find_map(|option| option.strip_prefix("--window-size="));
     let size = size.and_then(|size| size.split_once(','));
     if let Some((width, height)) =

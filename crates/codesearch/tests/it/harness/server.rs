@@ -1,4 +1,4 @@
-//! A running server, and how it is asked.
+//! A running server, and requests to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -10,22 +10,22 @@ use serde_json::Value;
 
 use super::eventually;
 
-/// A request that takes longer hangs.
+/// Timeout of a request. A slower one hangs.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A running server; stopped when dropped.
+/// A running server, which is stopped when dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) child: Child,
 }
 
 impl Server {
-    /// Starts it with a command that prints where it serves.
+    /// Starts a server with a command that prints its address.
     pub(crate) fn start(command: Command) -> Self {
         Self::try_start(command).expect("the server starts")
     }
 
-    /// The same; `None` if it ends without having served.
+    /// Starts a server; `None` if it ends before it serves.
     pub(crate) fn try_start(mut command: Command) -> Option<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
@@ -38,14 +38,14 @@ impl Server {
         Some(Self { address: address.parse().unwrap(), child })
     }
 
-    /// Asks for a path, with a header; gives status, content type and body.
+    /// Requests a path with an `Accept` header; returns status, content type and body.
     pub(crate) fn get(&self, path: &str, accept: &str) -> (u16, String, String) {
         let (status, headers, body) = self.ask(path, &[("accept", accept)]);
         let kind = headers.get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
         (status, kind, body)
     }
 
-    /// Asks with some headers; gives status, headers and body.
+    /// Sends a request with headers; returns status, headers and body.
     pub(crate) fn ask(
         &self,
         path: &str,
@@ -68,7 +68,7 @@ impl Server {
         (status, serde_json::from_str(&body).unwrap())
     }
 
-    /// Searches for everything that a query finds; gives the whole answer.
+    /// Searches without a limit; returns the whole answer.
     #[track_caller]
     pub(crate) fn search(&self, query: &str) -> Value {
         let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
@@ -81,21 +81,21 @@ impl Server {
     #[track_caller]
     pub(crate) fn settle(&self) {
         eventually("all texts are in memory", || {
-            // A character that no index knows: every shard is searched, and all of its text.
+            // No filter knows this character, so each shard is searched with all of its text.
             let stats = &self.search("\\x01")["stats"];
             assert!(stats["shards_searched"].as_u64() > Some(0), "{stats}");
             stats["shards_from_postgres"] == 0
         });
     }
 
-    /// How many statements the server makes to answer, without those that it makes now and then.
+    /// Returns how many statements the server makes for an answer, apart from periodic ones.
     pub(crate) fn statements(&self, path: &str, accept: &str) -> u64 {
         let made = || {
             let metrics = self.get("/metrics", "*/*").2;
             let line = metrics.lines().find_map(|l| l.strip_prefix("codesearch_statements_total "));
             line.unwrap().parse::<u64>().unwrap()
         };
-        // What telling the number takes is the same each time.
+        // Reading the counter takes the same number of statements each time.
         let telling = (0..5).map(|_| made().abs_diff(made())).min().unwrap();
         let asking = || {
             let before = made();
@@ -106,12 +106,12 @@ impl Server {
         (0..5).map(|_| asking()).min().unwrap()
     }
 
-    /// Bytes of compressed texts in memory.
+    /// Returns the bytes of compressed text in memory.
     pub(crate) fn bytes_in_memory(&self) -> u64 {
         self.json("/stats").1["memory"]["used_bytes"].as_u64().unwrap()
     }
 
-    /// Tells it to stop, and waits until it has.
+    /// Asks it to stop, and waits until it has ended.
     #[track_caller]
     pub(crate) fn stop(mut self) {
         let pid = self.child.id().to_string();
@@ -127,7 +127,7 @@ impl Drop for Server {
     }
 }
 
-/// Sends raw bytes to an address and gives what comes back.
+/// Sends raw bytes to an address, and returns the response.
 pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

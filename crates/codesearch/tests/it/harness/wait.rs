@@ -1,14 +1,14 @@
-//! Waiting until something holds: the one place where tests sleep.
+//! Waits for conditions: the only place where tests sleep.
 
 use std::time::{Duration, Instant};
 
-/// How long a test waits before it fails: long, since machines that run tests are busy.
+/// Longest wait before a test fails. Long, since machines that run tests are busy.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// How often a test looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -18,7 +18,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The same for what has to be awaited; tells whether it came true.
+/// Waits for an asynchronous condition; returns whether it came true.
 pub(crate) async fn eventually_async(mut holds: impl AsyncFnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !holds().await {

@@ -1,4 +1,4 @@
-//! The plain scan: a query's own tree, walked for each file, with the `regex` crate on each line.
+//! The reference evaluator: it walks a query's tree for each file, with the `regex` crate on each line.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::generate::{Case, Field, File, Node, Query, Select, Term};
 
-/// Each file's (or repository's) matching lines: number, text, and for each byte whether it matches.
+/// The matching lines of each file or repository: number, text, and for each byte whether it matches.
 pub(crate) type Answer = BTreeMap<String, Lines>;
 type Lines = BTreeMap<usize, (String, Vec<bool>)>;
 
@@ -28,7 +28,7 @@ pub(crate) fn evaluate(query: &Query, files: &[File]) -> Answer {
     answer
 }
 
-/// Whether a condition holds for a file, and the lines that show it.
+/// Whether a condition holds for a file, and the lines that it shows.
 fn holds(node: &Node, file: &File, case: Case, multiline: bool) -> (bool, Lines) {
     match node {
         Node::Group(inner, inner_case, inner_multiline) => {
@@ -111,7 +111,7 @@ fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
     for m in build(term, case, true).find_iter(text) {
-        // The lines of the match's characters; those of a match of nothing, the one it stands in.
+        // The lines of a match's characters; for an empty match, the line around it.
         let last = if m.is_empty() { m.start() } else { m.end() - 1 };
         let first = line_of(m.start());
         let touched = starts.iter().enumerate().take(line_of(last) + 1).skip(first);
@@ -129,7 +129,7 @@ fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
 }
 
 thread_local! {
-    /// The expressions of a query, so that each is compiled once and not for each file.
+    /// Compiled expressions, so that each is compiled once and not for each file.
     static BUILT: RefCell<HashMap<(String, bool, bool), Regex>> = RefCell::default();
 }
 

@@ -1,4 +1,4 @@
-//! Files and queries at random, from few enough words that they meet.
+//! Random files and queries, from so few words that they often match.
 
 use fastrand::Rng;
 
@@ -93,18 +93,18 @@ pub(crate) enum Select {
     Repos,
 }
 
-/// A regular expression, and what its writer knows of it.
+/// A regular expression, and properties that its generator knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) field: Field,
     pub(crate) pattern: String,
-    /// How it is written in a query.
+    /// Its spelling in a query.
     pub(super) written: String,
-    /// It names characters.
+    /// Whether it has literal characters.
     pub(crate) letters: bool,
-    /// A capital letter is among them.
+    /// Whether one of them is a capital letter.
     pub(crate) capital: bool,
-    /// It asks by itself to match across lines.
+    /// Whether it asks by itself to match across lines.
     pub(crate) spans: bool,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
         }
         let name = pick(rng, &["foo", "Error", "static", "kernel_test", "x", "日本語", "a b"]);
         let path = format!("{folders}{name}{n}.{extension}");
-        // Some contents are those of another file.
+        // Some files have the contents of another one.
         let text = match files.last() {
             Some(last) if rng.u8(0..10) == 0 => last.text.clone(),
             _ => text(rng),
@@ -150,7 +150,7 @@ pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
 }
 
 fn text(rng: &mut Rng) -> String {
-    // Mostly less than a chunk, some a few chunks, a few with a line longer than one.
+    // Mostly less than a chunk, sometimes several, and rarely a line longer than a chunk.
     let lines = match rng.u8(0..20) {
         0 => 0,
         1 => 1,
@@ -203,7 +203,7 @@ fn node(rng: &mut Rng, depth: usize) -> Node {
         0..10 => Node::Term(term(rng)),
         10 => Node::Language(pick(rng, EXTENSIONS).1),
         11 => match node(rng, depth + 1) {
-            // Twice not is nothing at all, not a condition that shows nothing.
+            // A double negation is dropped, since a negation would show no lines.
             Node::Not(inner) => *inner,
             Node::Group(inner, ..) if matches!(*inner, Node::Not(_)) => *inner,
             other => Node::Not(Box::new(other)),
@@ -225,7 +225,7 @@ fn nodes(rng: &mut Rng, depth: usize) -> Vec<Node> {
     (0..rng.usize(2..4)).map(|_| node(rng, depth + 1)).collect()
 }
 
-/// A word as it is and in small letters: their trigrams are the same.
+/// A word as it is and in lower case: their trigrams are the same.
 fn in_two_cases(rng: &mut Rng) -> [Node; 2] {
     let word = pick(rng, &["Foo", "FOO", "Error", "Kelvin", "TODO"]);
     let mut both = [word.to_owned(), word.to_lowercase()];
@@ -287,7 +287,7 @@ impl Builder {
         self.pattern.push_str(&regex::escape(text));
     }
 
-    /// A piece without letters that stand for themselves.
+    /// Appends a piece without literal letters.
     fn raw(&mut self, text: &str) {
         self.pattern.push_str(text);
     }
@@ -353,7 +353,7 @@ fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.usize(0..from.len())]
 }
 
-/// Something, once in `often` times.
+/// Returns a value once in `often` times.
 fn some<T>(rng: &mut Rng, often: u8, make: impl Fn(&mut Rng) -> T) -> Option<T> {
     (rng.u8(0..often) == 0).then(|| make(rng))
 }

@@ -1,8 +1,8 @@
-//! Generated queries on generated files: the answer equals that of an evaluator that reads every file and
-//! knows nothing of indexes, plans or the parser. Each query is asked of a server with all texts in memory, of
-//! one with half of them, of one with none, and now and then of the command line. The index has several shards.
+//! Property test: generated queries on generated files. Answers must equal those of an evaluator that reads every file
+//! and knows nothing of indexes, plans or the parser. Each query goes to a server with all texts in memory, to one with
+//! half of them, to one with none, and now and then to the command line. The index has several shards.
 //!
-//! By default a few hundred queries. A long run, with another seed (`just property 20000 7`):
+//! By default a few hundred queries run. A long run, with another seed (`just property 20000 7`):
 //!
 //!     CODESEARCH_PROPERTY_QUERIES=20000 CODESEARCH_PROPERTY_SEED=7 \
 //!         cargo test --release -p codesearch --test it property -- --nocapture
@@ -21,10 +21,10 @@ use crate::harness::{Fixture, Server, eventually};
 use evaluate::{Answer, evaluate};
 use generate::{Query, files, query};
 
-/// Queries asked of one set of files.
+/// Queries for one set of files.
 const QUERIES_PER_CORPUS: usize = 250;
 
-/// The command line is asked one query of so many: it starts anew for each.
+/// One in so many queries also goes to the command line, which starts anew for each.
 const COMMAND_LINE_EVERY: usize = 10;
 
 /// Shards over which each set of files is spread.
@@ -34,7 +34,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }
 
-/// Where a server has texts from.
+/// The source of a server's texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Memory,
@@ -42,23 +42,23 @@ enum Source {
     Postgres,
 }
 
-/// Shards that were searched in memory and in Postgres.
+/// Numbers of shards that were searched in memory and in Postgres.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shards {
     memory: u64,
     postgres: u64,
 }
 
-/// The servers on one index, and how many shards each searched where.
+/// The servers on one index, each with the numbers of shards that it searched in each source.
 struct Servers(Vec<(Source, Server, Shards)>);
 
 impl Servers {
-    /// Starts them, and waits until they have read what they keep.
+    /// Starts the servers, and waits until they have filled their caches.
     fn start(fixture: &Fixture) -> Self {
         let memory = fixture.serve_with(&["--cache", "64"]);
         memory.settle();
         let all = memory.bytes_in_memory();
-        // What is heavier than half of the room is not kept at all.
+        // A shard heavier than half of the cache is not cached at all.
         let most = format!("{:.6}", all as f64 * 0.75 / f64::from(1 << 20));
         let mixed = fixture.serve_with(&["--cache", &most]);
         eventually("some texts are in memory", || mixed.bytes_in_memory() > 0);
@@ -70,7 +70,7 @@ impl Servers {
         ])
     }
 
-    /// Checks that each searched where it should.
+    /// Checks that each server searched in the expected source.
     fn check(self) {
         for (source, server, shards) in self.0 {
             let kept = server.bytes_in_memory();
@@ -93,7 +93,7 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         if asked >= count {
             break;
         }
-        // Each set of files has a seed of its own, so that a failure can be had again quickly.
+        // Each set of files has its own seed, so that a failure can be reproduced quickly.
         let corpus_seed = seed.wrapping_mul(1_000_003).wrapping_add(corpus);
         let mut rng = Rng::with_seed(corpus_seed);
         let files = files(&mut rng);
@@ -103,7 +103,7 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         }
         fixture.ingest_over(SHARDS);
         let used: i64 = fixture.sql("select count(*) from shards where chunks > 0");
-        // In fewer, there is no part of the texts that a server could keep.
+        // With fewer shards, a server cannot cache a part of the texts.
         if used < 3 {
             skipped += 1;
             assert!(skipped <= 2 + corpus / 2, "{skipped} of {corpus} sets of files are small");
@@ -131,11 +131,11 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         servers.check();
     }
     println!("{asked} queries, seed {seed}: {found} results, {empty} queries found nothing");
-    // A test in which nothing is ever found could not fail.
+    // If hardly any query found something, the test could not fail.
     assert!(empty * 4 < asked * 3, "{empty} of {asked} queries found nothing");
 }
 
-/// What a server answers.
+/// Returns a server's answer.
 fn ask(server: &Server, query: &Query, place: &str) -> Value {
     let text = query.to_string();
     let limit = query.limit.unwrap_or(0);
@@ -163,7 +163,7 @@ fn check(got: &Value, query: &Query, expected: &Answer, place: &str) {
     }
 }
 
-/// Compares what the command line prints: the paths of files or the names of repositories.
+/// Compares the output of the command line: paths of files, or names of repositories.
 #[track_caller]
 fn check_command_line(fixture: &Fixture, query: &Query, expected: &Answer, place: &str) {
     let found = fixture.search(&["-l", "--", &query.to_string()]);
@@ -171,7 +171,7 @@ fn check_command_line(fixture: &Fixture, query: &Query, expected: &Answer, place
     assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{place}: {query}");
 }
 
-/// What a server found, in the form of the evaluator's answer.
+/// Converts a server's answer to the form of the evaluator's.
 fn answer(got: &Value) -> Answer {
     if let Some(repos) = got["repos"].as_array() {
         return repos.iter().map(|r| (r.as_str().unwrap().to_owned(), BTreeMap::new())).collect();

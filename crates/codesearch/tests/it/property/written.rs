@@ -1,4 +1,4 @@
-//! Queries as they are written.
+//! Writes generated queries as text.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::generate::{Case, Field, Node, Query, Select};
 
-/// A pattern as it stands in a query: bare where that can be, else in quotes or slashes.
+/// Writes a pattern for a query: bare if possible, else in quotes or slashes.
 pub(super) fn write(rng: &mut Rng, pattern: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric()
@@ -41,7 +41,7 @@ impl fmt::Display for Query {
             Select::Files => f.write_str("type:file ")?,
             Select::Repos => f.write_str("type:repo ")?,
         }
-        // What stands beside it must not become a part of an alternative.
+        // In parentheses, so that its neighbours do not become part of an alternative.
         write!(f, "( {} )", self.node)
     }
 }

@@ -1,4 +1,4 @@
-//! A small standard library: each file holds a trap into which searches in large trees fall.
+//! A small standard library. Each file has a trap for ranking in large trees.
 
 /// Paths and texts.
 pub(super) const FILES: [(&str, &str); 28] = [

@@ -1,4 +1,4 @@
-//! Bytes of the index are flipped on the disk.
+//! Flips bytes of the index on disk.
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn a_flipped_byte_is_never_answered_wrongly() {
         let mut damaged = whole.clone();
         damaged[run.rng.usize(..whole.len())] ^= 1 << run.rng.u8(..8);
         fs::write(file, &damaged).unwrap();
-        // One start of the server for all that is asked.
+        // Starts the server once for all requests.
         let started = home.run(&["db", "start"]).status.code() == Some(0);
         for _ in 0..3 {
             let (query, regex) = world.query();
@@ -50,7 +50,7 @@ fn a_flipped_byte_is_never_answered_wrongly() {
         if started {
             home.run(&["db", "stop", "--force"]).code(0);
         }
-        // The server may have written other pages of it meanwhile; none of them is needed.
+        // The server may have written other pages of the file meanwhile; none of them is needed.
         fs::write(file, &whole).unwrap();
     }
     home.run(&["check"]).code(0);

@@ -1,4 +1,4 @@
-//! Many clients that are slow, do not read, or leave.
+//! Many clients that are slow, do not read, or disconnect.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use super::Run;
 use crate::harness::{Fixture, Server};
 
-/// What a server may take with the long form's clients.
+/// Most memory of a server with the clients of the long form, in MiB.
 const MEMORY_MIB: u64 = 2048;
 
-/// How many connections to Postgres it may have: at most 64 to search with, and a few for what is asked now and then.
+/// Most connections to Postgres: up to 64 for searches, and a few for periodic statements.
 const BACKENDS: i64 = 64 + 8;
 
-/// How long it may take to say that it lives; looked at in the long form only, which is run alone.
+/// Longest time for `/healthz`. Asserted in the long form only, which runs alone.
 const HEALTH: Duration = Duration::from_millis(100);
 
 fn health(server: &Server) -> Duration {
@@ -23,7 +23,7 @@ fn health(server: &Server) -> Duration {
     begun.elapsed()
 }
 
-/// Memory of a process that is its own, in MiB.
+/// Returns the private memory of a process, in MiB.
 pub(super) fn memory_mib(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -44,7 +44,7 @@ fn slow_clients_do_not_hold_up_others() {
     fixture.ingest();
     let server = fixture.serve_with(&["--trust-forwarded"]);
     server.settle();
-    // A part of the connections that a server takes.
+    // A part of the connections that a server accepts.
     let many = if run.is_long { 4000 } else { 150 };
     let (mut worst, mut most) = (Duration::ZERO, memory_mib(&server));
     while let Some(step) = run.step() {
@@ -65,7 +65,7 @@ fn slow_clients_do_not_hold_up_others() {
                 worst = worst.max(health(&server));
             }
         }
-        // Some of them leave.
+        // Some of them disconnect.
         let stay = run.rng.usize(..=open.len());
         open.truncate(stay);
         for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! The disk is full, at another moment each time.
+//! Fills the disk at a different moment in each step.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::world::{World, printed};
 use crate::harness::is_root;
 use crate::private_postgres::Home;
 
-/// Room with which nothing is full.
+/// Room with which the disk is never full, in MB.
 const PLENTY: u64 = 1500;
 
 /// A file system in memory, of so many MB.
@@ -17,7 +17,7 @@ struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// `None` where this may not be done.
+    /// Mounts it; `None` without the right to.
     fn mount(at: &'a Path) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
         let options = format!("size={PLENTY}m,mode=0755");
@@ -60,7 +60,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     let (mut full, mut fitted) = (0, 0);
     while run.step().is_some() {
         world.change(60);
-        // Much that no query finds.
+        // Text that no query finds.
         let folder = home.folder().join("repos/ape/noise");
         std::fs::create_dir_all(&folder).unwrap();
         for n in 0..run.rng.usize(5..30) {
@@ -76,7 +76,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             let err = ran.code(2).err;
             assert!(err.contains("disk") && err.contains("full"), "{err}");
         }
-        // What was there is there, or it is said that the disk is full.
+        // The answer is complete, or reports that the disk is full.
         let (query, regex) = world.query();
         let ran = home.run(&["search", "--limit", "0", &query]);
         match printed(&ran) {

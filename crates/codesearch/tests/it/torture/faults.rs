@@ -22,7 +22,7 @@ fn an_answer_through_a_fault_is_right_or_none() {
             0..8 => Fault::Reset,
             8..16 => Fault::Cut,
             16..20 => Fault::Delay(Duration::from_millis(200)),
-            // A silent connection takes as long to notice as the timeouts say; an ingest, a minute.
+            // A silent connection is noticed only after a timeout; in an ingest, after a minute.
             _ if step % 3 == 2 && run.rng.u8(..4) > 0 => Fault::Reset,
             _ => Fault::Hold,
         };
@@ -56,7 +56,7 @@ fn an_answer_through_a_fault_is_right_or_none() {
                         world.is_of_now(&found, &regex);
                     }
                 }
-                // One fault is survived.
+                // A single fault is survived.
                 if fault != Fault::Hold {
                     let (query, regex) = world.query();
                     world.is_of_now(&asked(&server, &query, "").unwrap(), &regex);

@@ -1,4 +1,4 @@
-//! Requests and files that were mangled at random.
+//! Requests and files that are mangled at random.
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ const PIECES: &[&str] = &[
     "^",
 ];
 
-/// Changes some bytes: removes, doubles, flips, or puts a piece there.
+/// Changes some bytes: removes, duplicates or flips them, or inserts a piece.
 fn mangle(bytes: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..rng.usize(1..6) {
         let at = rng.usize(..=bytes.len());
@@ -156,7 +156,7 @@ fn mangled_requests_and_files_are_answered() {
             (format!("{path}?{}", pairs.join("&")), String::from_utf8_lossy(&body).into_owned())
         };
         let url = format!("http://{}{address}", server.address);
-        // A page of results may be asked for, too.
+        // Also requests pages of results.
         let accept = ["application/json", "text/html"][run.rng.usize(..2)];
         let answer = if asked.is_empty() {
             agent.get(&url).header("accept", accept).call()

@@ -1,4 +1,4 @@
-//! An ingest is killed: at a piece of what it tells Postgres, or at any time.
+//! Kills an ingest: at a certain piece of its traffic with Postgres, or at a random time.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

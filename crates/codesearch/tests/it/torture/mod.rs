@@ -1,15 +1,16 @@
-//! The campaign: kills, crashes, losses of power, faults between the program and Postgres, processes that stand still, full
+//! The campaign: kills, crashes, losses of power, faults between the program and Postgres, stopped processes, full
 //! disks, refused writes, flipped bytes, random operations, hostile patterns and requests, slow clients, many changes.
 //!
-//! After every step an answer is either exactly what a scan of the files gives, now or at an earlier state where that is
-//! allowed, or it says that it is none; after the next ingest it is that of now, and `codesearch check` finds nothing.
+//! After every step an answer either equals a scan of the files, as they are now or in an earlier state where that is
+//! allowed, or reports a failure. After the next ingest it equals a scan of the current files, and `codesearch check`
+//! finds nothing.
 //!
-//! The tests run a short form. A long one, with another seed (`just torture 7`):
+//! The tests run a short form. A long run, with another seed (`just torture 7`):
 //!
 //!     CODESEARCH_TORTURE=long CODESEARCH_TORTURE_SEED=7 \
 //!         cargo test --release -p codesearch --test it torture -- --nocapture --test-threads=1
 //!
-//! `CODESEARCH_TORTURE` may be a number, too: so many parts of a thousand of the long form.
+//! `CODESEARCH_TORTURE` may also be a number: the length in thousandths of the long form.
 
 mod bytes;
 mod clients;
@@ -37,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-/// One part of the campaign, and what is told of it at its end.
+/// One part of the campaign, and its report at the end.
 pub(crate) struct Run {
     name: &'static str,
     seed: u64,
@@ -49,7 +50,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run of so many steps in its short form, and in its long one.
+    /// Makes a run with so many steps in the short form and in the long one.
     pub(crate) fn new(name: &'static str, short: usize, long: usize) -> Self {
         let setting = |name: &str| std::env::var(name).ok();
         let steps = match setting("CODESEARCH_TORTURE").as_deref() {
@@ -62,7 +63,7 @@ impl Run {
         Self { name, seed, steps, done: 0, begun: Instant::now(), is_long: steps > short, rng }
     }
 
-    /// The next step; `None` after the last one. A test that fails prints it.
+    /// Returns the next step; `None` after the last one. A test that fails prints it.
     pub(crate) fn step(&mut self) -> Option<usize> {
         if self.done == self.steps {
             return None;
@@ -74,12 +75,12 @@ impl Run {
         Some(self.done)
     }
 
-    /// A time between nothing and this.
+    /// Returns a random duration up to `most`.
     pub(crate) fn within(&mut self, most: Duration) -> Duration {
         most.mul_f64(self.rng.f64())
     }
 
-    /// Tells what was done and seen, in one line.
+    /// Prints a report of one line.
     pub(crate) fn end(self, seen: &str) {
         let Self { name, seed, done, begun, .. } = self;
         let seconds = begun.elapsed().as_secs();

@@ -9,7 +9,7 @@ use super::Run;
 use super::world::{Line, World, asked, lines, scan};
 use crate::harness::{Fixture, Server, eventually};
 
-/// Follows an answer by its cursors, a few files at a time; `None` if the state that it is of has gone meanwhile.
+/// Follows an answer by its cursors, a few files at a time; `None` if its epoch has gone meanwhile.
 fn followed(server: &Server, other: &Server, query: &str) -> Option<BTreeSet<Line>> {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let (mut found, mut cursor) = (BTreeSet::new(), String::new());
@@ -88,7 +88,7 @@ fn two_servers_answer_as_the_model_does() {
                 both_know(&servers, &world, &query, &regex);
             }
             _ => {
-                // The connections that hold the epochs, among others.
+                // Ends the connections that hold the epochs, among others.
                 fixture.exec(
                     "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'
                        and classid::bigint = 1668481025 and objsubid = 2

@@ -1,4 +1,4 @@
-//! Patterns that take long, on lines that are long.
+//! Slow patterns on long lines.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::Run;
 use crate::harness::Fixture;
 
-/// How far a search may go past its timeout. Looked at in the long form only, which is run alone.
+/// Longest time that a search may exceed its timeout by. Asserted in the long form only, which runs alone.
 const OVERSHOOT: Duration = Duration::from_millis(100);
 
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A pattern that keeps many states alive.
+/// Returns a pattern that keeps many states alive.
 fn pattern(rng: &mut Rng) -> String {
     let class = ["a", "[a-z]", ".", "(a|b|ab)", r"\w", "[^0-9]"][rng.usize(..6)];
     let repeat = ["?", "*", "+", "{0,3}", "{2}"][rng.usize(..5)];
@@ -49,7 +49,7 @@ fn a_timeout_holds_whatever_the_pattern() {
         }
         assert_eq!(status, 200, "{pattern}: {answer}");
         if answer["stats"]["complete"] == true {
-            // Sending and reading a large answer is no part of the search.
+            // Only the duration of the search itself counts, without sending and reading a large answer.
             let took = answer["stats"]["duration_ms"].as_f64().unwrap() / 1000.0;
             worst = worst.max(Duration::from_secs_f64(took).saturating_sub(TIMEOUT));
             in_time += 1;

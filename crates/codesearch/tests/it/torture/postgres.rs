@@ -1,4 +1,4 @@
-//! Postgres dies: all of it at once, some of it before its last commits are on the disk, or one of its processes.
+//! Postgres dies: as a whole, as a whole before its last commits are on disk, or one of its processes.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use super::world::{World, asked, printed, scan};
 use crate::harness::{Server, eventually};
 use crate::private_postgres::Home;
 
-/// The processes of a server, with what each is.
+/// Lists the processes of a server, each with its title.
 pub(super) fn children(pid: u32) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -47,7 +47,7 @@ fn what_postgres_has_committed_is_there_after_it_dies() {
         let is_single = run.rng.u8(..7) < 2;
         let keeps_unwritten = !is_single && run.rng.u8(..5) == 0;
         if keeps_unwritten {
-            // Commits return before they are on the disk; nothing brings them there now.
+            // Commits return before they are on disk, and with these processes dead nothing writes them.
             for (child, title) in children(pid) {
                 if ["walwriter", "background writer", "checkpointer"]
                     .iter()

@@ -1,4 +1,4 @@
-//! A proxy between the program and Postgres that does something once, at the n-th piece that passes.
+//! A proxy between the program and Postgres that injects one fault, at the n-th piece that passes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What happens to the n-th piece, which is up to 8 KiB that were sent at once.
+/// The fault at the n-th piece. A piece is up to 8 KiB that arrive at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
-    /// Nothing: pieces are counted.
+    /// No fault; pieces are only counted.
     None,
-    /// It and all that follow in its connection do not arrive.
+    /// This piece and all later ones of its connection are held back.
     Hold,
     /// Its connection is closed instead.
     Reset,
     /// Half of it arrives, then its connection is closed.
     Cut,
-    /// It takes so long.
+    /// It is delayed by this long.
     Delay(Duration),
 }
 
-/// Whose pieces are counted.
+/// The direction whose pieces are counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
     ToPostgres,
@@ -46,7 +46,7 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Passes connections on to the server in a socket's folder.
+    /// Forwards connections to the server whose socket is in a folder.
     pub(super) fn new(folder: &Path, way: Way, fault: Fault, at: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -71,17 +71,17 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// Where a program finds a database through it.
+    /// Returns the URL of a database through the proxy.
     pub(super) fn url(&self, database: &str) -> String {
         format!("postgres://codesearch@127.0.0.1:{}/{database}?sslmode=disable", self.port)
     }
 
-    /// How many pieces have passed, or should have.
+    /// Returns how many pieces have arrived.
     pub(super) fn passed(&self) -> usize {
         self.shared.passed.load(Ordering::SeqCst) as usize
     }
 
-    /// Whether the fault has happened.
+    /// Whether the fault has been injected.
     pub(super) fn has_struck(&self) -> bool {
         self.shared.passed.load(Ordering::SeqCst) >= self.shared.at
     }
@@ -93,7 +93,7 @@ impl Drop for Proxy {
         for (client, server) in self.shared.open.lock().unwrap().drain(..) {
             let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
         }
-        // Wakes the thread that waits for connections.
+        // Wakes the thread that accepts connections.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }

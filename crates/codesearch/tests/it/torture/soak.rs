@@ -1,11 +1,11 @@
-//! A server through many changes: its memory does not grow.
+//! The memory of a server does not grow over many changes.
 
 use super::Run;
 use super::clients::memory_mib;
 use super::world::{World, asked, scan};
 use crate::harness::{Fixture, eventually};
 
-/// What a server may have more at the end than after a quarter of the changes, in MiB.
+/// Most growth of a server's memory after the first quarter of the changes, in MiB.
 const GROWTH_MIB: u64 = 48;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Repositories that change at random, and what a plain scan finds in them.
+//! Repositories that change at random, and a plain scan of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -47,11 +47,11 @@ const WORDS: [&str; 24] = [
     "TODO",
 ];
 
-/// What every ingest is told besides.
+/// Arguments of every ingest.
 const INGEST: [&str; 8] =
     ["ingest", "--shards", "3", "--shard-bytes", "20000", "--depth", "1", "repos"];
 
-/// Files on the disk, with what they were at each state that may still be seen.
+/// Files on disk, and every earlier state of them that may still be seen.
 pub(crate) struct World {
     folder: PathBuf,
     rng: Rng,
@@ -78,17 +78,17 @@ impl World {
         &mut self.rng
     }
 
-    /// The newest state.
+    /// Returns the newest state.
     pub(crate) fn now(&self) -> &State {
         self.states.last().unwrap()
     }
 
-    /// Only the newest state may be seen from now on.
+    /// Allows only the newest state to be seen from now on.
     pub(crate) fn settle(&mut self) {
         self.states.drain(..self.states.len() - 1);
     }
 
-    /// Nothing of a repository is there any more, as after `codesearch remove`.
+    /// Removes a repository from the current state, as `codesearch remove` does.
     pub(crate) fn forget(&mut self, repo: &str) {
         let mut state = self.now().clone();
         for path in state.remove(repo).unwrap_or_default().into_keys() {
@@ -97,7 +97,7 @@ impl World {
         self.states.push(state);
     }
 
-    /// Makes some changes: files that are new, other, gone, or elsewhere.
+    /// Makes up to `most` changes: new files, changed ones, deleted ones, and moved ones.
     pub(crate) fn change(&mut self, most: usize) {
         let mut state = self.now().clone();
         for _ in 0..self.rng.usize(1..=most) {
@@ -126,7 +126,7 @@ impl World {
         self.states.push(state);
     }
 
-    /// A query, and what it looks for.
+    /// Returns a random query, and the expression that it searches for.
     pub(crate) fn query(&mut self) -> (String, Regex) {
         let mut word = || WORDS[self.rng.usize(..WORDS.len())];
         let pattern = match word().len() % 4 {
@@ -154,14 +154,14 @@ impl World {
         }
     }
 
-    /// Checks an answer that must be of the newest state.
+    /// Checks an answer that must show the newest state.
     #[track_caller]
     pub(crate) fn is_of_now(&self, found: &BTreeSet<Line>, regex: &Regex) {
         assert_eq!(*found, scan(self.now(), regex), "{regex}");
     }
 }
 
-/// The lines that match.
+/// Returns the matching lines of a state.
 pub(crate) fn scan(state: &State, regex: &Regex) -> BTreeSet<Line> {
     let mut found = BTreeSet::new();
     for (repo, files) in state {
@@ -176,7 +176,7 @@ pub(crate) fn scan(state: &State, regex: &Regex) -> BTreeSet<Line> {
     found
 }
 
-/// A text: mostly short, now and then of several chunks, or with a long line.
+/// Returns a text: mostly short, now and then of several chunks or with a long line.
 fn text(rng: &mut Rng) -> String {
     let lines = match rng.u8(..20) {
         0 => 3000,
@@ -193,7 +193,7 @@ fn text(rng: &mut Rng) -> String {
     text
 }
 
-/// What the command line found; `None` if it says that it failed, or that its answer is not complete.
+/// Returns the lines that the command line finds; `None` if it reports a failure or an incomplete answer.
 #[track_caller]
 pub(crate) fn printed(ran: &Ran) -> Option<BTreeSet<Line>> {
     match ran.status.code() {
@@ -212,7 +212,7 @@ pub(crate) fn printed(ran: &Ran) -> Option<BTreeSet<Line>> {
     Some(ran.out.split_terminator('\n').map(line).collect())
 }
 
-/// The matching lines of an answer.
+/// Returns the matching lines of an answer.
 pub(crate) fn lines(answer: &Value) -> BTreeSet<Line> {
     let mut found = BTreeSet::new();
     for file in answer["files"].as_array().unwrap() {
@@ -224,7 +224,7 @@ pub(crate) fn lines(answer: &Value) -> BTreeSet<Line> {
     found
 }
 
-/// What a server found; `None` if it says that it failed, or that its answer is not complete.
+/// Returns the lines that a server finds; `None` if it reports a failure or an incomplete answer.
 #[track_caller]
 pub(crate) fn asked(server: &Server, query: &str, parameters: &str) -> Option<BTreeSet<Line>> {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);

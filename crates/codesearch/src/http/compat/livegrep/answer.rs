@@ -1,4 +1,4 @@
-//! `/api/v1/search/`, asked by GET or POST, and its answer.
+//! `/api/v1/search/`, by GET or POST, and its answer.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::{Body, Failure};
 use crate::http::server::Server;
 
-/// Lines before and after each match; livegrep's default.
+/// Lines of context before and after each match; livegrep's default.
 const CONTEXT: usize = 3;
 
-/// How long after the request has come paths are still marked.
+/// Time after the request during which matches in paths are located.
 const MARKING: Duration = Duration::from_secs(20);
 
 /// An answer, as it is sent.
@@ -34,7 +34,7 @@ struct Answer {
     search_type: &'static str,
 }
 
-/// What the search did, in milliseconds.
+/// The durations of a search, in milliseconds.
 #[derive(Debug, Serialize)]
 struct Info {
     re2_time: u64,
@@ -46,7 +46,7 @@ struct Info {
     why: &'static str,
 }
 
-/// A line that matches.
+/// A matching line.
 #[derive(Debug, Serialize)]
 struct LineResult {
     tree: String,
@@ -59,7 +59,7 @@ struct LineResult {
     line: String,
 }
 
-/// A path that matches.
+/// A matching path.
 #[derive(Debug, Serialize)]
 struct FileResult {
     tree: String,
@@ -68,7 +68,7 @@ struct FileResult {
     bounds: [usize; 2],
 }
 
-/// livegrep's address, with and without the name of a backend: there is one index, however a client calls it.
+/// livegrep's endpoint, with and without the name of a backend. There is one index, whatever the name.
 pub(crate) const ENDPOINTS: [Endpoint; 3] =
     [api("/api/v1/search"), api("/api/v1/search/"), api("/api/v1/search/{backend}")];
 
@@ -107,7 +107,7 @@ async fn search(
         .await?;
     }
     let mut file_results = Vec::new();
-    // The term that comes first.
+    // The first term is that of the pattern.
     let matcher = of_paths.program().terms[0].matcher.clone();
     let of_paths = gather(&server, of_paths, |file| {
         bytes += file.size();
@@ -141,7 +141,7 @@ async fn search(
     }))
 }
 
-/// The matching lines of a file.
+/// Returns the matching lines of a file.
 fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
     file.lines.iter().enumerate().filter_map(|(at, line)| {
         let range = line.ranges.first()?;
@@ -160,14 +160,14 @@ fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
     })
 }
 
-/// A file whose path matches; where, unless that takes too long to say.
+/// Returns a file whose path matches, with the range of the match unless locating it takes too long.
 fn file_result(file: FileMatch, matcher: &Matcher, goes_on: &dyn Fn() -> bool) -> FileResult {
     let range = matcher.ranges(&file.path, goes_on).into_iter().next().unwrap_or_default();
     let bounds = bounds(&file.path, &range);
     FileResult { tree: file.repo, version: "", path: file.path, bounds }
 }
 
-/// A range of bytes, in characters.
+/// Converts a range of bytes to one of characters.
 fn bounds(text: &str, range: &std::ops::Range<usize>) -> [usize; 2] {
     let left = text[..range.start].chars().count();
     [left, left + text[range.clone()].chars().count()]

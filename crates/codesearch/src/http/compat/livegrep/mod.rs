@@ -1,7 +1,7 @@
-//! livegrep's JSON: `/api/v1/search/`, asked by GET or POST.
+//! livegrep's JSON: `/api/v1/search/`, by GET or POST.
 //!
-//! A query is livegrep's: one pattern for a line, which may have blanks in it, with `file:`, `repo:` and
-//! others beside it. Bounds count characters, and lines before a match are told from the nearest on.
+//! A query is livegrep's: one pattern for a line, which may contain spaces, with `file:`, `repo:` and other fields
+//! beside it. Bounds count characters, and the lines before a match come in reverse order.
 
 mod answer;
 mod params;
@@ -10,7 +10,7 @@ mod query;
 
 pub(crate) use answer::ENDPOINTS;
 
-/// Reads a form and compiles its query.
+/// Parses a form and compiles its query.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     use axum::Form;

@@ -1,11 +1,11 @@
-//! The parameters of livegrep's address, or of a form.
+//! Parses livegrep's parameters, from an address or a form.
 
 use query::MAX_TERMS;
 
 use super::parse::{escape, has_capital, parse};
 use super::query::LivegrepQuery;
 
-/// Reads the parameters of an address or a form.
+/// Parses the parameters of an address or a form.
 pub(super) fn read(parameters: &[(String, String)]) -> Result<LivegrepQuery, String> {
     let all = |name: &str| -> Vec<String> {
         let of_name = parameters.iter().filter(|(key, _)| key == name);

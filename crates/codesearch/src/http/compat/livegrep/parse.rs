@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::query::LivegrepQuery;
 
-/// What a query can say beside its pattern.
+/// The fields that a query may have beside its pattern.
 const FIELDS: [&str; 11] = [
     "file",
     "-file",
@@ -19,17 +19,17 @@ const FIELDS: [&str; 11] = [
     "max_matches",
 ];
 
-/// A piece of a query at which something may change; what stands before it is text.
+/// A token of a query. The text before it is part of a pattern.
 #[derive(Debug)]
 enum Piece<'q> {
     Blank,
     Open(char),
     Escape,
-    /// A word before a colon, without it.
+    /// A word before a colon.
     Field(&'q str),
 }
 
-/// The next piece of a query: where it begins and ends. A field stands at the very beginning only.
+/// Returns the next token, with its start and end. A field is recognized only at the very beginning.
 fn piece(rest: &str) -> Option<(usize, usize, Piece<'_>)> {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
@@ -47,7 +47,7 @@ fn piece(rest: &str) -> Option<(usize, usize, Piece<'_>)> {
     })
 }
 
-/// How long a group is of which the opening character was read, up to its end or that of the text.
+/// Returns the length of a group after its opening character, up to its end or that of the text.
 fn group(rest: &str, open: char) -> usize {
     let close = if open == '(' { ')' } else { ']' };
     let (mut depth, mut escaped) = (1, false);
@@ -68,9 +68,9 @@ fn group(rest: &str, open: char) -> usize {
     rest.len()
 }
 
-/// Reads a query. With `regex`, its patterns are regular expressions, else texts.
+/// Parses a query. Its patterns are regular expressions with `regex`, else literal texts.
 pub(super) fn parse(query: &str, regex: bool) -> Result<LivegrepQuery, String> {
-    // What was said under each name; the pattern itself has none.
+    // The values of each field; the pattern itself has an empty name.
     let mut said: HashMap<&str, Vec<String>> = HashMap::new();
     let (mut key, mut term) = ("", String::new());
     let (mut in_regex, mut after_blank) = (regex, true);

@@ -8,7 +8,7 @@ use crate::http::error::{Body, Failure};
 use crate::http::request::{compile, is_short};
 use crate::request::{self, Client, Options};
 
-/// What a query asks for. Patterns are regular expressions, also those that were given as text.
+/// A parsed query. All patterns are regular expressions: literal texts are escaped.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LivegrepQuery {
     pub(super) line: String,
@@ -18,7 +18,7 @@ pub(super) struct LivegrepQuery {
     pub(super) not_repo: String,
     pub(super) fold_case: bool,
     pub(super) max_matches: i64,
-    /// There is no pattern for lines: it is that of the first file.
+    /// Whether there is no pattern for lines; `line` is then the first pattern for paths.
     pub(super) paths_only: bool,
 }
 
@@ -28,15 +28,14 @@ impl LivegrepQuery {
         Pattern::parse(&self.line, case, false)
     }
 
-    /// The search for the pattern in one place, beside everything else that is asked for, with so many
-    /// lines around what matches.
+    /// Builds the request that searches for the pattern in one field, with all other conditions and lines of context.
     pub(super) async fn request(
         &self,
         place: Field,
         pattern: &Pattern,
         context: usize,
     ) -> Result<Request, Failure> {
-        // Of patterns of the same kind, a capital in one makes all of them exact.
+        // A capital letter in one of several patterns of the same kind makes all of them case-sensitive.
         let term = |place, text: &String, all: &[String]| -> Result<Tree, QueryError> {
             let exact = all.iter().any(|text| text.contains(char::is_uppercase));
             let case = if exact { Case::Sensitive } else { Case::Insensitive };
@@ -66,7 +65,7 @@ impl LivegrepQuery {
     }
 }
 
-/// A pattern that is none. It is not known where in the query it stood.
+/// Makes the failure of an invalid pattern, without its position in the query, which is unknown.
 pub(super) fn wrong(error: QueryError) -> Failure {
     Failure { status: StatusCode::BAD_REQUEST, body: Body::new("query", error.message) }
 }

@@ -21,7 +21,7 @@ use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::server::Server;
 
-/// `POST /api/search` and `/api/list`: where Zoekt has them, and below an address that is Zoekt's alone.
+/// `POST /api/search` and `/api/list`, at Zoekt's own addresses and below `/zoekt`.
 pub(crate) const ENDPOINTS: [Endpoint; 7] = [
     api("/api/search", || post(search).fallback(only_post)),
     api("/api/list", || post(list).fallback(only_post)),
@@ -42,7 +42,7 @@ struct Found {
     result: SearchResult,
 }
 
-/// Searches with what Zoekt's clients say in its own way.
+/// Searches with Zoekt's query and options.
 async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: SearchArgs = read(body)?;
@@ -89,7 +89,7 @@ async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>)
     }
 }
 
-/// Any method but POST.
+/// Refuses any method but POST.
 async fn only_post() -> Response {
     let mut failure = Failure::method_not_allowed();
     "use POST".clone_into(&mut failure.body.message);

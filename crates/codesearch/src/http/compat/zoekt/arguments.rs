@@ -1,4 +1,4 @@
-//! What clients of Zoekt ask: arguments in JSON, and how much of an answer they want.
+//! The JSON arguments of Zoekt's clients, and the limits of an answer.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::http::error::Failure;
 use crate::request::{MAX_CONTEXT, Options as Beside};
 
-/// Matches in a repository, unless the options say otherwise; Zoekt's default for a shard.
+/// Default of the most matches in a repository; Zoekt's default for a shard.
 pub(super) const MAX_REPO_MATCHES: usize = 100_000;
 
-/// Up to so many files, a search that shows only some of them looks at practically all matches.
+/// Number of files up to which a search that shows only some of them still counts practically all matches.
 pub(super) const SMALL_CORPUS: usize = 10_000;
 
-/// What `/api/search` is asked. Names are in small letters here, see [`read`].
+/// The arguments of `/api/search`. Field names are in lower case: see [`read`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SearchArgs {
@@ -27,7 +27,7 @@ pub(super) struct SearchArgs {
     pub(super) opts: Options,
 }
 
-/// Zoekt's options, as far as they mean something here. Zero is the same as nothing.
+/// Zoekt's options, as far as they are supported. Zero counts as missing.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Options {
@@ -40,7 +40,7 @@ pub(super) struct Options {
     pub(super) total_max_match_count: i64,
     #[serde(rename = "shardrepomaxmatchcount")]
     pub(super) shard_repo_max_match_count: i64,
-    /// Nanoseconds.
+    /// In nanoseconds.
     #[serde(rename = "maxwalltime")]
     pub(super) max_wall_time: i64,
     #[serde(rename = "maxdocdisplaycount")]
@@ -53,7 +53,7 @@ pub(super) struct Options {
     pub(super) chunk_matches: bool,
 }
 
-/// What `/api/list` is asked.
+/// The arguments of `/api/list`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListArgs {
@@ -67,7 +67,7 @@ pub(super) struct ListOptions {
     pub(super) field: i64,
 }
 
-/// Reads arguments the way Go does: names in any case, and null is as good as nothing. Unlike there, nothing may follow.
+/// Parses arguments as Go does: names in any case, and null counts as missing. Unlike Go, it rejects text after them.
 pub(super) fn read<T: DeserializeOwned + Default>(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<T, Failure> {
@@ -89,16 +89,16 @@ pub(super) fn plain(value: Value) -> Value {
     Value::Object(fields.map(|(name, value)| (name.to_lowercase(), plain(value))).collect())
 }
 
-/// How much of an answer is wanted.
+/// The limits of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatchLimits {
-    /// Matches in one repository: what is left over of it is skipped.
+    /// Most matches in one repository; further files of it are skipped.
     pub(super) repo: usize,
-    /// Matches in all: the search ends.
+    /// Most matches in all; the search ends there.
     pub(super) total: usize,
-    /// Files that are shown.
+    /// Most files shown.
     pub(super) files: Option<usize>,
-    /// Matches that are shown.
+    /// Most matches shown.
     pub(super) matches: Option<usize>,
 }
 
@@ -107,8 +107,7 @@ pub(super) fn positive(number: i64) -> Option<usize> {
 }
 
 impl Options {
-    /// The limits for a search of so many files. Those that are not given follow from those that are, as
-    /// in Zoekt.
+    /// Returns the limits for a search over so many files. Missing limits follow from the given ones, as in Zoekt.
     pub(super) fn limits(&self, documents: usize) -> MatchLimits {
         let files = positive(self.max_doc_display_count);
         let mut shard = positive(self.shard_max_match_count);
@@ -131,7 +130,7 @@ impl Options {
         }
     }
 
-    /// What builds the request, beside the query.
+    /// Returns the options of the request, apart from the query.
     pub(super) fn beside(&self) -> Beside {
         let context = positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT));
         let timeout = (self.max_wall_time != 0)

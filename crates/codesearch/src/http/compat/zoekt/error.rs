@@ -1,4 +1,4 @@
-//! Errors as Zoekt sends them.
+//! Errors in Zoekt's format.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::http::error::{Body, Failure};
 
-/// Whether an address is one that answers in Zoekt's JSON, errors too.
+/// Whether an endpoint answers in Zoekt's JSON, errors included.
 pub(crate) fn is_asked(path: &str) -> bool {
     let path = path.strip_prefix("/zoekt").unwrap_or(path);
     matches!(path, "/api/search" | "/api/list")
 }
 
-/// An error as Zoekt sends it.
+/// Returns an error in Zoekt's format.
 pub(crate) fn refused(failure: &Failure) -> Response {
     (failure.status, Json(json!({ "Error": failure.body.message }))).into_response()
 }

@@ -1,4 +1,4 @@
-//! Searches as Zoekt does them: everything is gathered, up to its limits, and the best of it is shown.
+//! Searches as Zoekt does: collects everything up to its limits, and shows the best files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -18,23 +18,23 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::request::settled_limit;
 
-/// The score of a file that ranking holds to be worth nothing.
+/// Least score of a file, since Zoekt's scores are positive.
 const LEAST_SCORE: f64 = 0.01;
 
-/// What was found of a search so far.
+/// The files found so far.
 #[derive(Debug)]
 pub(super) struct Collected {
     pub(super) limits: MatchLimits,
     pub(super) files: usize,
     pub(super) matches: usize,
     pub(super) by_repo: HashMap<String, usize>,
-    /// The best files and their scores.
+    /// The best files, with their scores.
     pub(super) kept: Vec<(Score, FileMatch)>,
     ranking: Ranking,
     pub(super) votes: Votes,
     pub(super) bytes: usize,
     pub(super) skipped: usize,
-    /// Not everything was looked at.
+    /// Whether the search ended before it had seen everything.
     pub(super) cut: bool,
 }
 
@@ -54,7 +54,7 @@ impl Collected {
         }
     }
 
-    /// Takes a file with so many matches; false if it is one too many.
+    /// Adds a file with so many matches; returns false if a limit was reached before.
     pub(super) fn take(&mut self, file: FileMatch, matches: usize) -> bool {
         if self.matches > self.limits.total || self.bytes > MAX_ANSWER_BYTES {
             self.cut = true;
@@ -78,7 +78,7 @@ impl Collected {
         true
     }
 
-    /// Puts the best first, and lets go of those that are not shown.
+    /// Sorts the kept files by score, and drops those that are not shown.
     pub(super) fn sort(&mut self) {
         self.kept.sort_by(|(a, x), (b, y)| {
             let (a, b) = (self.votes.points(a), self.votes.points(b));
@@ -138,10 +138,11 @@ pub(super) async fn find(
     Ok(result)
 }
 
-/// How long patterns of names may be matched to tell how many files there may be.
+/// Longest time to match patterns against names of repositories for the estimate.
 const ESTIMATING: Duration = Duration::from_millis(200);
 
-/// How many files are in repositories that the query does not rule out. A pattern that takes too long rules out none.
+/// Returns the number of files in repositories that the query does not rule out. A pattern that takes too long rules
+/// out none.
 pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let program = request.program();
     let begun = Instant::now();
@@ -159,7 +160,7 @@ pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     repos.iter().filter(may_match).map(|repo| repo.files as usize).sum()
 }
 
-/// The files that match.
+/// Searches for files that match.
 pub(super) async fn matching(
     server: &Server,
     request: Request,
@@ -170,7 +171,7 @@ pub(super) async fn matching(
     let context = request.context.0;
     let program = request.program();
     let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
-    // A search for files is shown as if each was asked for by its name.
+    // A search for files shows each as if it had matched by its name.
     let names_only = program.select == Select::Files;
     let mut found = Collected::new(request.query(), limits);
     let stats = gather(server, request, |mut file| {
@@ -189,7 +190,7 @@ pub(super) async fn matching(
     let mut left = limits.matches;
     let mut files = Vec::with_capacity(found.kept.len());
     for (score, file) in found.kept {
-        // Zoekt's scores are positive: what is worth nothing here is worth next to nothing there.
+        // Zoekt's scores are positive.
         let score = f64::from(found.votes.points(&score)).max(LEAST_SCORE);
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
@@ -219,7 +220,7 @@ pub(super) async fn matching(
     })
 }
 
-/// What `type:repo` is in Zoekt's search: all files of the repositories in which something matches.
+/// Searches as `type:repo` does in Zoekt's search: returns all files of the matching repositories.
 pub(super) async fn whole_repos(
     server: &Server,
     mut request: Request,
@@ -277,7 +278,7 @@ pub(super) async fn whole_repos(
     })
 }
 
-/// Adds to files what is known of their contents.
+/// Adds the checksums of files, and with `whole` their contents.
 pub(super) async fn complete(
     server: &Server,
     files: &mut [FileResult],

@@ -1,4 +1,4 @@
-//! Lists of repositories, as Zoekt tells them.
+//! Lists of repositories in Zoekt's format.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::http::error::Failure;
 use crate::http::server::Server;
 use crate::request::Options;
 
-/// What is checked out, the one state of a clone that is indexed.
+/// The branch of every clone: the index has only its checked-out files.
 pub(super) const HEAD: &str = "HEAD";
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -30,19 +30,19 @@ pub(super) struct RepoStats {
     pub(super) other_branches_new_lines_count: u64,
 }
 
-/// A repository that is listed.
+/// A listed repository.
 #[derive(Debug)]
 pub(super) struct RepoEntry {
     pub(super) repo: Repo,
     pub(super) stats: RepoStats,
 }
 
-/// The repositories in which something matches, by name.
+/// Returns the repositories that match, by name.
 pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<RepoEntry>, Failure> {
     let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     query.settings.select = Select::Repos;
     let mut request = compiled(query, Options::default()).await?;
-    // A list is whole, whatever the query says.
+    // A list is complete, whatever limit the query sets.
     request.limit = None;
     let _turn = server.turn().await?;
     let repos = server.searcher.store().repos().await?;
@@ -70,7 +70,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
     Ok(listed.collect())
 }
 
-/// What there is of all of them together.
+/// Returns the totals of all repositories.
 pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
     let mut total = RepoStats { repos: repos.len(), ..RepoStats::default() };
     for RepoEntry { stats, .. } in repos {
@@ -81,7 +81,7 @@ pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
     total
 }
 
-/// A repository as `/api/list` tells it. What nobody knows here is as empty as Zoekt would leave it.
+/// Formats a repository as `/api/list` does. Unknown fields are empty, as in Zoekt.
 pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
     json!({
         "Repository": {
@@ -117,22 +117,22 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
     })
 }
 
-/// The branches of a repository; none of a folder that is no clone.
+/// Returns the branches of a repository; `None` for a folder that is no clone.
 pub(super) fn branches(repo: &Repo) -> Option<Value> {
     repo.commit.as_ref().map(|commit| json!([{ "Name": HEAD, "Version": commit }]))
 }
 
-/// Where files can be read on the web, as a template; empty if nobody knows.
+/// Returns the template of a file's address on the web; empty if that is unknown.
 pub(super) fn file_url(repo: &Repo) -> String {
     repo.web.as_ref().map_or_else(String::new, |web| format!("{web}{{{{.Path}}}}"))
 }
 
-/// What stands behind the address of a file to name a line of it.
+/// Returns the template that a file's address ends with to name a line.
 pub(super) fn line_fragment(repo: &Repo) -> &'static str {
     repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
 }
 
-/// When a repository was read, as JSON from Go has it.
+/// Returns the time of the last ingest, in the format of Go's JSON.
 pub(super) fn indexed_at(repo: &Repo) -> String {
     repo.indexed_at.replace(' ', "T")
 }

@@ -1,7 +1,7 @@
-//! Matching lines in Zoekt's two shapes: lines, each with its fragments, or chunks of lines with ranges.
+//! Matches in Zoekt's two formats: lines with fragments, or chunks of lines with ranges.
 //!
-//! A file is shown by what matches in its text or, only if nothing does, by what matches in its path; by
-//! all of its path, if nothing in particular matches.
+//! A file is shown by the matches in its text or, only if there are none, by those in its path. If the path has none
+//! either, all of it is marked.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use crate::http::compat::collect::around;
 
-/// Bytes, as JSON from Go has them.
+/// Bytes in base64, as in Go's JSON.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Base64(pub(super) Vec<u8>);
 
@@ -28,14 +28,14 @@ impl Serialize for Base64 {
     }
 }
 
-/// A line in which something matches, with its line feed.
+/// A matching line, with its line feed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct LineMatch {
     pub(super) line: Base64,
     line_start: u64,
     line_end: u64,
-    /// From 1; 0 for a path.
+    /// Counted from 1; 0 for a path.
     pub(super) line_number: u64,
     pub(super) before: Option<Base64>,
     pub(super) after: Option<Base64>,
@@ -45,7 +45,7 @@ pub(super) struct LineMatch {
     pub(super) line_fragments: Vec<Fragment>,
 }
 
-/// What matches in a line. All of it counts bytes.
+/// A match in a line. All numbers are bytes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Fragment {
@@ -55,7 +55,7 @@ pub(super) struct Fragment {
     symbol_info: Option<()>,
 }
 
-/// Lines without a gap between them, and what matches in them.
+/// Consecutive lines, and the matches in them.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct ChunkMatch {
@@ -69,7 +69,7 @@ pub(super) struct ChunkMatch {
     best_line_match: u64,
 }
 
-/// What matches.
+/// The range of a match.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Span {
@@ -77,19 +77,19 @@ pub(super) struct Span {
     end: Position,
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Position {
-    /// From 0, in bytes.
+    /// Counted from 0, in bytes.
     byte_offset: u64,
-    /// From 1.
+    /// Counted from 1.
     line_number: u64,
-    /// From 1, in characters.
+    /// Counted from 1, in characters.
     column: u64,
 }
 
-/// How many lines match, or 1 for a path.
+/// Returns the number of matching lines, or 1 for a path.
 pub(super) fn count(file: &FileMatch) -> usize {
     if of_path(file) { 1 } else { file.lines.iter().filter(|line| shown(line)).count() }
 }
@@ -99,12 +99,12 @@ fn of_path(file: &FileMatch) -> bool {
     file.matches() == 0
 }
 
-/// Whether something matches in a line; Zoekt's lines do not tell a match of nothing.
+/// Whether a line is shown. Zoekt leaves out lines with empty matches only.
 fn shown(line: &Line) -> bool {
     line.ranges.iter().any(|range| !range.is_empty())
 }
 
-/// The matching lines of a file. `left` is how many fragments may still be shown.
+/// Returns the matching lines of a file. `left` is the number of fragments that may still be shown.
 pub(super) fn lines(file: &FileMatch, context: usize, left: &mut Option<usize>) -> Vec<LineMatch> {
     let mut all: Vec<LineMatch> = if of_path(file) {
         vec![LineMatch::of_path(&file.path, &file.path_ranges)]
@@ -127,14 +127,14 @@ pub(super) fn lines(file: &FileMatch, context: usize, left: &mut Option<usize>) 
     all
 }
 
-/// What matches in a file, in order. With `spanning`, what ends at the end of a line and goes on at the
-/// beginning of the next is one.
+/// Returns the matches of a file, in order. With `spanning`, a match that ends a line and one that begins the next line
+/// are joined.
 pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
     if of_path(file) {
         return spans_of_path(&file.path, &file.path_ranges);
     }
     let mut spans: Vec<Span> = Vec::new();
-    // The line to whose end the last one goes.
+    // The line to whose end the last match extends.
     let mut open = None;
     for line in file.lines.iter().filter(|line| !line.ranges.is_empty()) {
         for range in &line.ranges {
@@ -153,7 +153,7 @@ pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
     spans
 }
 
-/// The chunks of a file. `left` is how many ranges may still be shown.
+/// Returns the chunks of a file. `left` is the number of ranges that may still be shown.
 pub(super) fn chunks(
     file: &FileMatch,
     context: usize,
@@ -169,7 +169,7 @@ pub(super) fn chunks(
         return vec![ChunkMatch::of_path(&file.path, spans)];
     }
     let context = context as u64;
-    // Those whose lines with context touch or overlap belong together.
+    // Matches whose lines of context touch or overlap form one chunk.
     let mut groups: Vec<(u64, Vec<Span>)> = Vec::new();
     for span in spans {
         match groups.last_mut() {
@@ -207,18 +207,18 @@ pub(super) fn chunks(
         .collect()
 }
 
-/// What matches in a path.
+/// Returns the matches in a path.
 pub(super) fn spans_of_path(path: &str, ranges: &[Range<usize>]) -> Vec<Span> {
     ranges_of_path(path, ranges).map(|range| Span::of(path, 1, 0, &range)).collect()
 }
 
-/// What is marked in a path: all of it, if nothing in particular matches.
+/// Returns the ranges to mark in a path: all of it if there are no matches.
 fn ranges_of_path(path: &str, ranges: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
     let all = ranges.is_empty().then_some(0..path.len());
     ranges.iter().cloned().chain(all)
 }
 
-/// Lines as they stand in the file.
+/// Returns lines as they stand in the file.
 fn text<'l>(lines: impl Iterator<Item = &'l Line>) -> Base64 {
     let mut text = Vec::new();
     for line in lines {
@@ -247,7 +247,7 @@ impl LineMatch {
         }
     }
 
-    /// A path as if it were a line.
+    /// Makes the match of a path, in the form of a line.
     pub(super) fn of_path(path: &str, ranges: &[Range<usize>]) -> Self {
         Self {
             line: Base64(path.as_bytes().to_vec()),
@@ -278,7 +278,7 @@ impl Fragment {
 }
 
 impl ChunkMatch {
-    /// A path as if it were a line.
+    /// Makes the match of a path, in the form of a chunk.
     pub(super) fn of_path(path: &str, ranges: Vec<Span>) -> Self {
         Self {
             debug_score: "",
@@ -294,7 +294,7 @@ impl ChunkMatch {
 }
 
 impl Span {
-    /// Bytes of a line that stands at an offset.
+    /// Converts a range of bytes in a line that begins at `offset`.
     fn of(line: &str, number: u64, offset: u64, range: &Range<usize>) -> Self {
         let place = |at: usize| Position {
             byte_offset: offset + at as u64,

@@ -1,6 +1,6 @@
-//! Zoekt's JSON: its API, and what its web pages answer with `format=json`.
+//! Zoekt's JSON: its API, and its web pages with `format=json`.
 //!
-//! Names of fields, what counts from where, defaults and status codes are Zoekt's; `docs/protocols.md` lists the
+//! Names of fields, origins of counting, defaults and status codes are Zoekt's. `docs/protocols.md` lists the
 //! differences.
 
 mod api;
@@ -17,7 +17,7 @@ mod web;
 pub(crate) use api::ENDPOINTS;
 pub(crate) use error::{is_asked, refused};
 
-/// Reads a body, compiles its query, and looks at its options.
+/// Parses a body, compiles its query, and computes its limits.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     use crate::request::{Client, build};

@@ -1,4 +1,4 @@
-//! `/print`: a file at the address at which Zoekt's web server has it.
+//! `/print`: a file at the address of Zoekt's web server.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -21,10 +21,10 @@ const Q: Param = Param::text("q", "");
 const NUM: Param = Param::text("num", "");
 const FORMAT: Param = Param::one_of("format", &["raw"], "");
 
-/// `/print`, which is nowhere else here, so that addresses which Zoekt gave out are good here, too.
+/// `/print`, which is not used otherwise, so that links made by Zoekt work here.
 pub(super) const PRINT: Endpoint = at("/print");
 
-/// The same below the address that is Zoekt's alone.
+/// The same endpoint below `/zoekt`.
 pub(super) const PRINT_BELOW: Endpoint = at("/zoekt/print");
 
 const fn at(path: &'static str) -> Endpoint {

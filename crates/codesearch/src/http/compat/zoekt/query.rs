@@ -1,4 +1,4 @@
-//! From the text of a query in Zoekt's meaning to a request.
+//! Parses a query with Zoekt's meaning, and compiles it to a request.
 
 use engine::search::Request;
 use query::{Case, Field, Pattern, Query, Tree};
@@ -7,7 +7,7 @@ use crate::http::error::Failure;
 use crate::http::request::compile;
 use crate::request::{self, Client, Options as Beside};
 
-/// A query as Zoekt would understand it: what can match a line feed does, and nothing is everything.
+/// Parses a query as Zoekt would: patterns may match line feeds, and an empty query matches everything.
 pub(super) fn parse(text: &str) -> Result<Query, Failure> {
     let text = without_head(text);
     if text.trim().is_empty() {
@@ -18,8 +18,8 @@ pub(super) fn parse(text: &str) -> Result<Query, Failure> {
     Ok(request::parse(&text, &Beside::default(), &Client::ZOEKT)?)
 }
 
-/// A query without the terms that ask for the branch HEAD: the only one there is. Blanks stand in their place, so that
-/// whatever is wrong is told where it stands.
+/// Removes the terms for the branch HEAD, which is the only one. They are replaced by spaces, so that positions in
+/// errors stay right.
 fn without_head(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut quoted = false;
@@ -49,7 +49,7 @@ fn without_head(text: &str) -> String {
     left
 }
 
-/// The request for a query and what stands beside it, compiled where that keeps nobody waiting.
+/// Builds the request of a query and its options, on a thread for blocking work.
 pub(super) async fn compiled(query: Query, beside: Beside) -> Result<Request, Failure> {
     compile(false, move || Ok(request::build(query, &beside, &Client::ZOEKT)?)).await
 }

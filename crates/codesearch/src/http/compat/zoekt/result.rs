@@ -1,4 +1,4 @@
-//! The answer to a search, as Zoekt sends it.
+//! The answer to a search in Zoekt's format.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::matches::{Base64, ChunkMatch, LineMatch};
 
-/// An answer to a search, as it is sent.
+/// The answer to a search.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct SearchResult {
     #[serde(flatten)]
@@ -21,7 +21,7 @@ pub(super) struct SearchResult {
     pub(super) line_fragments: BTreeMap<String, String>,
 }
 
-/// What a search did. Times are in nanoseconds.
+/// The statistics of a search. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct SearchStats {
@@ -53,10 +53,10 @@ pub(super) struct FileResult {
     pub(super) file_name: String,
     pub(super) repository: String,
     pub(super) language: String,
-    /// Of a clone: what is checked out.
+    /// The branch of a clone; empty for other folders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) branches: Vec<&'static str>,
-    /// Its commit.
+    /// The commit of that branch.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) version: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,7 +65,7 @@ pub(super) struct FileResult {
     pub(super) chunk_matches: Vec<ChunkMatch>,
     #[serde(skip_serializing_if = "Base64::is_empty")]
     pub(super) content: Base64,
-    /// Eight bytes that files with the same contents have in common.
+    /// Eight bytes that are equal for files with the same contents.
     pub(super) checksum: Option<Base64>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) score: f64,
@@ -96,7 +96,7 @@ impl FileResult {
         mut chunk_matches: Vec<ChunkMatch>,
         score: f64,
     ) -> Self {
-        // Lines are not ranked among themselves: they count as much as their file.
+        // Lines have no ranking of their own, so they get the score of their file.
         let of_lines = line_matches.iter_mut().map(|line| &mut line.score);
         for part in of_lines.chain(chunk_matches.iter_mut().map(|chunk| &mut chunk.score)) {
             *part = score;

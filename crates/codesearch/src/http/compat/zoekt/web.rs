@@ -1,4 +1,4 @@
-//! What Zoekt's own `/search` answers with `format=json`: matches cut into text before, in and behind.
+//! Zoekt's own `/search` with `format=json`: matches are split into the text before, in and after them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::http::error::Failure;
 use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
-/// Files that are shown unless `num` says otherwise.
+/// Most files shown if there is no `num`.
 const DEFAULT_FILES: i64 = 50;
 
-/// Most lines of context; more is an error, as in Zoekt.
+/// Most lines of context. More is an error, as in Zoekt.
 const MAX_CONTEXT: i64 = 10;
 
-/// How long a search may take.
+/// Longest time of a search.
 const MAX_WALL_TIME: Duration = Duration::from_secs(10);
 
 const Q: Param = Param::text("q", "");
@@ -38,7 +38,7 @@ const ORDER: Param = Param::text("order", "");
 const FORMAT: Param = Param::one_of("format", &["json"], "");
 const DEBUG: Param = Param::text("debug", "");
 
-/// `/zoekt/search`: what Zoekt has at `/search`, where our own search is.
+/// `/zoekt/search`, which Zoekt has at `/search`.
 pub(super) const WEB: Endpoint = Endpoint {
     params: Known { told: &[], untold: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
     ..Endpoint::untold("/zoekt/search", Class::Whole, || get(search))
@@ -76,7 +76,7 @@ async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failur
         return Err(Failure::bad_request("nothing to search for: give a query in q="));
     }
     let query = parse(params.q)?;
-    // What is no number is none, as in Zoekt.
+    // A value that is no number counts as missing, as in Zoekt.
     let num = params.num.parse().ok().filter(|num: &i64| *num > 0);
     if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
@@ -113,7 +113,7 @@ async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failur
     }))
 }
 
-/// Whether a query asks for nothing but names of repositories.
+/// Whether a query has only conditions on names of repositories.
 fn names_repos_only(tree: &Tree) -> bool {
     match tree {
         Tree::All(parts) | Tree::Any(parts) => {
@@ -125,7 +125,7 @@ fn names_repos_only(tree: &Tree) -> bool {
     }
 }
 
-/// What was params, for the form of a page.
+/// Returns the parameters again, for the form of a page.
 fn last(params: &WebParams<'_>, num: i64, context: i64) -> Value {
     json!({ "Query": params.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
 }
@@ -178,7 +178,7 @@ fn list(
 }
 
 fn files(result: &SearchResult) -> Option<Vec<Value>> {
-    // The first file with some contents.
+    // The first file with each content.
     let mut first: HashMap<&[u8], String> = HashMap::new();
     let files = result.files.as_ref()?;
     let shown = files.iter().map(|file| {
@@ -207,7 +207,7 @@ fn files(result: &SearchResult) -> Option<Vec<Value>> {
     Some(shown.collect())
 }
 
-/// Where a file can be read on the web; empty if nobody knows.
+/// Returns the address of a file on the web; empty if that is unknown.
 fn address(result: &SearchResult, file: &FileResult) -> String {
     let template = result.repo_urls.get(&file.repository).map_or("", String::as_str);
     template.replace("{{.Path}}", &file.file_name)

@@ -1,4 +1,4 @@
-//! What stands beside the text of a file: the files around it, and its headings.
+//! The parts of a file's page beside its text: the tree of files around it, and its headings.
 
 use askama::Template;
 use engine::browse::{FileText, FolderItem, RepoTree, Tree};
@@ -6,23 +6,23 @@ use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
 use crate::http::pages::link;
 
-/// Items that are shown of one folder, around the one that is open.
+/// Most items shown of one folder, around the one that is open.
 const MAX_ITEMS: usize = 150;
 
-/// Headings that are shown.
+/// Most headings shown.
 const MAX_HEADINGS: usize = 300;
 
-/// A folder of the tree, with the folder in it that is open.
+/// One level of the tree: a folder and the child of it that is open.
 #[derive(Template)]
 #[template(path = "tree.html")]
 struct Level {
     items: Vec<Item>,
-    /// Items that are left out before and behind those.
+    /// Items left out before the shown ones; `behind` counts those left out after them.
     before: usize,
     behind: usize,
-    /// The address of all of them.
+    /// The address of the whole folder.
     all: String,
-    /// What is in the folder that is open.
+    /// The HTML of the open child's own items.
     inner: String,
 }
 
@@ -31,7 +31,7 @@ struct Item {
     href: String,
     folder: bool,
     open: bool,
-    /// It is the file whose page this is.
+    /// Whether it is the file of this page.
     here: bool,
 }
 
@@ -39,11 +39,11 @@ struct Item {
 pub(super) struct Heading {
     pub(super) level: u8,
     pub(super) text: String,
-    /// The line in which it begins, from 1.
+    /// The line on which it begins, counted from 1.
     pub(super) line: usize,
 }
 
-/// The files around one, as HTML: all of its folder, and the folders above it.
+/// Returns the tree around a file as HTML: the items of its folder and of each folder above.
 pub(super) fn files_around(tree: &Tree, repo: &RepoTree, path: &str) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let mut inner = String::new();
@@ -63,7 +63,7 @@ fn level(
     is_last: bool,
     inner: String,
 ) -> String {
-    // A file may have the name of a folder in no file system, but in an index of two states.
+    // No file system has a file and a folder of one name, but an index whose parts are of two states may.
     let is_open = |item: &FolderItem| item.name == open && item.files.is_none() == is_last;
     let at = children.iter().position(is_open).unwrap_or(0);
     let count = children.len();
@@ -98,7 +98,7 @@ fn level(
     level.render().unwrap_or_default()
 }
 
-/// The headings of a document in Markdown; none of other files.
+/// Returns the headings of a Markdown document; none of any other file.
 pub(super) fn outline(document: &FileText) -> Vec<Heading> {
     if document.language.as_deref() != Some("Markdown") {
         return Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn outline(document: &FileText) -> Vec<Heading> {
 fn headings(text: &str) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
     let mut open = false;
-    // Where the line began that was counted last, and its number.
+    // The start of the last heading, and its line number: line feeds are counted from there.
     let (mut counted, mut line) = (0, 1);
     for (event, range) in Parser::new(text).into_offset_iter() {
         match event {

@@ -1,4 +1,4 @@
-//! `/file` and `/raw`: one file, with what a query matches in it, or its text alone.
+//! `/file` and `/raw`: one file, with the matches of a query, or its text alone.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{count, grouped, size};
 
-/// Of a longer line so many characters are shown on the page of a file.
+/// Most characters of a line shown on a file's page.
 const MAX_LINE: usize = 5000;
 
 #[derive(Template)]
@@ -41,16 +41,16 @@ struct FilePage<'a> {
     document: &'a FileText,
     crumbs: Vec<Crumb>,
     lines: Vec<LineView>,
-    /// Lines in which the query matches.
+    /// Number of lines in which the query matches.
     hits: usize,
     facts: String,
     raw: String,
     download: String,
-    /// Where the file can be read on the web.
+    /// The file's address on the web, if its repository has one.
     web: Option<String>,
-    /// Other places of the same contents, with their addresses.
+    /// Other files with the same contents, as names and addresses.
     same: Vec<(String, String)>,
-    /// The files around it, as HTML.
+    /// The tree of files around it, as HTML.
     tree: String,
     outline: Vec<Heading>,
 }
@@ -58,7 +58,7 @@ struct FilePage<'a> {
 /// The name of a repository.
 const IN_REPO: Param = Param::text("repo", "The name of a repository.").required();
 
-/// `/file`: a file, with what a query matches in it.
+/// `/file`: a file, with the matches of a query.
 pub(crate) const FILE: Endpoint = Endpoint {
     path: "/file",
     route: || get(file),
@@ -93,7 +93,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
     }),
 };
 
-/// `/raw`: the text of a file, never as anything but text.
+/// `/raw`: the text of a file, always sent as plain text.
 pub(crate) const RAW: Endpoint = Endpoint {
     path: "/raw",
     route: || get(raw),
@@ -144,7 +144,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     let tree = server.searcher.tree().await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
-    // Colours and matching take their time, as long as many a search.
+    // Highlighting and matching may take as long as a search, so they wait for a turn as well.
     let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
         let lines = file_lines(&document, &q);
@@ -186,19 +186,19 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     Ok(render(StatusCode::OK, &page))
 }
 
-/// How long a page may take to find what its query matches.
+/// Longest time to match a page's query.
 const MAX_MATCHING: Duration = Duration::from_millis(500);
 
-/// The lines of a file, in colours, with what a query matches; and in how many lines it does.
+/// Highlights the lines of a file and marks the matches of a query. Also returns the number of matching lines.
 fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let text = &document.text;
     let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
-    // A query that is none is no reason not to show the file.
+    // A file is also shown if the query is invalid.
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let program = request.program();
         let begun = Instant::now();
-        // A line may have very many matches, or take long for one.
+        // A line may have very many matches, or one that takes long to find.
         let go_on = || begun.elapsed() < MAX_MATCHING;
         program.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
@@ -261,13 +261,13 @@ fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &File
     Ok(tagged(headers, &tag, Json(body).into_response()))
 }
 
-/// The lines that `lines=` asks for.
+/// Parses `lines=`.
 fn lines_wanted(text: &str) -> Result<(usize, usize), Failure> {
     let told = || format!("lines={text}: use a range such as 10-20, or one number");
     range(text).ok_or_else(|| Failure::bad_request(told()))
 }
 
-/// `10-20`, or `10`.
+/// Parses `10-20` or `10`.
 fn range(text: &str) -> Option<(usize, usize)> {
     let (from, upto) = text.split_once('-').unwrap_or((text, text));
     let (from, upto) = (from.parse().ok()?, upto.parse().ok()?);

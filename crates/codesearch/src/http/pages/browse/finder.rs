@@ -1,4 +1,4 @@
-//! `/files`: the files whose paths are like what was typed.
+//! `/files`: finds files by approximate paths.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::http::server::Server;
 use crate::human::{self, grouped};
 use crate::statistics::{Kind, Outcome};
 
-/// Files that a finder shows, unless it is said how many.
+/// Files listed if there is no `limit=`.
 const FOUND: usize = 50;
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ struct FindPage<'a> {
     rows: Vec<(String, Vec<Piece>, String)>,
 }
 
-/// `/files`: the files whose paths are like what was typed.
+/// `/files`: finds files by approximate paths.
 pub(crate) const FILES: Endpoint = Endpoint {
     path: "/files",
     route: || get(files),

@@ -22,7 +22,7 @@ use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
 use crate::request::{Client, Options};
 
-/// Matching lines of one file that are shown below others.
+/// Most matching lines shown of one file.
 const MAX_LINES: usize = 1000;
 
 #[derive(Template)]
@@ -59,7 +59,7 @@ async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
         ..Options::default()
     };
     let mut request = built(wanted.q.clone(), options, Client::PROGRAM).await?;
-    // The query may say how many files; here it is about one.
+    // The query may set `count:`, but this request is for one file.
     request.limit = Some(1);
     let _turn = server.turn().await?;
     let mut search = SearchStream::start(server, &Arc::new(request));

@@ -1,5 +1,5 @@
-//! What is answered where there is no such file, folder or repository: the way to what is meant, or why it is not there
-//! and what is near.
+//! The answer for a file, folder or repository that is not in the index: a redirect, or why it is missing and which
+//! ones are similar.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::server::Server;
 
-/// Files or repositories that are named.
+/// Most files or repositories listed.
 const MOST: usize = 8;
 
-/// Something near: its address, its name, and where it is.
+/// A similar file or repository: its address, its name, and where it is.
 type Near = (String, String, String);
 
 #[derive(Template)]
@@ -26,14 +26,14 @@ type Near = (String, String, String);
 struct MissingPage<'a> {
     query: &'a str,
     message: &'a str,
-    /// What is near, under headings.
+    /// Similar files or repositories, under headings.
     near: Vec<(String, Vec<Near>)>,
-    /// Where to go on else.
+    /// The address of the level above, for a link to continue from.
     up: String,
     up_name: String,
 }
 
-/// The answer where there is no such repository.
+/// Returns the answer for a repository that is not in the index.
 pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered {
     let near = nearest(tree.repos().iter().map(|repo| repo.name.as_str()), &wanted.repo);
     let mut message = format!("{} is not in the index", wanted.repo);
@@ -54,7 +54,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
-/// The answer where a repository, if there is one, has no such file: the page of the folder, if it is one.
+/// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
 pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
     let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
@@ -110,22 +110,22 @@ pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
-/// The files whose paths are nearest to one: in a repository, and files of its name in others.
+/// Returns the files with the most similar paths in a repository, and files of the same name in others.
 async fn near(
     tree: &Arc<Tree>,
     repo: &str,
     path: &str,
 ) -> Result<(Vec<NearFile>, Vec<NearFile>), Failure> {
     let (tree, repo, path) = (Arc::clone(tree), repo.to_owned(), path.to_owned());
-    // Going through all paths takes its time.
+    // The search visits all paths, which takes a while.
     let work = tokio::task::spawn_blocking(move || {
         let name = path.rsplit('/').next().unwrap_or_default();
         let find = |query, repo| {
             let finding = FindRequest { query, repo, limit: 4 * MOST, ..FindRequest::default() };
-            // What is too long is near to nothing.
+            // A query that is too long has no similar paths.
             tree.find(&finding).unwrap_or_default().0
         };
-        // A wrong folder is more likely than a name of which all letters are there, but far apart.
+        // A wrong folder is more likely than a path whose letters all occur, but far apart.
         let mut here = find(name, Some(repo.as_str()));
         here.truncate(MOST / 2);
         here.extend(find(&path, Some(repo.as_str())));
@@ -141,7 +141,7 @@ async fn near(
     work.await.map_err(|_| Failure::broke_off())
 }
 
-/// The names that are nearest to one: those that hold its last part, and those with few other letters.
+/// Returns the most similar names: those that contain its last part, then those with few differing letters.
 fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str> {
     let name = name.to_lowercase();
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();

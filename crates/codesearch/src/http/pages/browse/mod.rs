@@ -1,4 +1,4 @@
-//! Files, folders and repositories: pages for browsers, JSON for programs, at the same addresses.
+//! Files, folders and repositories: pages for browsers and JSON for programs, at the same addresses.
 
 mod around;
 mod file;
@@ -25,34 +25,34 @@ use crate::http::server::Server;
 /// A path in a repository.
 const PATH: Param = Param::text("path", "A path in it.");
 
-/// Most files of the finder.
+/// Most files that the finder lists.
 const LIMIT: Param = Param {
     kind: Kind::Number { least: 0, most: 1000, instead: "a number up to 1000" },
     ..Param::text("limit", "Most files, up to 1000; 50 unless given.")
 };
 
-/// Lines of a file to send.
+/// The range of lines to send.
 const LINE_RANGE: Param = Param::text("lines", "Which lines: 10-20, or 10.");
 
-/// The file is to be saved.
+/// Makes the browser save the file.
 const DOWNLOAD: Param = Param::text("download", "1 for a file to be saved.");
 
-/// What can be asked of files and repositories.
+/// The parameters of a request for files or repositories.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// The name of a repository; of the finder, a part of it.
+    /// The name of a repository; for the finder, a part of it.
     repo: String,
-    /// A path in it.
+    /// A path in the repository.
     path: String,
-    /// A query, of which the page of a file shows what matches; or what was typed into the finder.
+    /// A query whose matches the page of a file shows, or the text typed into the finder.
     q: String,
-    /// Lines of a file to send: `10-20`.
+    /// The lines of a file to send: `10-20`.
     lines: Option<String>,
     /// A language.
     lang: Option<String>,
-    /// Most files.
+    /// Most files to list.
     limit: Option<usize>,
-    /// The file is to be saved.
+    /// Whether the browser is to save the file.
     download: bool,
     /// `json` or `html`.
     format: Option<String>,
@@ -74,13 +74,13 @@ impl From<Given> for Wanted {
     }
 }
 
-/// A part of a path, and the address of what it names.
+/// A part of a path, and its address.
 struct Crumb {
     name: String,
     href: String,
 }
 
-/// A page or JSON, whatever came of it.
+/// Turns a result into a response, a failure as a page or JSON.
 fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) -> Response {
     done.unwrap_or_else(|failure| {
         if wants_page(headers, format) { failed(q, failure) } else { failure.into_response() }
@@ -94,7 +94,7 @@ async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
     Ok(repos.into_iter().find(|repo| repo.name == name))
 }
 
-/// The parts of a path, each with its address.
+/// Splits a path into its parts, each with its address.
 fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
     let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder(repo, "") }];
     let mut upto = String::new();

@@ -1,4 +1,4 @@
-//! `/repos`: the repositories, one of them with what was left out of it, or a folder in it.
+//! `/repos`: the list of repositories, one of them with the files left out of it, or a folder in it.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ struct FolderPage<'a> {
     query: &'a str,
     crumbs: Vec<Crumb>,
     repo: &'a Repo,
-    /// On the page of a whole repository.
+    /// Facts about the repository, if the page is that of a whole repository.
     about: Option<About>,
     rows: Vec<FolderRow>,
-    /// A query for what is in it.
+    /// A query that is limited to the folder.
     search: String,
 }
 
@@ -47,14 +47,14 @@ struct FolderRow {
     language: String,
 }
 
-/// What is known of a repository.
+/// Facts about a repository.
 struct About {
     facts: Vec<(&'static str, String)>,
-    /// How long ago it was indexed.
+    /// Time since it was indexed.
     indexed: String,
-    /// Each language, its share of the text in percent, and a search in it.
+    /// Each language, its share of the text in percent, and the address of a search in it.
     languages: Vec<(String, String, String)>,
-    /// What was left out: why, how many, and some of their paths.
+    /// Files left out of the index: the reason, their number, and some of their paths.
     skipped: Vec<(String, usize, Vec<String>)>,
     web: Option<String>,
 }
@@ -65,7 +65,7 @@ struct ReposPage<'a> {
     query: &'a str,
     filter: &'a str,
     summary: String,
-    /// A repository has a rank.
+    /// Whether any repository has a rank.
     ranked: bool,
     rows: Vec<RepoView>,
 }
@@ -75,7 +75,7 @@ struct RepoView {
     href: String,
     files: String,
     size: String,
-    /// How many files were left out; empty for none.
+    /// Number of files left out; empty if there are none.
     skipped: String,
     rank: u16,
     indexed: String,
@@ -122,7 +122,7 @@ async fn repos(
 }
 
 async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Failure> {
-    // An index that is empty says so.
+    // Fails with an error if nothing is indexed.
     server.searcher.catalog().await?;
     let filter = wanted.q.to_lowercase();
     let mut repos = server.searcher.store().repos().await?;
@@ -249,9 +249,9 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
     })
 }
 
-/// How long ago a time was that the store tells.
+/// Returns the time since a timestamp of the store, as text.
 fn since(time: &str) -> String {
-    // What is no time is shown as it is.
+    // A text that is no timestamp is shown unchanged.
     let time = time.parse::<jiff::Timestamp>().map_err(|_| time.to_owned());
     time.map_or_else(|time| time, |time| ago(now() - time.as_second()))
 }

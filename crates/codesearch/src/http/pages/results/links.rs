@@ -1,4 +1,4 @@
-//! Where to go from results: the next page, another order, a narrower search.
+//! Links on a page of results: the next page, other orders, and narrower searches.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::http::params::{Param, SearchParams};
 use crate::order::Order;
 use crate::top_k::TopK;
 
-/// Values of a facet that are shown at first.
+/// Values of a facet that are visible at first.
 const FACET_VALUES: usize = 8;
 
-/// Values of a facet that are on a page, unless all are asked for.
+/// Most values of a facet on a page, unless all are asked for.
 const MAX_VALUES: usize = 40;
 
 pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
@@ -25,7 +25,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         let mut counts: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
         counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
         let all = counts.len();
-        // A single one more is not worth a click.
+        // A single further value is shown instead of hidden.
         let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
         let values = counts.into_iter().take(most).map(|(name, count)| {
             let term = term(name);
@@ -41,7 +41,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
         facet("Language", &top.languages, &|name| query::written("lang", name)),
     ];
-    // Folders of different repositories have little to do with each other.
+    // Folders of several repositories would be mixed up.
     if top.repos.len() == 1 {
         let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
         facets.push(facet("Folder", &top.folders, &term));
@@ -50,8 +50,8 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
     facets
 }
 
-/// The fields that narrow a query, each with the query without it. Where an `or` stands outside of parentheses, no field
-/// holds for all of a query, and none is taken away.
+/// Returns the fields that narrow a query, each with the query without it. A query with an `or` outside of parentheses
+/// has none: there, a field applies to one alternative only.
 pub(super) fn chosen(q: &str) -> Vec<Chosen> {
     if is_any(q) {
         return Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
     chosen.collect()
 }
 
-/// The folder below which all results lie, with a slash at its end, if the query says so; else empty.
+/// Returns the folder to which the query limits the search, with a slash at its end; empty if it does not.
 pub(super) fn folder_of(q: &str) -> String {
     let fields = query::typed_fields(q).into_iter().filter(|_| !is_any(q));
     let folders = fields
@@ -90,7 +90,7 @@ pub(super) fn folder_of(q: &str) -> String {
     folders.max_by_key(String::len).unwrap_or_default()
 }
 
-/// A query with one more term that must hold; `any` if an `or` stands outside of its parentheses.
+/// Adds a required term to a query. `any` says that the query has an `or` outside of parentheses.
 fn joined(any: bool, q: &str, term: &str) -> String {
     if any { format!("({q}) {term}") } else { format!("{q} {term}") }
 }
@@ -100,12 +100,12 @@ fn is_any(q: &str) -> bool {
     Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)))
 }
 
-/// The address of the same search with all values that narrow it.
+/// Returns the address of the same search with all values of its facets.
 pub(super) fn all_values(params: &SearchParams) -> String {
     with(params, &FACETS, "all")
 }
 
-/// The address of the same search with another value of a parameter.
+/// Returns the address of the same search with another value of a parameter.
 pub(super) fn with(params: &SearchParams, param: &Param, value: &str) -> String {
     address(params.but(param), param, value)
 }

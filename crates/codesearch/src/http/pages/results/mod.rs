@@ -1,4 +1,4 @@
-//! The page of results: what was found, the best first, and where to go from there.
+//! The page of results: the best ones first, and links to narrower searches and further pages.
 
 mod links;
 mod search;

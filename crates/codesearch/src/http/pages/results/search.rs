@@ -1,8 +1,8 @@
-//! The page of results: what was found, the best first, and where to go from there.
+//! Searches for a page of results, and renders it.
 //!
-//! Ranking needs more than what is shown: the best of the first [`POOL`] files that are found are shown
-//! on pages of [`PAGE`], and then the best of the next. In the order of paths or of repositories, all
-//! that there is is found, and only as much is kept as is shown.
+//! Ranking needs more files than a page shows. The first [`POOL`] files that the search finds are ranked and shown on
+//! pages of [`PAGE`] files; then the next [`POOL`] are. In the order of paths or repositories the search runs to its
+//! end, and only the files that are shown are kept.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,28 +36,28 @@ use crate::top_k::{POOL, TopK};
 /// Files on a page.
 const PAGE: usize = 50;
 
-/// What takes longer is shown while it is found.
+/// Longest time to wait for the whole result. After it, the page shows results while they are found.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// How long a browser is left alone with the first results. What comes sooner is read before they are painted,
-/// and drawing it takes one of the cores that paint.
+/// Pause before the other results are rendered, so that the browser paints the first ones. Earlier ones would be parsed
+/// before painting, and rendering them takes one of the cores that paint.
 const PAINTING: Duration = Duration::from_millis(60);
 
-/// The results alone, for a script to put into its page.
+/// The results without the page around them, for a script to insert.
 #[derive(Template)]
 #[template(path = "results.html")]
 struct Fragment<'a> {
     result: &'a Results,
 }
 
-/// The files alone.
+/// The files without anything around them.
 #[derive(Template)]
 #[template(path = "found.html")]
 struct Found<'a> {
     files: &'a [FileView],
 }
 
-/// Word that files are missing.
+/// The message in place of files that cannot be rendered.
 #[derive(Template)]
 #[template(
     source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
@@ -67,42 +67,42 @@ struct Broken<'a> {
     message: &'a str,
 }
 
-/// A search for a page, and what is known of it.
+/// A running search for a page, and its best results so far.
 pub(crate) struct Search {
     running: SearchStream,
     request: Arc<Request>,
     top: TopK,
-    /// Results of this window that were shown on the pages before.
+    /// Results of the current pool that earlier pages showed.
     shown: usize,
-    /// Ranked results that are shown at most, on all pages.
+    /// Most ranked results shown, on all pages together.
     most: usize,
     begun: Instant,
 }
 
-/// A search for a page that can be made: nothing is wrong with what was asked.
+/// A search for a page that is ready to run: its parameters are valid.
 pub(crate) struct Prepared {
     request: Arc<Request>,
     order: Order,
     shown: usize,
     most: usize,
-    /// The folder that holds all results.
+    /// The folder to which the query limits the search.
     folder: String,
 }
 
 impl Prepared {
-    /// What an address asks for.
+    /// Prepares the search that the parameters ask for.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A parameter is wrong.
     pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
         let order = params.order();
         let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
-        // They are read for the files that are shown only.
+        // Context is read later, for the files that are shown only.
         request.context = (0, 0);
         request.best = order == Order::Relevance;
-        // Ranked first, then cut.
+        // Results are ranked before the limit is applied.
         let most = request.limit.filter(|_| request.best).unwrap_or(usize::MAX);
         let most = if most < POOL { most } else { usize::MAX };
         request.limit = if request.best { Some(POOL) } else { request.limit };
@@ -112,7 +112,7 @@ impl Prepared {
         Ok(Self { request, order, shown, most, folder: folder_of(&params.q) })
     }
 
-    /// Starts it.
+    /// Starts the search.
     pub(crate) fn start(self, server: &Server) -> Search {
         let Self { request, order, shown, most, folder } = self;
         let mut top = TopK::new(request.query(), order, shown.saturating_add(PAGE));
@@ -129,7 +129,7 @@ impl Prepared {
 }
 
 impl Search {
-    /// Takes what is found until the end, or until a time; says whether it is at its end.
+    /// Takes results until the search ends, or until a time. Returns whether the search has ended.
     pub(crate) async fn go_on(&mut self, until: Option<Instant>) -> bool {
         loop {
             let next = self.running.next();
@@ -147,12 +147,12 @@ impl Search {
         }
     }
 
-    /// How many files were found so far.
+    /// Returns the number of files found so far.
     pub(crate) fn found(&self) -> usize {
         self.top.files
     }
 
-    /// The best files so far, as HTML.
+    /// Renders the best files so far as HTML.
     pub(crate) async fn so_far(&mut self, q: &str) -> String {
         self.top.settle();
         let best = self.top.best.iter();
@@ -164,7 +164,7 @@ impl Search {
         }
     }
 
-    /// All of the results as HTML, without the page around them.
+    /// Renders all results as HTML, without the page around them.
     pub(crate) async fn html(
         self,
         server: &Server,
@@ -175,7 +175,7 @@ impl Search {
         Ok(Fragment { result: &results }.render().unwrap_or_default())
     }
 
-    /// What there is to show, at the end, and its files, which are not drawn yet.
+    /// Returns everything that the page shows, and its files, which are not rendered yet.
     async fn end(
         self,
         server: &Server,
@@ -249,7 +249,7 @@ impl Search {
     }
 }
 
-/// The page of a search, or one on which a script shows what is found while it is found.
+/// Sends the page with its results or, if the search takes longer, one whose script shows results while they are found.
 pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
     let search = Prepared::of(params).await?;
     let _turn = server.turn().await?;
@@ -266,7 +266,7 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
     Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
 }
 
-/// The files that follow the first ones, as HTML, when those are painted.
+/// Renders the files after the first ones as HTML, after a pause for painting.
 async fn rest(server: Server, files: UnrenderedFiles) -> String {
     tokio::time::sleep(PAINTING).await;
     let searching = server.clone();
@@ -276,7 +276,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
     });
     match drawn.await.flatten() {
         Ok(files) => Found { files: &files }.render().unwrap_or_default(),
-        // What is said above of what was found is true, but it is not all shown.
+        // The summary above is still true, but some of the files it counts are not shown.
         Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
     }
 }
@@ -285,7 +285,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.stopped.is_some() { "at least " } else { "" };
     let found = match request.program().select {
-        // Found by their paths, or because something is not in them.
+        // The files matched by their paths, or because something is not in them.
         Select::Lines if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
         }
@@ -303,7 +303,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
     format!("{found}{window}, {}", duration(stats.duration))
 }
 
-/// Why not all is there.
+/// Returns a sentence that says why the result is incomplete.
 fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
     let (_, sentence) = stopped(stats)?;
     if stats.ended_at_limit() && order == Order::Relevance {

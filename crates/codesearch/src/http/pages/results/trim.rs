@@ -1,15 +1,15 @@
-//! Of a file that was found, as much as a page of results can show.
+//! Trims a found file to as much as a page of results can show.
 
 use engine::search::{FileMatch, Line};
 
 use crate::http::pages::view::{CONTEXT, MAX_LINES};
 use crate::top_k::{BestLines, DroppedMatches};
 
-/// Of a longer line so many bytes are kept, around its first match.
+/// Most bytes kept of a line, around its first match.
 const MAX_LINE: usize = 4096;
 
-/// Keeps the lines that say most, and drops what a page does not show at first. Gives what matches in lines that are
-/// dropped and will be shown around those that are kept: their numbers and ranges.
+/// Keeps the best lines of a file and drops the others. Returns the matches in dropped lines that the page will show as
+/// context of kept ones: their line numbers and ranges.
 pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatches {
     let mut hidden = Vec::new();
     if file.lines.len() > MAX_LINES {
@@ -22,7 +22,7 @@ pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatche
             kept.iter().any(|kept| kept.number.abs_diff(line.number) <= CONTEXT as u64)
         };
         dropped.retain(near);
-        // A line may be a megabyte of matches.
+        // A line may consist of a megabyte of matches.
         let ranges = |line: Line| (line.number, line.ranges.into_iter().take(64).collect());
         hidden.extend(dropped.into_iter().map(ranges));
         file.lines = kept;
@@ -31,7 +31,7 @@ pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatche
     hidden
 }
 
-/// Keeps of a long line what is around its first match.
+/// Cuts a long line around its first match.
 fn shorten(line: &mut Line) {
     if line.text.len() <= MAX_LINE {
         return;

@@ -1,26 +1,25 @@
-//! Files drawn as they are shown, with colours, which take most of the time that a page takes. The first of
-//! a page are drawn before the others.
+//! Files that are not rendered yet. Highlighting takes most of a page's time, so the first files are rendered before
+//! the others.
 
 use engine::search::FileMatch;
 
 use crate::http::error::Failure;
 use crate::http::pages::view::{self, FileView};
 
-/// Rows that are drawn before the others; more if the first file has more. A browser paints them in a few
-/// milliseconds.
+/// Rows rendered in the first part; more if the first file is longer. A browser paints so many in a few milliseconds.
 const FIRST_ROWS: usize = 8;
 
-/// So few rows are not worth a second part.
+/// Most rows that are appended to the first part instead of making a second one.
 const FEW_ROWS: usize = 12;
 
-/// Rows that the heading of a file and what is around it take.
+/// Rows that a file's heading and margins take.
 const HEADING_ROWS: usize = 2;
 
-/// Files that are to be drawn, in their order, each with how many of its lines match.
+/// Files to render, in order, each with its number of matching lines.
 #[derive(Debug)]
 pub(super) struct UnrenderedFiles {
     files: Vec<(FileMatch, usize)>,
-    /// What was searched for.
+    /// The query.
     q: String,
     /// The repository of the file before them.
     after: Option<String>,
@@ -35,7 +34,7 @@ impl UnrenderedFiles {
         self.files.is_empty()
     }
 
-    /// Takes what is drawn first off them.
+    /// Takes the files of the first part.
     pub(super) fn take_first(&mut self) -> Self {
         let first = first_part(self.files.iter().map(|(file, _)| file.lines.len()));
         let rest = self.files.split_off(first);
@@ -44,7 +43,7 @@ impl UnrenderedFiles {
         Self { files, q: self.q.clone(), after: std::mem::replace(&mut self.after, before) }
     }
 
-    /// Draws them, where that keeps nobody waiting.
+    /// Renders the files on a thread for blocking work.
     pub(super) async fn draw(self) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -52,7 +51,7 @@ impl UnrenderedFiles {
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after } = self;
             let drawn = files.iter().map(|(file, matches)| {
-                // Files of one repository that follow each other stand below one heading.
+                // Consecutive files of one repository share a heading.
                 let headed = after.as_ref() != Some(&file.repo);
                 if headed {
                     after = Some(file.repo.clone());
@@ -65,7 +64,7 @@ impl UnrenderedFiles {
     }
 }
 
-/// How many files are drawn first, when they have so many lines.
+/// Returns how many files make up the first part, given their numbers of lines.
 fn first_part(lines: impl Iterator<Item = usize> + Clone) -> usize {
     let rows = lines.map(|lines| lines + HEADING_ROWS);
     let mut drawn = 0;
@@ -91,7 +90,7 @@ mod tests {
             (vec![100], 1),
             (vec![1; 50], 3),
             (vec![18; 14], 1),
-            // What is left of these is little.
+            // The rest of these is too short for a second part.
             (vec![1; 4], 4),
             (vec![6, 8, 0], 3),
             (vec![6, 8, 1], 1),

@@ -1,45 +1,45 @@
-//! What a page of results shows.
+//! The data that a page of results shows.
 
 use crate::hints::{FileCount, Hint};
 use crate::http::pages::link;
 use crate::http::pages::view::FileView;
 
-/// What a page shows of a search.
+/// The results of a search, as a page shows them.
 pub(crate) struct Results {
-    /// How much was found, in how long.
+    /// The number of results, and the duration of the search.
     pub(crate) summary: String,
-    /// Why that is not all there is; none if it is.
+    /// Why the result is incomplete; `None` if it is complete.
     pub(crate) stopped: Option<String>,
-    /// What was left out of the index and might match, and where it is listed.
+    /// A sentence about files that are left out of the index and might match, and the address of their list.
     pub(crate) skipped: Option<(String, String)>,
-    /// Fields of the query, each to be taken away.
+    /// The fields of the query, each with a link that removes it.
     pub(crate) chosen: Vec<Chosen>,
     pub(crate) explanation: Option<String>,
     pub(crate) facets: Vec<Facet>,
-    /// The address of this page with all values of these.
+    /// The address of this page with all values of its facets.
     pub(crate) all_values: String,
-    /// Each order, its address, and whether it is this one.
+    /// Each order, its address, and whether it is the current one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
     pub(crate) files: Vec<FileView>,
-    /// Others follow them, in a part of their own.
+    /// Whether more files follow in a second part of the page.
     pub(crate) goes_on: bool,
-    /// Repositories, when only those were asked for: name and address.
+    /// The names and addresses of repositories, if the query asks for those.
     pub(crate) repos: Vec<(String, String)>,
-    /// There is more than was counted.
+    /// Whether the counts are cut short.
     pub(crate) cut: bool,
     /// The address of the next page.
     pub(crate) next: Option<String>,
-    /// Nothing was found, and everything was looked at.
+    /// Whether a complete search found nothing.
     pub(crate) nothing: bool,
-    /// What may help.
+    /// Changes to the query that may help.
     pub(crate) hints: Vec<HintView>,
 }
 
-/// Something that may help: what it is, what it finds, and where.
+/// A change to the query that may help: a sentence, the number of files that it finds, and a link.
 pub(crate) struct HintView {
     pub(crate) message: String,
     pub(crate) count: String,
-    /// The query or the words that do it, and their address.
+    /// The changed query, or the words for a search in documents, and the address.
     pub(crate) link: Option<(String, String)>,
 }
 
@@ -58,37 +58,37 @@ impl From<Hint> for HintView {
     }
 }
 
-/// By what the results can be narrowed.
+/// A property by which the results can be narrowed.
 pub(crate) struct Facet {
     pub(crate) title: &'static str,
     /// The most frequent values.
     pub(crate) values: Vec<FacetValue>,
-    /// Others, which are shown when somebody asks for them.
+    /// Further values, hidden at first.
     pub(crate) rest: Vec<FacetValue>,
-    /// How many values there are.
+    /// The number of all values.
     pub(crate) all: usize,
-    /// Values that are not shown.
+    /// The number of values that are not on the page.
     pub(crate) more: usize,
 }
 
-/// A value by which results can be narrowed.
+/// A value of a facet.
 pub(crate) struct FacetValue {
     pub(crate) name: String,
-    /// Files that have it.
+    /// Number of files with this value.
     pub(crate) count: usize,
-    /// The address of the search for those.
+    /// The address of the search for those files.
     pub(crate) href: String,
-    /// The address of the search for all others.
+    /// The address of the search for all other files.
     pub(crate) without: String,
 }
 
 /// A field of the query that narrows the search.
 pub(crate) struct Chosen {
-    /// It as it was typed.
+    /// The field as it was typed.
     pub(crate) typed: String,
-    /// What it is about: `language`, `not in repository`.
+    /// The name of the property: `language`, `not in repository`.
     pub(crate) name: String,
     pub(crate) value: String,
-    /// The address of the search without it.
+    /// The address of the search without the field.
     pub(crate) href: String,
 }

@@ -1,4 +1,4 @@
-//! `/stats`: what the server holds, what it has done, and whether an ingest runs.
+//! `/stats`: the size of the index, statistics of searches, and the progress of an ingest.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,7 +21,7 @@ use crate::http::server::Server;
 use crate::human::{count, grouped, size};
 use crate::statistics::Span;
 
-/// The spans that the page offers.
+/// The spans of time that the page offers.
 const SPANS: [(&str, &str); 4] =
     [("1h", "last hour"), ("24h", "24 hours"), ("7d", "7 days"), ("30d", "30 days")];
 

@@ -9,7 +9,7 @@ use super::params::SpanStats;
 use crate::human::{ago, duration, grouped, size};
 use crate::statistics::{Bar, Cell, Summary, bars, now, rfc3339};
 
-/// Width of the longest bar, in units of the drawing.
+/// Length of the longest bar, in units of the drawing.
 const WIDTH: f64 = 100.0;
 
 #[derive(Template)]
@@ -18,18 +18,18 @@ pub(super) struct StatusPage<'a> {
     pub(super) query: &'a str,
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) ingest: Option<IngestView>,
-    /// What is shown: of which time.
+    /// The description of the span of time.
     pub(super) span: String,
-    /// The span beside it.
+    /// The description of the span that it is compared with.
     pub(super) compared: Option<String>,
-    /// Each span that is offered, its address, and whether it is this one.
+    /// Each offered span, its address, and whether it is the current one.
     pub(super) spans: Vec<(&'static str, String, bool)>,
-    /// The address of this page with the span before beside it, or without.
+    /// The address of this page with the comparison switched on or off.
     pub(super) compare: String,
     pub(super) searches: String,
     pub(super) outcomes: Vec<(String, String)>,
     pub(super) refused: Vec<(String, String)>,
-    /// Names, and for each span a duration; how many times the other one it is.
+    /// A name, a duration for each span, and the ratio of the two.
     pub(super) times: Vec<(String, Vec<String>, Option<String>)>,
     pub(super) kinds: Vec<(String, Vec<String>)>,
     pub(super) bars: Vec<BarView>,
@@ -39,21 +39,21 @@ pub(super) struct StatusPage<'a> {
 
 pub(super) struct IngestView {
     pub(super) what: String,
-    /// How much of it is done, in percent, if that is known.
+    /// Progress in percent, if it is known.
     pub(super) done: Option<String>,
 }
 
-/// Some durations, and how many searches took them in each span.
+/// A bucket of the histogram, with the number of searches in each span.
 pub(super) struct BarView {
     pub(super) label: String,
-    /// How long the bar is, and what is said of it.
+    /// The length of each bar, and its label.
     pub(super) cells: Vec<(String, String)>,
 }
 
 pub(super) struct SlowView {
     pub(super) took: String,
     pub(super) at: String,
-    /// The same from now.
+    /// The time since then.
     pub(super) ago: String,
     pub(super) what: String,
     pub(super) query: String,
@@ -65,12 +65,12 @@ pub(super) struct ShardView {
     pub(super) size: String,
     pub(super) chunks: String,
     pub(super) index: String,
-    /// Its text as a share of that of the fullest shard, in percent.
+    /// Bytes of text as a share of the fullest shard's, in percent.
     pub(super) fill: u64,
     pub(super) health: &'static str,
 }
 
-/// Quantiles and means.
+/// Returns quantiles and means.
 pub(super) fn times(shown: &SpanStats) -> Vec<(String, Vec<String>, Option<String>)> {
     if shown.one.all().total() == 0 {
         return Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn times(shown: &SpanStats) -> Vec<(String, Vec<String>, Option<Strin
     .collect()
 }
 
-/// Kinds of searches: how many, and how long they took.
+/// Returns, for each kind of search, its number and durations.
 pub(super) fn kinds(shown: &SpanStats) -> Vec<(String, Vec<String>)> {
     let cell = |time: Option<Duration>| time.map_or_else(|| "–".to_owned(), duration);
     let kinds = shown.one.kinds().into_iter();
@@ -106,12 +106,12 @@ pub(super) fn kinds(shown: &SpanStats) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The histogram. Beside another one, bars are shares.
+/// Returns the bars of the histogram. With two spans, they are shares.
 pub(super) fn chart(shown: &SpanStats) -> Vec<BarView> {
     let other = shown.other.as_ref().map(|(_, other)| other.all());
     let histograms: Vec<_> = std::iter::once(shown.one.all()).chain(other).collect();
     let cell = |cell: Cell| {
-        // A bar of a few searches is seen, however short.
+        // A bar of only a few searches must still be visible.
         let least = if cell.count == 0 { 0.0 } else { 0.5 };
         (format!("{:.2}", (cell.length * WIDTH).max(least)), cell.number)
     };
@@ -131,7 +131,7 @@ pub(super) fn slow_view(slow: &SlowSearch) -> SlowView {
     }
 }
 
-/// What an ingest is doing.
+/// Returns the phase of an ingest.
 pub(super) fn phase(ingest: &Ingest) -> &'static str {
     match (ingest.running, ingest.indexing) {
         (false, _) => "none",

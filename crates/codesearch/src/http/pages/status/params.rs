@@ -9,10 +9,10 @@ use crate::http::params::{Given, Param};
 use crate::http::server::Server;
 use crate::statistics::{FORMS, Span, Summary, Trim, slow_json};
 
-/// The span that is shown unless the address names another one.
+/// The span of time that is shown by default.
 pub(super) const DEFAULT_SPAN: &str = "24h";
 
-/// Slow searches that are shown.
+/// Most slow searches listed.
 const MAX_SLOW: i64 = 20;
 
 pub(super) const SINCE: Param = Param::text(
@@ -29,16 +29,16 @@ pub(super) const TRIM: Param = Param::text(
     "Percentages of the quickest and of the slowest that the trimmed mean leaves out: 5,5.",
 );
 
-/// Which statistics are params.
+/// The parameters of `/stats`.
 #[derive(Clone, Debug)]
 pub(super) struct StatsParams {
-    /// So long until now, or any other span.
+    /// The duration up to now, or any other span.
     pub(super) since: Option<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
-    /// Another span, or `before`.
+    /// The span to compare with, or `before`.
     pub(super) compare: Option<String>,
-    /// What the trimmed mean leaves out.
+    /// The share that the trimmed mean leaves out.
     trim: Option<String>,
     pub(super) format: Option<String>,
 }
@@ -57,9 +57,9 @@ impl From<Given> for StatsParams {
     }
 }
 
-/// The statistics of a span, and of the one it is compared with.
+/// The statistics of a span, and of the one that it is compared with.
 pub(super) struct SpanStats {
-    /// None if statistics are not stored: these are then the counts since the server started.
+    /// `None` if statistics are not stored; the counts are then those since the server's start.
     pub(super) span: Option<Span>,
     pub(super) one: Summary,
     pub(super) other: Option<(Span, Summary)>,
