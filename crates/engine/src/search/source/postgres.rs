@@ -14,13 +14,17 @@ use super::super::cost::{POSTGRES, SourceCosts, asks_trigram_index};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
+use super::super::survivors::{SurvivingChunks, Survivors};
 use super::{ShardReader, Source};
+use crate::cache::files::ShardFiles;
 
 /// The source of a shard that is not in memory.
 pub(crate) struct PostgresSource<'s> {
     pub(crate) reader: ShardReader,
     pub(crate) search: &'s Search,
     pub(crate) task: &'s ShardTask,
+    /// Chunks that survive the filters, and files, of a shard whose texts are in memory.
+    pub(crate) survivors: Option<(&'s Survivors, &'s ShardFiles)>,
 }
 
 impl Source for PostgresSource<'_> {
@@ -63,6 +67,14 @@ impl Source for PostgresSource<'_> {
     }
 }
 
+impl PostgresSource<'_> {
+    /// Returns the chunks of a lookup that survive the filters in memory, if the shard's texts are there.
+    fn survivors(&self, lookup: &Lookup) -> Option<(&SurvivingChunks, &ShardFiles)> {
+        let (survivors, files) = self.survivors?;
+        survivors.get(lookup).map(|survivors| (survivors, files))
+    }
+}
+
 /// The answers of Postgres to all lookups of a plan in one shard.
 struct Indexes<'s> {
     source: &'s PostgresSource<'s>,
@@ -76,7 +88,7 @@ impl<'s> Indexes<'s> {
     /// Asks for everything that a plan may need: at most one statement for the trigram indexes, and one for
     /// the filters unless the indexes found nothing.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
-        let PostgresSource { reader, search, task } = source;
+        let PostgresSource { reader, search, task, .. } = source;
         let no_recheck = reader.store.no_recheck();
         let (mut filtered, mut indexed) = (Vec::new(), Vec::new());
         for lookup in task.query.plan.lookups().into_iter().chain(&task.query.negated) {
@@ -94,7 +106,9 @@ impl<'s> Indexes<'s> {
                     {
                         indexed.push(lookup);
                     }
-                    filtered.push(ngrams);
+                    if source.survivors(lookup).is_none() {
+                        filtered.push(ngrams);
+                    }
                 }
             }
         }
@@ -175,6 +189,20 @@ impl LookUp for Indexes<'_> {
             }
             (Scope::Chunk, Some(IndexAnswer::Documents(documents)), _) if documents.is_empty() => {
                 Some(Answer::Chunks(Vec::new()))
+            }
+            (Scope::Chunk, found, _)
+                if let Some((survivors, files)) = self.source.survivors(lookup) =>
+            {
+                let upto = self.source.task.shard.chunks;
+                let mut chunks = survivors.named(&(0..i32::MAX), upto, left, files);
+                if let Some(IndexAnswer::Documents(documents)) = found {
+                    let mut documents = documents.iter().peekable();
+                    chunks.retain(|(n, _)| {
+                        while documents.next_if(|document| document.end <= *n).is_some() {}
+                        documents.peek().is_some_and(|document| document.start <= *n)
+                    });
+                }
+                Some(Answer::Chunks(chunks))
             }
             (Scope::Chunk, found, _) => {
                 let mut chunks = self.surviving(&lookup.ngrams(self.source.search.query()))?;

@@ -76,7 +76,9 @@ impl ShardRun {
                     .await;
             }
             _ => {
-                let source = PostgresSource { reader, search, task };
+                let files = task.cached.files.as_deref().filter(|_| task.cached.texts);
+                let survivors = files.map(|files| (survivors, files));
+                let source = PostgresSource { reader, search, task, survivors };
                 ShardSearch { search, task, source, from, again, cores, beside, chunks }
                     .run(events)
                     .await;
