@@ -23,7 +23,7 @@ create table symbols (
 comment on table symbols is 'What each of the contents defines: one row for a blob, one element of its arrays for a symbol, in the order of starts. Contents in a language with symbols have a row even if they define nothing.';
 comment on column symbols.blob is 'blobs.id in the same shard.';
 comment on column symbols.names is 'The names, with a line feed between two.';
-comment on column symbols.kinds is 'A byte for each: 0 class, 1 struct, 2 enum, 3 interface, 4 trait, 5 union, 6 type, 7 macro, 8 function, 9 method, 10 constructor, 11 field, 12 constant, 13 variable, 14 enum-member, 15 module, 16 namespace, 17 package, 18 heading, 19 property.';
+comment on column symbols.kinds is 'A byte for each: 0 class, 1 struct, 2 enum, 3 interface, 4 trait, 5 union, 6 type, 7 macro, 8 function, 9 method, 10 constructor, 11 field, 12 constant, 13 variable, 14 enum-member, 15 module, 16 namespace, 17 package, 18 heading, 19 property, 20 implementation (where members of a type are defined outside of it; its name is not defined here).';
 comment on column symbols.starts is 'Where the name begins in the blob''s text, in bytes.';
 comment on column symbols.ends is 'Where the definition ends, in bytes.';
 comment on column symbols.lines is 'The line of the name, from 1.';
@@ -70,7 +70,7 @@ end $$;
 create or replace view codesearch_sql.symbols as
     select r.name as repository, f.path, f.language, n.name as symbol,
            ('{class,struct,enum,interface,trait,union,type,macro,function,method,constructor,field,constant,variable,'
-            'enum-member,module,namespace,package,heading,property}'::text[])[1 + get_byte(s.kinds, n.at::integer - 1)] as kind,
+            'enum-member,module,namespace,package,heading,property,implementation}'::text[])[1 + get_byte(s.kinds, n.at::integer - 1)] as kind,
            (string_to_array(s.names, E'\n'))[1 + nullif(s.parents[n.at], -1)] as container,
            s.lines[n.at] as line
     from files f
