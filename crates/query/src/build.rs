@@ -52,10 +52,10 @@ impl<'a> Build<'a> {
 
     /// Builds the query of its outermost group.
     pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
-        let scope = Scope { how: defaults, kinds: SymbolKinds::ALL };
+        let scope = Scope { how: defaults, kinds: SymbolKinds::DEFINITIONS };
         let mut tree = self.group(group, scope, true)?;
         if self.settings.select == Select::Symbols && !has_symbol(&tree) {
-            tree = Tree::all(vec![any_symbol(0, SymbolKinds::ALL), tree]);
+            tree = Tree::all(vec![any_symbol(0, SymbolKinds::DEFINITIONS), tree]);
         }
         Ok(Query { source: self.source.to_owned(), tree, settings: self.settings })
     }
@@ -139,7 +139,7 @@ impl<'a> Build<'a> {
             Part::Group(_, group) => {
                 let mut any: Option<SymbolKinds> = None;
                 for alternative in &group.alternatives {
-                    let mut all = SymbolKinds::ALL;
+                    let mut all = SymbolKinds::DEFINITIONS.or(SymbolKinds::one(SymbolKind::Implementation));
                     for part in alternative {
                         let Some(kinds) = self.kinds(part)? else { return Ok(None) };
                         all = all.and(kinds);

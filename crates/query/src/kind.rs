@@ -44,11 +44,14 @@ pub enum SymbolKind {
     Heading = 18,
     /// A property: a field with code behind it.
     Property = 19,
+    /// Where members of a type are defined outside of it: an `impl`, an extension, the type that a method names as its
+    /// receiver. It contains them, and does not define its name.
+    Implementation = 20,
 }
 
 impl SymbolKind {
     /// All kinds, each at the index of its byte.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Class,
         Self::Struct,
         Self::Enum,
@@ -69,6 +72,7 @@ impl SymbolKind {
         Self::Package,
         Self::Heading,
         Self::Property,
+        Self::Implementation,
     ];
 
     /// Returns the byte that stands for it in the index.
@@ -104,7 +108,13 @@ impl SymbolKind {
             Self::Package => "package",
             Self::Heading => "heading",
             Self::Property => "property",
+            Self::Implementation => "implementation",
         }
+    }
+
+    /// Returns whether a symbol of this kind defines its name.
+    pub fn defines(self) -> bool {
+        self != Self::Implementation
     }
 
     /// Returns the kind with a name.

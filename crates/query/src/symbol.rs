@@ -26,6 +26,8 @@ const ALIASES: &[(&str, SymbolKind)] = &[
     ("enum_member", SymbolKind::EnumMember),
     ("member", SymbolKind::Field),
     ("section", SymbolKind::Heading),
+    ("impl", SymbolKind::Implementation),
+    ("extension", SymbolKind::Implementation),
 ];
 
 /// Between the parts of a qualified name, as it may stand in a name itself.
@@ -36,8 +38,9 @@ const BETWEEN: &str = r"(?:\.|::?|#)";
 pub struct SymbolKinds(u32);
 
 impl SymbolKinds {
-    /// All kinds, also those that this program does not know.
-    pub const ALL: Self = Self(u32::MAX);
+    /// The kinds of definitions, also those that this program does not know. What only contains members of a type does
+    /// not define it.
+    pub const DEFINITIONS: Self = Self(u32::MAX ^ 1 << SymbolKind::Implementation as u8);
 
     /// One kind.
     pub fn one(kind: SymbolKind) -> Self {
@@ -46,7 +49,8 @@ impl SymbolKinds {
 
     /// Whether the kind with this byte is one of them.
     pub fn has(self, byte: u8) -> bool {
-        self == Self::ALL || 1_u32.checked_shl(u32::from(byte)).is_some_and(|bit| self.0 & bit != 0)
+        let bit = 1_u32.checked_shl(u32::from(byte));
+        bit.map_or(self == Self::DEFINITIONS, |bit| self.0 & bit != 0)
     }
 
     /// Whether there is none.
@@ -66,10 +70,10 @@ impl SymbolKinds {
         Self(self.0 | other.0)
     }
 
-    /// The kinds that are not in it.
+    /// The kinds of definitions that are not in it.
     #[must_use]
     pub fn others(self) -> Self {
-        Self(!self.0)
+        Self(!self.0).and(Self::DEFINITIONS)
     }
 
     /// Reads `function,method`.
@@ -105,10 +109,10 @@ impl SymbolKinds {
     }
 }
 
-/// Prints as `function,method`; nothing for all.
+/// Prints as `function,method`; nothing for all definitions.
 impl fmt::Display for SymbolKinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::ALL {
+        if *self == Self::DEFINITIONS {
             return Ok(());
         }
         let mut first = true;
@@ -141,7 +145,7 @@ impl SymbolPattern {
             source: source.to_owned(),
             containers: Vec::new(),
             whole: None,
-            kinds: SymbolKinds::ALL,
+            kinds: SymbolKinds::DEFINITIONS,
         };
         let Some((flags, parts)) = qualified(source) else { return Ok((all, plain)) };
         // Whether a capital is in it is decided by all of it.
@@ -164,7 +168,7 @@ impl SymbolPattern {
         let source = crate::write::escape(text);
         let pattern = Pattern::of_name(&source, case)?;
         let rest =
-            Self { source, containers: Vec::new(), whole: None, kinds: SymbolKinds::ALL };
+            Self { source, containers: Vec::new(), whole: None, kinds: SymbolKinds::DEFINITIONS };
         Ok((pattern, rest))
     }
 
@@ -293,7 +297,8 @@ mod tests {
         assert!(read("functoin").unwrap_err().contains("did you mean function?"));
         assert!(read("goto").unwrap_err().contains("enum-member"));
         assert!(read(",").is_err());
-        let all = SymbolKinds::ALL;
+        let all = SymbolKinds::DEFINITIONS;
+        assert!(!all.has(SymbolKind::Implementation.byte()));
         assert!(all.has(200) && !SymbolKinds::one(SymbolKind::Class).has(200));
         let others = SymbolKinds::one(SymbolKind::Class).others();
         assert!(!others.has(SymbolKind::Class.byte()) && others.has(SymbolKind::Method.byte()));

@@ -213,7 +213,7 @@ impl fmt::Display for Term {
         };
         let Some(symbol) = &self.symbol else { return write!(f, "{field}{}", self.pattern) };
         write!(f, "{field}{}", self.pattern.named(&symbol.source))?;
-        if symbol.kinds != SymbolKinds::ALL {
+        if symbol.kinds != SymbolKinds::DEFINITIONS {
             write!(f, " kind:{}", symbol.kinds)?;
         }
         Ok(())

@@ -1,0 +1,123 @@
+//! Symbols: what each blob defines, as one row of arrays.
+
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
+
+use crate::error::Result;
+use crate::lease::{Ask, Lease};
+use crate::store::Store;
+use crate::{BlobId, ShardId};
+
+/// What a blob defines. All lists have an element for each symbol, in the order of `starts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymbolRow {
+    /// The blob.
+    pub blob: BlobId,
+    /// The names, with a line feed between two.
+    pub names: String,
+    /// The bytes of their kinds.
+    pub kinds: Vec<u8>,
+    /// Where each name begins in the blob's text, in bytes.
+    pub starts: Vec<i32>,
+    /// Where each definition ends, in bytes.
+    pub ends: Vec<i32>,
+    /// The line of each name, from 1.
+    pub lines: Vec<i32>,
+    /// The index of the symbol that contains each one; -1 for none.
+    pub parents: Vec<i16>,
+}
+
+impl SymbolRow {
+    /// Returns the names, one for each symbol.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        // An empty text would split into one empty name.
+        self.names.split('\n').take(self.starts.len())
+    }
+}
+
+/// How far the taking of symbols is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SymbolsProgress {
+    /// Bytes of text in the shards.
+    pub bytes: i64,
+    /// About how many of them have had their turn.
+    pub done: i64,
+}
+
+impl SymbolsProgress {
+    /// Returns whether every text has had its turn.
+    pub fn is_complete(self) -> bool {
+        self.done >= self.bytes
+    }
+
+    /// Returns the whole percents that are done: 100 only when all is.
+    pub fn percent(self) -> u8 {
+        if self.is_complete() { 100 } else { (self.done * 100 / self.bytes).clamp(0, 99) as u8 }
+    }
+}
+
+/// Returns the statements that build the trigram index of a shard's symbols, unless it exists, and update the
+/// planner's statistics.
+pub(crate) fn index_sql(shard: ShardId) -> String {
+    let symbols = shard.symbols();
+    format!(
+        "create index if not exists {symbols}_trgm on {symbols} using gin (names gin_trgm_ops);
+         analyze {symbols} (shard, blob)"
+    )
+}
+
+/// Deletes the symbols of some blobs of a shard.
+pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
+    for table in [&*shard.symbols(), "symbols_skipped"] {
+        let sql = format!("delete from {table} where shard = {} and blob = any($1)", shard.0);
+        sqlx::query(AssertSqlSafe(sql)).bind(blobs).execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+impl Lease {
+    /// Returns the symbols of these blobs, ascending by blob. Blobs without a row are missing.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_of(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<SymbolRow>> {
+        let sql = format!(
+            "select blob, names, kinds, starts, ends, lines, parents from {}
+             where shard = {} and blob = any($1) order by blob",
+            shard.symbols(),
+            shard.0
+        );
+        let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
+        let rows: Vec<(i32, String, Vec<u8>, Vec<i32>, Vec<i32>, Vec<i32>, Vec<i16>)> =
+            self.fetch(Ask::new(sql).bind(ids)).await?;
+        Ok(rows
+            .into_iter()
+            .map(|(blob, names, kinds, starts, ends, lines, parents)| SymbolRow {
+                blob: BlobId(blob),
+                names,
+                kinds,
+                starts,
+                ends,
+                lines,
+                parents,
+            })
+            .collect())
+    }
+}
+
+impl Store {
+    /// Returns how far the taking of symbols is.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_progress(&self) -> Result<SymbolsProgress> {
+        // Numbers of chunks stand for bytes: each shard counts by the part of its chunks.
+        let (bytes, done): (i64, i64) = sqlx::query_as(
+            "select coalesce(sum(bytes), 0)::bigint,
+                    coalesce(sum(bytes * least(symbols_upto, chunks) / greatest(chunks, 1)), 0)::bigint
+             from shards where live_from is not null",
+        )
+        .fetch_one(self.control())
+        .await?;
+        Ok(SymbolsProgress { bytes, done })
+    }
+}
