@@ -11,7 +11,7 @@ use crate::group::{Group, Part, is_setting};
 use crate::language::{check_language, near_language};
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
-use crate::settings::{Select, Settings};
+use crate::settings::{Select, Setting, Settings};
 use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
 use crate::write::{escape, written};
@@ -35,27 +35,32 @@ impl From<Case> for Defaults {
 #[derive(Clone, Copy)]
 struct Scope {
     how: Defaults,
-    /// The kinds of symbols.
-    kinds: SymbolKinds,
+    /// The kinds of symbols, if it says.
+    kinds: Option<SymbolKinds>,
 }
 
 /// The query as far as it is built.
 pub(crate) struct Build<'a> {
     source: &'a str,
     settings: Settings,
+    /// The kinds that the setting names: `select:symbol.function`.
+    selected: Option<SymbolKinds>,
 }
 
 impl<'a> Build<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, settings: Settings::default() }
+        Self { source, settings: Settings::default(), selected: None }
     }
 
     /// Builds the query of its outermost group.
     pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
-        let scope = Scope { how: defaults, kinds: SymbolKinds::DEFINITIONS };
+        let scope = Scope { how: defaults, kinds: None };
         let mut tree = self.group(group, scope, true)?;
         if self.settings.select == Select::Symbols && !has_symbol(&tree) {
-            tree = Tree::all(vec![any_symbol(0, SymbolKinds::DEFINITIONS), tree]);
+            tree = Tree::all(vec![
+                any_symbol(0, self.selected.unwrap_or(SymbolKinds::DEFINITIONS)),
+                tree,
+            ]);
         }
         Ok(Query { source: self.source.to_owned(), tree, settings: self.settings })
     }
@@ -65,12 +70,7 @@ impl<'a> Build<'a> {
     }
 
     /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
-    fn group(
-        &mut self,
-        mut group: Group,
-        outer: Scope,
-        whole: bool,
-    ) -> Result<Tree, QueryError> {
+    fn group(&mut self, mut group: Group, outer: Scope, whole: bool) -> Result<Tree, QueryError> {
         let mut scope = outer;
         let several = group.alternatives.len() > 1;
         // A query in parentheses is still the whole of it.
@@ -103,15 +103,17 @@ impl<'a> Build<'a> {
                     parts.push(part);
                     continue;
                 };
-                let kinds = kinds.and(own.map_or(scope.kinds, |(_, kinds)| kinds));
+                let known = own.map(|(_, kinds)| kinds).or(scope.kinds);
+                let kinds = known.map_or(kinds, |known| known.and(kinds));
                 let at = part.range().start;
                 if kinds.is_empty() {
-                    let message = "no definition is of both kinds; write several as kind:function,method";
+                    let message =
+                        "no definition is of both kinds; write several as kind:function,method";
                     return Err(self.error(at, message));
                 }
                 own = Some((at, kinds));
             }
-            let within = Scope { kinds: own.map_or(scope.kinds, |(_, kinds)| kinds), ..scope };
+            let within = Scope { kinds: own.map(|(_, kinds)| kinds).or(scope.kinds), ..scope };
             let all: Result<Vec<Tree>, _> =
                 parts.into_iter().map(|part| self.part(part, within, whole && only)).collect();
             let mut all = all?;
@@ -139,14 +141,12 @@ impl<'a> Build<'a> {
             Part::Group(_, group) => {
                 let mut any: Option<SymbolKinds> = None;
                 for alternative in &group.alternatives {
-                    let mut all = SymbolKinds::DEFINITIONS.or(SymbolKinds::one(SymbolKind::Implementation));
+                    let mut all: Option<SymbolKinds> = None;
                     for part in alternative {
                         let Some(kinds) = self.kinds(part)? else { return Ok(None) };
-                        all = all.and(kinds);
+                        all = Some(all.map_or(kinds, |all| all.and(kinds)));
                     }
-                    if alternative.is_empty() {
-                        return Ok(None);
-                    }
+                    let Some(all) = all else { return Ok(None) };
                     any = Some(any.map_or(all, |any| any.or(all)));
                 }
                 Ok(any)
@@ -179,7 +179,10 @@ impl<'a> Build<'a> {
         };
         if let Some(symbol) = symbol {
             let (pattern, symbol) = symbol.map_err(|error| self.of_pattern(at, word, error))?;
-            let symbol = Some(Box::new(SymbolPattern { kinds: scope.kinds, ..symbol }));
+            let symbol = Some(Box::new(SymbolPattern {
+                kinds: scope.kinds.or(self.selected).unwrap_or(symbol.kinds),
+                ..symbol
+            }));
             return Ok(Tree::Term(Term { field: Field::Symbol, pattern, symbol, at }));
         }
         let (field, pattern) = match word.field {
@@ -273,7 +276,15 @@ impl<'a> Build<'a> {
                 scope.multiline =
                     yes_or_no(value).ok_or_else(|| unknown("multiline:yes or multiline:no"))?;
             }
-            FieldName::Setting(setting) => self.settings.set(setting, value).map_err(wrong)?,
+            FieldName::Setting(setting) => {
+                // As Sourcegraph has it: select:symbol.function.
+                let kinds = value.strip_prefix("symbol.").filter(|_| setting == Setting::Select);
+                let value = if kinds.is_some() { "symbol" } else { value };
+                self.settings.set(setting, value).map_err(wrong)?;
+                if let Some(kinds) = kinds {
+                    self.selected = Some(SymbolKinds::read(kinds).map_err(wrong)?);
+                }
+            }
             _ => unreachable!("not a setting"),
         }
         Ok(())

@@ -42,6 +42,9 @@ impl SymbolKinds {
     /// not define it.
     pub const DEFINITIONS: Self = Self(u32::MAX ^ 1 << SymbolKind::Implementation as u8);
 
+    /// No kind.
+    pub const NONE: Self = Self(0);
+
     /// One kind.
     pub fn one(kind: SymbolKind) -> Self {
         Self(1 << kind.byte())
@@ -99,7 +102,11 @@ impl SymbolKinds {
             };
             all = all.or(Self::one(kind));
         }
-        if all.is_empty() { Err("kind: needs a kind, as in kind:function".to_owned()) } else { Ok(all) }
+        if all.is_empty() {
+            Err("kind: needs a kind, as in kind:function".to_owned())
+        } else {
+            Ok(all)
+        }
     }
 
     /// The word to write instead of one that is no kind, if one is near.
@@ -192,14 +199,18 @@ fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
     let flags = flags(source);
     let text = &source[flags.len()..];
     let bytes = text.as_bytes();
-    let is_name = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80);
+    let is_name = |byte: Option<&u8>| {
+        byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)
+    };
     let (mut parts, mut begin) = (Vec::new(), 0);
     let (mut at, mut depth) = (0, 0_usize);
     while at < bytes.len() {
         // A name, a group or a class may begin behind a separator, and end before it.
-        let ends = at > begin && (is_name(bytes.get(at - 1)) || matches!(bytes[at - 1], b')' | b']' | b'*' | b'+'));
+        let ends = at > begin
+            && (is_name(bytes.get(at - 1)) || matches!(bytes[at - 1], b')' | b']' | b'*' | b'+'));
         let begins = |at: usize| {
-            is_name(bytes.get(at)) || matches!(bytes.get(at), Some(b'(' | b'[' | b'~' | b'$' | b'\\'))
+            is_name(bytes.get(at))
+                || matches!(bytes.get(at), Some(b'(' | b'[' | b'~' | b'$' | b'\\'))
         };
         let length = match bytes[at] {
             b':' if depth == 0 && ends && bytes[at..].starts_with(b"::") => 2,
@@ -281,9 +292,10 @@ mod tests {
         ] {
             assert_eq!(parts(source), Some(expected), "{source}");
         }
-        for source in
-            ["foo", "foo.*bar", "foo.+", "foo.?x", ".foo", "foo.", "a[.]b", "(a.b)", "a.b|c", "::a", r"\.x", "a.{2}b"]
-        {
+        for source in [
+            "foo", "foo.*bar", "foo.+", "foo.?x", ".foo", "foo.", "a[.]b", "(a.b)", "a.b|c", "::a",
+            r"\.x", "a.{2}b",
+        ] {
             assert_eq!(parts(source), None, "{source}");
         }
     }
@@ -293,7 +305,10 @@ mod tests {
         let read = |value: &str| SymbolKinds::read(value).map(|kinds| kinds.to_string());
         assert_eq!(read("function").unwrap(), "function");
         assert_eq!(read("Methods,func, class").unwrap(), "class,function,method");
-        assert_eq!(read("classes,properties").unwrap_err(), "unknown kind \"properties\"; did you mean property?");
+        assert_eq!(
+            read("classes,properties").unwrap_err(),
+            "unknown kind \"properties\"; did you mean property?"
+        );
         assert!(read("functoin").unwrap_err().contains("did you mean function?"));
         assert!(read("goto").unwrap_err().contains("enum-member"));
         assert!(read(",").is_err());

@@ -161,7 +161,12 @@ impl Tree {
     pub fn symbol(source: &str, case: Case, kinds: SymbolKinds) -> Result<Self, QueryError> {
         let (pattern, mut symbol) = SymbolPattern::parse(source, case)?;
         symbol.kinds = kinds;
-        Ok(Tree::Term(Term { field: Field::Symbol, pattern, symbol: Some(Box::new(symbol)), at: 0 }))
+        Ok(Tree::Term(Term {
+            field: Field::Symbol,
+            pattern,
+            symbol: Some(Box::new(symbol)),
+            at: 0,
+        }))
     }
 }
 

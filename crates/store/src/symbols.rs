@@ -1,11 +1,14 @@
 //! Symbols: what each blob defines, as one row of arrays.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::store::Store;
-use crate::{BlobId, ShardId};
+use crate::{BlobId, FileFilter, ShardId};
 
 /// What a blob defines. All lists have an element for each symbol, in the order of `starts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,21 +77,94 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
     Ok(())
 }
 
+/// Returns the statement that reads the rows for which a condition holds.
+fn rows_of(shard: ShardId, condition: &str) -> String {
+    format!(
+        "select blob, names, kinds, starts, ends, lines, parents from {}
+         where shard = {} and {condition} order by blob",
+        shard.symbols(),
+        shard.0
+    )
+}
+
 impl Lease {
     /// Returns the symbols of these blobs, ascending by blob. Blobs without a row are missing.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn symbols_of(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<SymbolRow>> {
-        let sql = format!(
-            "select blob, names, kinds, starts, ends, lines, parents from {}
-             where shard = {} and blob = any($1) order by blob",
-            shard.symbols(),
-            shard.0
-        );
         let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
+        self.symbol_rows(Ask::new(rows_of(shard, "blob = any($1)")).bind(ids)).await
+    }
+
+    /// Returns the symbols of the blobs whose numbers lie in a range, ascending by blob.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbol_range(
+        &mut self,
+        shard: ShardId,
+        blobs: Range<i32>,
+    ) -> Result<Vec<SymbolRow>> {
+        let sql = rows_of(shard, "blob >= $1 and blob < $2");
+        self.symbol_rows(Ask::new(sql).bind(blobs.start).bind(blobs.end)).await
+    }
+
+    /// Returns up to which chunk symbols were taken, for each shard: a search of an older epoch may have more.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_upto(&mut self) -> Result<HashMap<ShardId, i32>> {
+        let sql = "select shard, symbols_upto from shards where live_from is not null".to_owned();
+        let rows: Vec<(i16, i32)> = self.fetch(Ask::new(sql)).await?;
+        Ok(rows.into_iter().map(|(shard, upto)| (ShardId(shard), upto)).collect())
+    }
+
+    /// Returns the languages of which symbols are taken, in small letters.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_languages(&mut self) -> Result<Vec<String>> {
+        let sql = "select symbols_languages from state".to_owned();
+        let rows: Vec<(Vec<String>,)> = self.fetch(Ask::new(sql)).await?;
+        Ok(rows.into_iter().flat_map(|(languages,)| languages).collect())
+    }
+
+    /// Returns how many files in some languages have a blob with this number or a larger one, in each of some
+    /// shards.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn files_after(
+        &mut self,
+        shards: &[(ShardId, i32)],
+        filter: &FileFilter,
+        languages: &[String],
+    ) -> Result<usize> {
+        let Some(((first, _), rest)) = shards.split_first() else { return Ok(0) };
+        let of = |shard: ShardId, at: usize| {
+            format!(
+                "(select count(*) from {} where shard = {} and blob >= ($1::int[])[{at}] and valid_from <= $2
+                  and valid_to > $2 and ($3::int[] is null or repo = any($3)) and lower(language) = any($4)
+                  and ($5::text[] is null or lower(language) = any($5)))",
+                shard.files(),
+                shard.0
+            )
+        };
+        let rest = rest.iter().zip(2..).map(|((shard, _), at)| of(*shard, at));
+        let counts: Vec<String> = std::iter::once(of(*first, 1)).chain(rest).collect();
+        let from: Vec<i32> = shards.iter().map(|(_, from)| *from).collect();
+        let repos: Option<Vec<i32>> =
+            filter.repos.as_ref().map(|ids| ids.iter().map(|repo| repo.0).collect());
+        let ask = Ask::new(format!("select {}", counts.join(" + ")));
+        let ask = ask.bind(from).bind(filter.epoch.0).bind(repos).bind(languages.to_vec());
+        let rows: Vec<(i64,)> = self.fetch(ask.bind(filter.languages.clone())).await?;
+        Ok(rows.first().map_or(0, |(count,)| *count as usize))
+    }
+
+    async fn symbol_rows(&mut self, ask: Ask) -> Result<Vec<SymbolRow>> {
         let rows: Vec<(i32, String, Vec<u8>, Vec<i32>, Vec<i32>, Vec<i32>, Vec<i16>)> =
-            self.fetch(Ask::new(sql).bind(ids)).await?;
+            self.fetch(ask).await?;
         Ok(rows
             .into_iter()
             .map(|(blob, names, kinds, starts, ends, lines, parents)| SymbolRow {

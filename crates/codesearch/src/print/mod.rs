@@ -88,3 +88,19 @@ pub(crate) fn reasons(skipped: &BTreeMap<String, usize>) -> String {
         skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
+
+/// What a search for symbols could not find, as a sentence without a full stop; none if it could find all.
+pub(crate) fn symbols_left(stats: &Stats) -> Option<String> {
+    let left = &stats.symbols;
+    if let Some(language) = left.without.first() {
+        return Some(format!(
+            "no symbols are taken of files in {language}; search for text instead"
+        ));
+    }
+    let files = match left.pending {
+        0 => return None,
+        1 => "1 file".to_owned(),
+        many => format!("{} files", crate::human::grouped(many)),
+    };
+    Some(format!("the symbols of {files} are not there yet; codesearch symbols takes them"))
+}

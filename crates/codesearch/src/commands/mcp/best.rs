@@ -56,7 +56,7 @@ pub(super) async fn answer(
         full: false,
     };
     for mut ranked in top.into_best().skip(shown) {
-        if context != (0, 0) && select == Select::Lines && page.has_room() {
+        if context != (0, 0) && select.has_lines() && page.has_room() {
             let one = std::slice::from_mut(&mut ranked.file);
             searcher.add_context(one, stats.switch, context).await?;
         }
@@ -114,7 +114,7 @@ impl Page {
     /// Adds a file; false if there is no room for it. The first one is cut rather than left out.
     fn add(&mut self, ranked: &RankedFile) -> bool {
         let RankedFile { file, matches, .. } = ranked;
-        if self.select != Select::Lines {
+        if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
             return self.take(&format!("{name}\n"));
         }
@@ -214,7 +214,7 @@ fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
     match select {
         Select::Repos => format!("{least}{}", count(top.files, "repository", "repositories")),
         Select::Files => format!("{least}{files}{repos}"),
-        Select::Lines => {
+        Select::Lines | Select::Symbols => {
             let lines = count(top.matches, "matching line", "matching lines");
             format!("{least}{lines} in {files}{repos}")
         }

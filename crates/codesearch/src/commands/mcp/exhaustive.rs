@@ -61,7 +61,7 @@ impl Page {
         let mut piece = match self.select {
             Select::Repos => format!("{}\n", file.repo),
             Select::Files => format!("{}\n", named(file)),
-            Select::Lines => {
+            Select::Lines | Select::Symbols => {
                 let gap = if self.text.is_empty() { "" } else { "\n" };
                 format!("{gap}{}\n", named(file))
             }
@@ -98,7 +98,7 @@ impl Page {
 /// What the answer is, whether it is all there is, and how to get the rest.
 fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
     let found = match page.select {
-        Select::Lines => format!(
+        Select::Lines | Select::Symbols => format!(
             "{} in {}",
             count(page.matches, "matching line", "matching lines"),
             count(page.results, "file", "files")

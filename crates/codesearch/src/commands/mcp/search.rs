@@ -200,8 +200,9 @@ pub(super) const BROKEN: &str =
 
 /// What was left out of the index and might match, as a sentence; nothing if there is none.
 pub(super) fn left_out(stats: &Stats) -> String {
-    if stats.skipped.is_empty() {
-        return String::new();
-    }
-    format!(" Not in the index, though they might match: {}.", crate::print::skipped(stats))
+    let symbols = crate::print::symbols_left(stats).map(|left| format!(" Note: {left}."));
+    let skipped = (!stats.skipped.is_empty()).then(|| {
+        format!(" Not in the index, though they might match: {}.", crate::print::skipped(stats))
+    });
+    symbols.into_iter().chain(skipped).collect()
 }
