@@ -10,6 +10,7 @@ pub mod docs;
 pub mod fuzz;
 pub mod fuzzy;
 pub mod ingest;
+pub mod navigate;
 pub mod search;
 mod searcher;
 mod snapshot;

@@ -89,7 +89,10 @@ impl SymbolKinds {
                 let alias = ALIASES.iter().find(|(alias, _)| *alias == word);
                 SymbolKind::from_word(word).or(alias.map(|(_, kind)| *kind))
             };
-            let plural = || one(word.strip_suffix("es")?).or_else(|| one(word.strip_suffix('s')?));
+            let plural = || {
+                let ies = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+                ies.as_deref().and_then(one).or_else(|| one(word.strip_suffix("es")?))
+            };
             let kind = one(&word).or_else(|| one(word.strip_suffix('s')?)).or_else(plural);
             let Some(kind) = kind else {
                 let words = SymbolKind::ALL.map(SymbolKind::word);
@@ -305,10 +308,7 @@ mod tests {
         let read = |value: &str| SymbolKinds::read(value).map(|kinds| kinds.to_string());
         assert_eq!(read("function").unwrap(), "function");
         assert_eq!(read("Methods,func, class").unwrap(), "class,function,method");
-        assert_eq!(
-            read("classes,properties").unwrap_err(),
-            "unknown kind \"properties\"; did you mean property?"
-        );
+        assert_eq!(read("classes,properties").unwrap(), "class,property");
         assert!(read("functoin").unwrap_err().contains("did you mean function?"));
         assert!(read("goto").unwrap_err().contains("enum-member"));
         assert!(read(",").is_err());

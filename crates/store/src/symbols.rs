@@ -130,6 +130,20 @@ impl Lease {
         Ok(rows.into_iter().flat_map(|(languages,)| languages).collect())
     }
 
+    /// Returns why symbols of a blob were given up, in a word, if some were.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_given_up(
+        &mut self,
+        shard: ShardId,
+        blob: BlobId,
+    ) -> Result<Option<String>> {
+        let sql = "select reason from symbols_skipped where shard = $1 and blob = $2".to_owned();
+        let rows: Vec<(String,)> = self.fetch(Ask::new(sql).bind(shard.0).bind(blob.0)).await?;
+        Ok(rows.into_iter().next().map(|(reason,)| reason))
+    }
+
     /// Returns how many files in some languages have a blob with this number or a larger one, in each of some
     /// shards.
     ///

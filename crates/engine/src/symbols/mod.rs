@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use query::SymbolKind;
+use query::{SymbolKind, SymbolKinds};
 use store::SymbolRow;
 
 use crate::types::Line;
@@ -77,6 +77,12 @@ impl<'r> Symbols<'r> {
             start: number(&row.starts),
             end: number(&row.ends),
         }
+    }
+
+    /// Returns whether a symbol is a definition, and not only a container of members.
+    pub(crate) fn defines(&self, at: usize) -> bool {
+        let kind = self.row.kinds.get(at).copied().unwrap_or(u8::MAX);
+        SymbolKinds::DEFINITIONS.has(kind)
     }
 
     /// Returns how many there are.
