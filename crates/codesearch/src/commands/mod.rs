@@ -11,6 +11,7 @@ mod globs;
 mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+pub(crate) mod navigate;
 mod patterns;
 pub(crate) mod repos;
 pub(crate) mod search;

@@ -46,6 +46,7 @@ use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use metrics::Metrics;
+pub(crate) use pages::outline_note;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
 /// The addresses that are declared: our own first, then those of other engines.
@@ -61,6 +62,9 @@ fn endpoints() -> Vec<Endpoint> {
         pages::FILE,
         pages::RAW,
         pages::REPOS,
+        pages::DEFINITIONS,
+        pages::REFERENCES,
+        pages::OUTLINE,
         pages::SUGGEST,
         pages::STATS,
         metrics::METRICS,
@@ -157,7 +161,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
 }
 
 /// Addresses that people try, and those that they mean.
-const ALIASES: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 13] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
     ("/help", "/syntax"),
@@ -166,6 +170,10 @@ const ALIASES: [(&str, &str); 9] = [
     ("/find", "/files"),
     ("/documents", "/docs"),
     ("/login", "/sign-in"),
+    ("/definition", "/definitions"),
+    ("/def", "/definitions"),
+    ("/refs", "/references"),
+    ("/symbols", "/outline"),
     ("/api", "/openapi.json"),
 ];
 

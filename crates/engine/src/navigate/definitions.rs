@@ -66,9 +66,9 @@ impl Searcher {
 fn condition(name: &str) -> Result<Tree, Error> {
     let parts = parts(name)?;
     let (last, containers) = parts.split_last().expect("a name has a part");
-    let before: String =
-        containers.iter().map(|part| format!("{}::", query::escape(part))).collect();
-    let source = format!("{before}^{}$", query::escape(last));
+    let mut source: String =
+        containers.iter().flat_map(|part| [query::escape(part), "::".to_owned()]).collect();
+    source.push_str(&format!("^{}$", query::escape(last)));
     Ok(Tree::symbol(&source, Case::Sensitive, SymbolKinds::DEFINITIONS)?)
 }
 

@@ -48,6 +48,26 @@ pub(super) struct Origin {
 }
 
 impl Searcher {
+    /// Reads a place: `repository/path:line`, where the line may be left out.
+    ///
+    /// # Errors
+    /// There is no such file, or the database cannot be asked.
+    pub async fn place(&self, text: &str) -> Result<Place, Error> {
+        let text = text.trim();
+        let (file, line) = match text.rsplit_once(':') {
+            Some((file, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (file, line.parse().ok())
+            }
+            _ => (text, None),
+        };
+        let tree = self.tree().await?;
+        // Names of repositories hold slashes, too.
+        let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
+        let found = places.rev().find(|(repo, path)| tree.file(repo, path).is_some());
+        let Some((repo, path)) = found else { return Err(Error::NoFile(file.to_owned())) };
+        Ok(Place { repo: repo.to_owned(), path: path.to_owned(), line })
+    }
+
     /// Reads the file of a place.
     pub(super) async fn origin(&self, place: &Place) -> Result<Origin, Error> {
         let found = self.file_text(&place.repo, &place.path).await?;
