@@ -22,6 +22,7 @@ pub mod fuzz;
 mod hints;
 mod http;
 mod human;
+mod mcp;
 mod order;
 mod print;
 mod progress;

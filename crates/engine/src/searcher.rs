@@ -354,14 +354,17 @@ impl Searcher {
     /// The database cannot be asked.
     pub async fn add_enclosing(
         &self,
-        files: &mut [FileMatch],
+        files: impl IntoIterator<Item = &mut FileMatch>,
         switch: Switch,
     ) -> Result<(), store::Error> {
-        let catalog = self.state(switch).await?;
         let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
-        for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
+        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
             by_shard.entry(file.place.0).or_default().push(file);
         }
+        if by_shard.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.state(switch).await?;
         for (id, files) in by_shard {
             let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
             let mut blobs: Vec<BlobId> = files.iter().map(|file| file.place.1).collect();

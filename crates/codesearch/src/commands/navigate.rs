@@ -14,8 +14,8 @@ use store::Store;
 use super::serve;
 use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
 use crate::database::Database;
-use crate::http::outline_note;
 use crate::human::count;
+use crate::print::outline_note;
 
 /// How long a search may take.
 const TIMEOUT: Duration = Duration::from_secs(30);

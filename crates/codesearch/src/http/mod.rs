@@ -13,6 +13,7 @@ mod hints;
 mod hosts;
 mod json;
 mod limits;
+mod mcp;
 mod metrics;
 mod openapi;
 mod pages;
@@ -46,7 +47,6 @@ use error::Failure;
 pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use metrics::Metrics;
-pub(crate) use pages::outline_note;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
 /// The addresses that are declared: our own first, then those of other engines.
@@ -65,6 +65,7 @@ fn endpoints() -> Vec<Endpoint> {
         pages::DEFINITIONS,
         pages::REFERENCES,
         pages::OUTLINE,
+        mcp::MCP,
         pages::SUGGEST,
         pages::STATS,
         metrics::METRICS,

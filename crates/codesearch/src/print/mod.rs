@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::Path;
 
+use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
@@ -103,4 +104,20 @@ pub(crate) fn symbols_left(stats: &Stats) -> Option<String> {
         many => format!("{} files", crate::human::grouped(many)),
     };
     Some(format!("the symbols of {files} are not there yet; codesearch symbols takes them"))
+}
+
+/// What is to be said of an outline beside its symbols.
+pub(crate) fn outline_note(outline: &Outline) -> String {
+    let language = outline.language.as_deref().unwrap_or("an unknown language");
+    match &outline.state {
+        SymbolsState::Taken if outline.symbols.is_empty() => "the file defines nothing".to_owned(),
+        SymbolsState::Taken => String::new(),
+        SymbolsState::Pending => {
+            "its symbols are not there yet; codesearch symbols takes them".to_owned()
+        }
+        SymbolsState::GivenUp(reason) => {
+            format!("its symbols, or some of them, were given up: {reason}")
+        }
+        SymbolsState::Without => format!("no symbols are taken of files in {language}"),
+    }
 }

@@ -360,3 +360,84 @@ fn other_engines_are_told_of_symbols() {
         4
     );
 }
+
+/// The answer of `/mcp` to a request.
+fn agent(server: &Server, method: &str, params: &Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let mut answer = ureq::post(format!("http://{}/mcp", server.address))
+        .header("Accept", "application/json, text/event-stream")
+        .header("Content-Type", "application/json")
+        .header("MCP-Protocol-Version", "2025-06-18")
+        .send(body.to_string())
+        .unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
+    assert_eq!(answer["id"], 7, "{answer}");
+    answer["result"].clone()
+}
+
+/// What a tool says.
+fn told(server: &Server, tool: &str, arguments: &Value) -> String {
+    let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn agents_follow_names_over_http() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
+    });
+    let info = agent(&server, "initialize", &hello);
+    assert_eq!(info["serverInfo"]["name"], "codesearch", "{info}");
+    let tools = agent(&server, "tools/list", &json!({}));
+    let mut names: Vec<&str> = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        "definitions",
+        "docs",
+        "find_file",
+        "list_repos",
+        "outline",
+        "read_file",
+        "references",
+        "search",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(
+        told(&server, "definitions", &json!({ "name": "Serve", "from": "one: main.go:7" })),
+        "1 definition. That is all.\n\none: harbor/server.go\n12:func (s *Server) Serve() error {  [method of Server]\n"
+    );
+    let refs = told(&server, "references", &json!({ "name": "NewServer" }));
+    assert_eq!(
+        refs,
+        "1 line in 1 file. That is all.\n\none: main.go\n7:\tharbor.NewServer().Serve()  [call in main]\n"
+    );
+    let outline = told(&server, "outline", &json!({ "repo": "one", "path": "main.go" }));
+    assert_eq!(
+        outline,
+        "1 to 2 of 2 symbols. That is all.\n\n1-1: package main\n5-8: function main\n"
+    );
+    let read = json!({ "repo": "one", "path": "harbor/server.go", "symbol": "Server.Serve" });
+    let read = told(&server, "read_file", &read);
+    assert!(read.contains("Server.Serve is in lines 12 to 15. Lines 12 to 15 of 15."), "{read}");
+    assert!(read.contains("\n12:func (s *Server) Serve() error {\n"), "{read}");
+    let missing = json!({ "repo": "one", "path": "main.go", "symbol": "none" });
+    assert!(
+        told(&server, "read_file", &missing).contains("main.go defines no none; outline lists")
+    );
+    for order in ["best", "exhaustive"] {
+        let found = told(&server, "search", &json!({ "query": "content:Println", "order": order }));
+        assert!(found.contains("\nin method Server.Serve:\n13:\tfmt.Println"), "{found}");
+    }
+    assert!(
+        told(&server, "definitions", &json!({ "name": "nothing" })).starts_with("No definition")
+    );
+    assert!(told(&server, "outline", &json!({ "repo": "one", "path": "x" })).contains("find_file"));
+}

@@ -21,7 +21,7 @@ pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS};
 pub(crate) use docs::DOCS;
 pub(crate) use home::home;
 pub(crate) use link::file as file_address;
-pub(crate) use navigate::{DEFINITIONS, OUTLINE, REFERENCES, outline_note};
+pub(crate) use navigate::{DEFINITIONS, OUTLINE, REFERENCES};
 pub(crate) use render::protect;
 pub(crate) use results::{Prepared, page};
 pub(crate) use search_page::{SEAM, failed};

@@ -11,7 +11,7 @@ use engine::navigate::{self, NameRequest, Place};
 use engine::search::Stats;
 
 pub(crate) use self::names::{DEFINITIONS, REFERENCES};
-pub(crate) use self::outline::{OUTLINE, note as outline_note};
+pub(crate) use self::outline::OUTLINE;
 use super::search_page::failed;
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, REPO};

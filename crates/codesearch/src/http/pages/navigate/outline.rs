@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::navigate::{Outline, Place, SymbolsState};
+use engine::navigate::{Outline, Place};
 
 use super::json::outline_json;
 use super::{answered, refused};
@@ -17,6 +17,7 @@ use crate::http::pages::render::render;
 use crate::http::params::names::{FORMAT, REPO};
 use crate::http::params::{Given, Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
+use crate::print::outline_note;
 
 const PATH: Param = Param::text("path", "A path in it.").required();
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
@@ -95,7 +96,7 @@ async fn outline(
 
 fn draw(place: &Place, outline: Outline) -> Response {
     let Place { repo, path, .. } = place;
-    let note = note(&outline);
+    let note = outline_note(&outline);
     let rows = outline.symbols.into_iter().map(|one| RowView {
         level: one.depth.min(5) + 1,
         href: link::file(repo, path, "", Some(one.symbol.line)),
@@ -106,20 +107,4 @@ fn draw(place: &Place, outline: Outline) -> Response {
     let rows = rows.collect();
     let href = link::file(repo, path, "", None);
     render(StatusCode::OK, &OutlinePage { query: "", repo, path, href, note, rows })
-}
-
-/// What is to be said of an outline beside its symbols.
-pub(crate) fn note(outline: &Outline) -> String {
-    let language = outline.language.as_deref().unwrap_or("an unknown language");
-    match &outline.state {
-        SymbolsState::Taken if outline.symbols.is_empty() => "the file defines nothing".to_owned(),
-        SymbolsState::Taken => String::new(),
-        SymbolsState::Pending => {
-            "its symbols are not there yet; codesearch symbols takes them".to_owned()
-        }
-        SymbolsState::GivenUp(reason) => {
-            format!("its symbols, or some of them, were given up: {reason}")
-        }
-        SymbolsState::Without => format!("no symbols are taken of files in {language}"),
-    }
 }

@@ -6,6 +6,7 @@ use query::Select;
 
 use super::answer::{Text, count};
 use super::hints;
+use super::navigate;
 use super::progress::Found;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 
@@ -15,7 +16,8 @@ pub(super) async fn answer(
     from: Option<Cursor>,
     found: &Found,
 ) -> Result<String> {
-    let request = request(searcher, asked, from.as_ref(), |_| {}).await?;
+    let request =
+        request(searcher, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
         select: request.program().select,
         text: Text::of(asked.max_bytes),
@@ -68,8 +70,10 @@ impl Page {
         };
         // No file is named without a line of it.
         let mut line = lines.next();
+        let mut around = None;
+        let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
         if let Some(line) = line {
-            piece.push_str(&numbered(line));
+            piece.push_str(&shown(line));
         }
         loop {
             if !self.text.add(&piece) {
@@ -85,7 +89,7 @@ impl Page {
             }
             line = lines.next();
             match line {
-                Some(line) => piece = numbered(line),
+                Some(line) => piece = shown(line),
                 None => break,
             }
         }
