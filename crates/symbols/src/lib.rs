@@ -10,6 +10,7 @@ mod blanks;
 mod finish;
 mod grammar;
 mod guard;
+mod label;
 mod languages;
 mod markdown;
 mod walk;
@@ -21,6 +22,7 @@ use tree_sitter::Tree;
 
 use crate::grammar::{Grammar, Neighbour};
 
+pub use label::{Label, labels};
 pub use guard::{MAX_BYTES, MAX_LINE_BYTES, MAX_NAME_BYTES, MAX_NESTING, MAX_SECONDS, MAX_SYMBOLS, Reason};
 
 /// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.

@@ -1,57 +1,10 @@
-//! What a name is where it stands.
+//! What a name is where it stands, for texts that cannot be parsed.
 
 use std::ops::Range;
 
+use ::symbols::Label;
+
 use crate::search::rank::{is_comment, is_import};
-
-/// What a name is where it stands, as far as its line tells. What is likely to be wanted comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Label {
-    /// It is defined.
-    Definition,
-    /// It is called.
-    Call,
-    /// It is used as a type.
-    Type,
-    /// It is used in another way.
-    Use,
-    /// It is imported.
-    Import,
-    /// It is a part of a comment.
-    Comment,
-    /// It is a part of a text.
-    String,
-}
-
-impl Label {
-    /// Returns its name in small letters.
-    pub fn word(self) -> &'static str {
-        match self {
-            Label::Definition => "definition",
-            Label::Call => "call",
-            Label::Type => "type",
-            Label::Use => "use",
-            Label::Import => "import",
-            Label::Comment => "comment",
-            Label::String => "string",
-        }
-    }
-
-    /// Returns whether it is code, and not only mentioned.
-    pub fn is_code(self) -> bool {
-        !matches!(self, Label::Comment | Label::String)
-    }
-}
-
-/// Returns what the names at some places of a text are, by its syntax tree; `None` if its language has no grammar, or it
-/// cannot be parsed in time.
-pub(super) fn by_tree(
-    _language: &str,
-    _text: &str,
-    _places: &[Range<usize>],
-) -> Option<Vec<Label>> {
-    None
-}
 
 /// Returns what a name in a line is, by the line alone.
 pub(super) fn by_line(text: &str, name: &Range<usize>) -> Label {

@@ -27,8 +27,8 @@ use tokio::sync::mpsc;
 
 use crate::search::{FileMatch, Request, Searcher, Stats, Stopped};
 
+pub use ::symbols::Label;
 pub use definitions::{Definition, Definitions};
-pub use label::Label;
 pub use near::Near;
 pub use outline::{Outline, OutlineSymbol, SymbolsState};
 pub use references::{Reference, ReferenceFile, References};

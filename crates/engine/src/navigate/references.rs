@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use std::time::{Duration, Instant};
+
+use ::symbols::labels;
 use query::{Case, Field, Pattern, Tree};
 use store::{BlobId, ShardId, SymbolRow};
 
@@ -10,6 +13,9 @@ use super::{Error, Label, NameRequest, Near, Scope, label, parts};
 use crate::search::rank::standing;
 use crate::search::{FileMatch, Searcher, Stats};
 use crate::symbols::{Symbol, Symbols};
+
+/// How long texts are parsed for an answer; of others, each line tells by itself.
+const PARSING: Duration = Duration::from_secs(1);
 
 /// Where a name is used.
 #[derive(Debug)]
@@ -95,11 +101,19 @@ impl Searcher {
         });
         files.truncate(asked.limit);
         let texts = self.texts_of(&files, &stats).await?;
-        let (near, lines) = (&near, repos.iter().map(|(_, lines)| lines).sum());
-        let mut files: Vec<ReferenceFile> = files
-            .into_iter()
-            .map(|file| labelled(near(&file), texts.get(&file.place).map(String::as_str), file))
-            .collect();
+        let lines = repos.iter().map(|(_, lines)| lines).sum();
+        let files: Vec<(Near, FileMatch)> =
+            files.into_iter().map(|file| (near(&file), file)).collect();
+        // Parsing takes a while.
+        let work = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let labelled = |(near, file): (Near, FileMatch)| {
+                let text = texts.get(&file.place).filter(|_| begun.elapsed() < PARSING);
+                labelled(near, text.map(String::as_str), file)
+            };
+            files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
+        });
+        let mut files = work.await.expect("labelling does not panic");
         // A stable sort: what only mentions the name comes last.
         files.sort_by_key(|file| !file.lines.iter().any(|line| line.label().is_code()));
         Ok(References { files, count, lines, repos, stats })
@@ -189,7 +203,8 @@ fn labelled(near: Near, text: Option<&str>, file: FileMatch) -> ReferenceFile {
             line.ranges.iter().map(move |range| offset + range.start..offset + range.end)
         })
         .collect();
-    let parsed = text.and_then(|text| label::by_tree(file.language.as_deref()?, text, &places));
+    let language = file.language.as_deref().map(str::to_lowercase);
+    let parsed = text.and_then(|text| labels(&language?, text, &places));
     let mut parsed = parsed.map(Vec::into_iter);
     let mut lines: Vec<Reference> = file
         .lines
