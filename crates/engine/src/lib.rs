@@ -13,6 +13,7 @@ pub mod ingest;
 pub mod search;
 mod searcher;
 mod snapshot;
+pub mod symbols;
 pub mod threads;
 mod types;
 
