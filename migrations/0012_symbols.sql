@@ -44,7 +44,7 @@ create table symbols_skipped (
 );
 comment on table symbols_skipped is 'Contents in a language with symbols of which not all were taken, and why.';
 comment on column symbols_skipped.blob is 'blobs.id in the same shard.';
-comment on column symbols_skipped.reason is 'A word: too-large, minified, too-nested, too-slow, too-many, long-name.';
+comment on column symbols_skipped.reason is 'A word: too-large, minified, too-nested, too-slow, too-many, parser-failed, long-name.';
 
 alter table shards add column symbols_upto integer not null default 0;
 comment on table shards is 'The shards. Each has a partition of chunks, documents, filters, files, docs and symbols.';

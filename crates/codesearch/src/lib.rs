@@ -46,6 +46,12 @@ const INTERRUPTED: u8 = 130;
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = cli::parse();
+    if matches!(cli.command, Command::SymbolsWorker) {
+        return match engine::symbols::worker::run() {
+            Ok(()) => ExitCode::from(FOUND),
+            Err(_) => ExitCode::from(FAILED),
+        };
+    }
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // For those who answer again and again: threads are there already, and what is free is given back without
         // waiting for somebody to take more. Where that cannot be had, it is given back later.
@@ -56,6 +62,8 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Up(args) => commands::up::run(&cli.database, args),
         Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
+        Command::Symbols => commands::symbols::run(&cli.database),
+        Command::SymbolsWorker => unreachable!("it has no database"),
         Command::Search(args) => commands::search::run(&cli.database, &args),
         Command::Files(args) => commands::files::run(&cli.database, &args),
         Command::Def(args) => commands::navigate::definitions(&cli.database, &args),

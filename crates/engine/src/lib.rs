@@ -14,6 +14,7 @@ pub mod navigate;
 pub mod search;
 mod searcher;
 mod snapshot;
+pub mod symbol;
 pub mod symbols;
 pub mod threads;
 mod types;

@@ -19,7 +19,7 @@ use crate::search::shards::Selection;
 use crate::search::state::{EndOnDrop, Search, State};
 use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
-use crate::symbols::enclose;
+use crate::symbol::enclose;
 use crate::types::{Error, FileMatch, Request, Resume};
 
 /// Searches one database. All requests of a server share it.

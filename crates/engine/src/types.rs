@@ -6,7 +6,7 @@ use std::time::Duration;
 use query::{CompiledQuery, Count, Plan, Query, QueryError};
 use store::{BlobId, RepoId, ShardId, Switch};
 
-use crate::symbols::{LineSymbol, Symbol};
+use crate::symbol::{LineSymbol, Symbol};
 
 /// Limit of results, unless the query or its request sets one.
 pub const DEFAULT_LIMIT: usize = 100;

@@ -39,8 +39,8 @@ pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDoc
 pub use error::{Error, Result};
 pub use filters::{ChunkRows, sample};
 pub use ingest::{
-    ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
-    SkippedRow, Todo, Totals,
+    BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow,
+    Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals, Waiting,
 };
 pub use lease::Lease;
 pub use repos::Repo;

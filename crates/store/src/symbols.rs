@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use sqlx::{AssertSqlSafe, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::Result;
 use crate::lease::{Ask, Lease};
@@ -58,13 +58,13 @@ impl SymbolsProgress {
     }
 }
 
-/// Returns the statements that build the trigram index of a shard's symbols, unless it exists, and update the
-/// planner's statistics.
+/// Returns the statements that build the trigram index of a shard's symbols, unless it exists, merge
+/// its pending list into it, and update the planner's statistics.
 pub(crate) fn index_sql(shard: ShardId) -> String {
     let symbols = shard.symbols();
     format!(
         "create index if not exists {symbols}_trgm on {symbols} using gin (names gin_trgm_ops);
-         analyze {symbols} (shard, blob)"
+         select gin_clean_pending_list('{symbols}_trgm'); analyze {symbols} (shard, blob)"
     )
 }
 
@@ -195,6 +195,19 @@ impl Lease {
 }
 
 impl Store {
+    /// Returns the bytes on disk of symbols and their indexes.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_bytes(&self) -> Result<i64> {
+        Ok(sqlx::query_scalar(
+            "select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
+             where relnamespace = 'codesearch'::regnamespace and relkind = 'r' and relname like 'symbols\\_%'",
+        )
+        .fetch_one(self.control())
+        .await?)
+    }
+
     /// Returns how far the taking of symbols is.
     ///
     /// # Errors

@@ -52,14 +52,14 @@ pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
 /// Finds the types that are named as owners of members, and adds those that are not defined in this text as
 /// implementations.
 fn name_owners(found: &mut Vec<Found>, text: &str) {
-    let owned: Vec<(usize, Range<usize>, usize)> = (0..)
+    let members: Vec<(usize, Range<usize>, usize)> = (0..)
         .zip(&*found)
         .filter_map(|(at, symbol)| match &symbol.parent {
             Parent::Named(name, row) => Some((at, name.clone(), *row)),
             _ => None,
         })
         .collect();
-    if owned.is_empty() {
+    if members.is_empty() {
         return;
     }
     let mut types: HashMap<&str, usize> = HashMap::new();
@@ -68,7 +68,7 @@ fn name_owners(found: &mut Vec<Found>, text: &str) {
             types.entry(&text[symbol.name.clone()]).or_insert(at);
         }
     }
-    for (at, name, row) in owned {
+    for (at, name, row) in members {
         let owner = *types.entry(&text[name.clone()]).or_insert_with(|| {
             let (kind, end) = (SymbolKind::Implementation, name.end);
             found.push(Found { kind, name, end, row, parent: Parent::None });

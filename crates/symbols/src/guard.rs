@@ -52,18 +52,21 @@ pub enum Reason {
     TooSlow,
     /// It defines more than [`MAX_SYMBOLS`]; the first ones were taken.
     TooMany,
+    /// The parser took too much memory, or failed otherwise.
+    ParserFailed,
     /// A name has more than [`MAX_NAME_BYTES`]; the others were taken.
     LongName,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TooLarge,
         Self::Minified,
         Self::TooNested,
         Self::TooSlow,
         Self::TooMany,
+        Self::ParserFailed,
         Self::LongName,
     ];
 
@@ -75,6 +78,7 @@ impl Reason {
             Self::TooNested => "too-nested",
             Self::TooSlow => "too-slow",
             Self::TooMany => "too-many",
+            Self::ParserFailed => "parser-failed",
             Self::LongName => "long-name",
         }
     }
@@ -93,6 +97,7 @@ impl fmt::Display for Reason {
             Self::TooNested => "nested too deeply",
             Self::TooSlow => "slow to parse",
             Self::TooMany => "more than 32,767 symbols",
+            Self::ParserFailed => "not parsed within bounds",
             Self::LongName => "names longer than 1,000 bytes",
         })
     }

@@ -23,7 +23,7 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
                 while let Some((_, last)) = open.pop_if(|(above, _)| *above >= level) {
                     found[last].end = start;
                 }
-                row += text.as_bytes()[counted..from].iter().filter(|byte| **byte == b'\n').count();
+                row += text[counted..from].matches('\n').count();
                 counted = from;
                 let parent = open.last().map_or(Parent::None, |(_, above)| Parent::Symbol(*above));
                 open.push((level, found.len()));

@@ -152,7 +152,7 @@ impl<'t> Walk<'t> {
     pub(crate) fn define(&mut self, kind: SymbolKind, node: Node<'_>, name: &str) -> Way {
         let mut last = None;
         let mut cursor = node.walk();
-        for child in node.children_by_field_name(name, &mut cursor).filter(|child| child.is_named()) {
+        for child in node.children_by_field_name(name, &mut cursor).filter(Node::is_named) {
             last = Some(self.add(kind, child, node));
         }
         if last.is_none() {

@@ -67,6 +67,8 @@ pub(crate) enum Command {
     /// Index the repositories below some folders, or bring them up to date
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
+    /// Take the symbols of indexed texts that have none yet, as ingest does at its end
+    Symbols,
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(Box<SearchArgs>),
@@ -111,6 +113,9 @@ pub(crate) enum Command {
     /// Verify that the index is what was ingested
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
+    /// Parse texts for another codesearch, which bounds and watches this one
+    #[command(hide = true, name = engine::symbols::worker::ARGUMENT)]
+    SymbolsWorker,
     /// Look at, start or stop the private Postgres
     #[command(arg_required_else_help = true)]
     Db(DbArgs),

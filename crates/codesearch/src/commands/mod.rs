@@ -18,6 +18,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod stats;
+pub(crate) mod symbols;
 pub(crate) mod token;
 pub(crate) mod up;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use engine::navigate::{NameRequest, Place};
 use engine::search::{Searcher, Stats, Stopped};
-use engine::symbols::Symbol;
+use engine::symbol::Symbol;
 use serde_json::json;
 use store::Store;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use engine::navigate::{self, NameRequest, Outline, OutlineSymbol, Place, Reference};
 use engine::search::{Line, Searcher, Stats, Stopped};
-use engine::symbols::Symbol;
+use engine::symbol::Symbol;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 

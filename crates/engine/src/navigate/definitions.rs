@@ -7,7 +7,7 @@ use query::{Case, SymbolKind, SymbolKinds, Tree};
 use super::{Error, NameRequest, Near, Scope, parts};
 use crate::search::rank::standing;
 use crate::search::{FileMatch, Searcher, Stats};
-use crate::symbols::Symbol;
+use crate::symbol::Symbol;
 
 /// The definitions of a name.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ fn of_file(file: FileMatch, scope: &Scope) -> Vec<Definition> {
         let text = line.text;
         line.symbols.into_iter().map(move |found| (text.clone(), found))
     });
-    let definition = |(text, found): (String, crate::symbols::LineSymbol)| Definition {
+    let definition = |(text, found): (String, crate::symbol::LineSymbol)| Definition {
         repo: file.repo.clone(),
         path: file.path.clone(),
         language: file.language.clone(),

@@ -2,7 +2,7 @@
 
 use super::{Error, Place};
 use crate::search::Searcher;
-use crate::symbols::{Symbol, Symbols};
+use crate::symbol::{Symbol, Symbols};
 
 /// What a file defines.
 #[derive(Clone, Debug)]

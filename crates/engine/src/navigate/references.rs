@@ -12,7 +12,7 @@ use store::{BlobId, ShardId, SymbolRow};
 use super::{Error, Label, NameRequest, Near, Scope, label, parts};
 use crate::search::rank::standing;
 use crate::search::{FileMatch, Searcher, Stats};
-use crate::symbols::{Symbol, Symbols};
+use crate::symbol::{Symbol, Symbols};
 
 /// How long texts are parsed for an answer; of others, each line tells by itself.
 const PARSING: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use super::shards::ShardTask;
 use super::state::Search;
 use super::symbols::matching;
 use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge};
-use crate::symbols::Symbol;
+use crate::symbol::Symbol;
 use crate::types::{FileMatch, Line};
 
 /// A file that may match, as far as is known without its text.

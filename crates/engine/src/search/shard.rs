@@ -20,7 +20,7 @@ use super::source::{Reads, Source};
 use super::state::{ChunkCount, Search};
 use super::symbols::lines;
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
-use crate::symbols::enclose;
+use crate::symbol::enclose;
 use crate::types::FileMatch;
 
 /// The search of one shard.

@@ -7,7 +7,7 @@ use store::{BlobId, SymbolRow};
 
 use super::verify::{TextChunk, apart};
 use crate::cache::texts::DecompressBuffer;
-use crate::symbols::{LineSymbol, Symbol, Symbols};
+use crate::symbol::{LineSymbol, Symbol, Symbols};
 use crate::types::Line;
 
 /// Returns the symbols of a blob that a term asks for, in order.

@@ -1,6 +1,6 @@
 //! Symbols as JSON.
 
-use engine::symbols::{LineSymbol, Symbol};
+use engine::symbol::{LineSymbol, Symbol};
 use serde::Serialize;
 
 /// A symbol whose name is a match in a line.

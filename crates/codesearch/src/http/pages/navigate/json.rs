@@ -2,7 +2,7 @@
 
 use engine::navigate::{Definitions, Outline, OutlineSymbol, References, SymbolsState};
 use engine::search::Stats;
-use engine::symbols::Symbol;
+use engine::symbol::Symbol;
 use serde_json::{Value, json};
 
 use super::why;

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::navigate::{Definitions, References};
-use engine::symbols::Symbol;
+use engine::symbol::Symbol;
 
 use super::json::{definitions_json, references_json};
 use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
