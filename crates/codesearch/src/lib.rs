@@ -22,6 +22,7 @@ pub mod fuzz;
 mod hints;
 mod http;
 mod human;
+mod mcp;
 mod order;
 mod print;
 mod progress;
@@ -45,6 +46,12 @@ const INTERRUPTED: u8 = 130;
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = cli::parse();
+    if matches!(cli.command, Command::SymbolsWorker) {
+        return match engine::symbols::worker::run() {
+            Ok(()) => ExitCode::from(FOUND),
+            Err(_) => ExitCode::from(FAILED),
+        };
+    }
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // Long-running commands start their threads ahead of the first search, and let jemalloc return free memory in
         // the background. Where background threads are not available, memory is returned later.
@@ -55,8 +62,13 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Up(args) => commands::up::run(&cli.database, args),
         Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
+        Command::Symbols => commands::symbols::run(&cli.database),
+        Command::SymbolsWorker => unreachable!("it has no database"),
         Command::Search(args) => commands::search::run(&cli.database, &args),
         Command::Files(args) => commands::files::run(&cli.database, &args),
+        Command::Def(args) => commands::navigate::definitions(&cli.database, &args),
+        Command::Refs(args) => commands::navigate::references(&cli.database, &args),
+        Command::Outline(args) => commands::navigate::outline(&cli.database, &args),
         Command::Docs(args) => commands::docs::run(&cli.database, &args),
         Command::Syntax => commands::syntax(),
         Command::Serve(args) => commands::serve::run(&cli.database, &args),

@@ -140,6 +140,20 @@ impl IngestProgress {
                     format!("indexing: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
                 self.tell(&mut state, text);
             }
+            Event::Symbols(bytes) => {
+                state.all_bytes = bytes;
+                self.begin(
+                    &mut state,
+                    bytes,
+                    "symbols  {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left",
+                );
+            }
+            Event::SymbolsTaken(bytes) => {
+                state.bar.set_position(bytes as u64);
+                let text =
+                    format!("symbols: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
+                self.tell(&mut state, text);
+            }
         }
     }
 

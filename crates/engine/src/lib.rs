@@ -10,9 +10,12 @@ pub mod docs;
 pub mod fuzz;
 pub mod fuzzy;
 pub mod ingest;
+pub mod navigate;
 pub mod search;
 mod searcher;
 mod snapshot;
+pub mod symbol;
+pub mod symbols;
 pub mod threads;
 mod types;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use store::{BlobId, Catalog, Shard, ShardId, Store, Switch};
+use store::{BlobId, Catalog, Shard, ShardId, Store, Switch, SymbolRow};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -19,6 +19,7 @@ use crate::search::shards::Selection;
 use crate::search::state::{EndOnDrop, Search, State};
 use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
+use crate::symbol::enclose;
 use crate::types::{Error, FileMatch, Request, Resume};
 
 /// Searches one database. All requests of a server share it.
@@ -95,6 +96,12 @@ impl Searcher {
         }
         let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
+        if let Some((search, _)) = &searched {
+            let left = Box::pin(left_out::symbols(search, &self.store, done.files > 0));
+            if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
+                done.symbols = left?;
+            }
+        }
         if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
             // Boxed: searches hold this in their own state.
             let counting = Box::pin(left_out::count(search, catalog));
@@ -338,6 +345,55 @@ impl Searcher {
             }
         }
         Ok(())
+    }
+
+    /// Says of the matching lines of `files` what symbol is around each, as [`Request::enclosing`] does for all files
+    /// of a search. `switch` names the epoch in which the files were found.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn add_enclosing(
+        &self,
+        files: impl IntoIterator<Item = &mut FileMatch>,
+        switch: Switch,
+    ) -> Result<(), store::Error> {
+        let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
+        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
+            by_shard.entry(file.place.0).or_default().push(file);
+        }
+        if by_shard.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.state(switch).await?;
+        for (id, files) in by_shard {
+            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+            let mut blobs: Vec<BlobId> = files.iter().map(|file| file.place.1).collect();
+            blobs.sort_unstable();
+            blobs.dedup();
+            let rows = self.symbols_of(shard, &blobs).await?;
+            for file in files {
+                if let Ok(at) = rows.binary_search_by_key(&file.place.1, |row| row.blob) {
+                    enclose(&mut file.lines, &rows[at]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
+    pub(crate) async fn symbols_of(
+        &self,
+        shard: &Shard,
+        blobs: &[BlobId],
+    ) -> Result<Vec<SymbolRow>, store::Error> {
+        let kept = self.cache.as_ref().and_then(|cache| cache.view().of(shard).symbols);
+        if let Some(kept) = kept {
+            return Ok(kept.rows(blobs));
+        }
+        let mut lease = self.store().lease().await?;
+        let rows = lease.symbols_of(shard.id, blobs).await?;
+        lease.done();
+        Ok(rows)
     }
 
     /// Returns the texts of some blobs of a shard. `blobs` gives their sizes in bytes. Reads them from

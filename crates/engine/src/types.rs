@@ -6,6 +6,8 @@ use std::time::Duration;
 use query::{CompiledQuery, Count, Plan, Query, QueryError};
 use store::{BlobId, RepoId, ShardId, Switch};
 
+use crate::symbol::{LineSymbol, Symbol};
+
 /// Limit of results, unless the query or its request sets one.
 pub const DEFAULT_LIMIT: usize = 100;
 
@@ -15,6 +17,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A query and the options of its search.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are switches of a search")]
 pub struct Request {
     program: CompiledQuery,
     query: Query,
@@ -24,6 +27,8 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// Numbers of lines shown before and after each match.
     pub context: (usize, usize),
+    /// Whether to say of each matching line what symbol is around it.
+    pub enclosing: bool,
     /// Whether to count the files that were left out of the index.
     pub skipped: bool,
     /// Whether to read every stored text instead of using the index.
@@ -52,6 +57,7 @@ impl Request {
             limit,
             timeout: query.settings.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
             context: (0, 0),
+            enclosing: false,
             skipped: false,
             brute: false,
             resume: None,
@@ -83,6 +89,7 @@ impl Request {
             limit: Some(limit),
             timeout,
             context: self.context,
+            enclosing: self.enclosing,
             skipped: false,
             brute: self.brute,
             resume,
@@ -234,7 +241,7 @@ pub struct FileMatch {
 }
 
 /// A line of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Number in the file, from 1.
     pub number: u64,
@@ -246,6 +253,10 @@ pub struct Line {
     pub ended: bool,
     /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
     pub ranges: Vec<Range<usize>>,
+    /// Symbols whose names are matches of a term about symbols, in order.
+    pub symbols: Vec<LineSymbol>,
+    /// The innermost symbol around the line's first match, once it was [added](crate::Searcher::add_enclosing).
+    pub enclosing: Option<Box<Symbol>>,
 }
 
 impl FileMatch {
@@ -256,7 +267,8 @@ impl FileMatch {
 
     /// Returns about how many bytes the file takes in memory and in an answer.
     pub fn size(&self) -> usize {
-        let line = |line: &Line| 64 + line.text.len() + 16 * line.ranges.len();
+        let line =
+            |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();
         128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
     }
 }

@@ -1,7 +1,8 @@
 //! Builds the tree of terms and the settings of a query from groups of words.
 //!
 //! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the groups inside. So
-//! groups are read whole first, and their patterns are parsed once all settings are known.
+//! groups are read whole first, and their patterns are parsed once all settings are known. `kind:` holds for the terms beside
+//! it, and for the groups among them; if none of these is about symbols, it is a term itself.
 
 use crate::error::QueryError;
 use crate::field::FieldName;
@@ -10,7 +11,8 @@ use crate::group::{Group, Part, is_setting};
 use crate::language::{check_language, near_language};
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
-use crate::settings::Settings;
+use crate::settings::{Select, Setting, Settings};
+use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
 use crate::write::{escape, written};
 
@@ -29,20 +31,37 @@ impl From<Case> for Defaults {
     }
 }
 
+/// How the terms of a group match.
+#[derive(Clone, Copy)]
+struct Scope {
+    how: Defaults,
+    /// The kinds of symbols, if it says.
+    kinds: Option<SymbolKinds>,
+}
+
 /// The query as far as it is built.
 pub(crate) struct Build<'a> {
     source: &'a str,
     settings: Settings,
+    /// The kinds that the setting names: `select:symbol.function`.
+    selected: Option<SymbolKinds>,
 }
 
 impl<'a> Build<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, settings: Settings::default() }
+        Self { source, settings: Settings::default(), selected: None }
     }
 
     /// Builds the query of its outermost group.
     pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
-        let tree = self.group(group, defaults, true)?;
+        let scope = Scope { how: defaults, kinds: None };
+        let mut tree = self.group(group, scope, true)?;
+        if self.settings.select == Select::Symbols && !has_symbol(&tree) {
+            tree = Tree::all(vec![
+                any_symbol(0, self.selected.unwrap_or(SymbolKinds::DEFINITIONS)),
+                tree,
+            ]);
+        }
         Ok(Query { source: self.source.to_owned(), tree, settings: self.settings })
     }
 
@@ -51,12 +70,7 @@ impl<'a> Build<'a> {
     }
 
     /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
-    fn group(
-        &mut self,
-        mut group: Group,
-        outer: Defaults,
-        whole: bool,
-    ) -> Result<Tree, QueryError> {
+    fn group(&mut self, mut group: Group, outer: Scope, whole: bool) -> Result<Tree, QueryError> {
         let mut scope = outer;
         let several = group.alternatives.len() > 1;
         // A query in parentheses is still the whole of it.
@@ -67,7 +81,7 @@ impl<'a> Build<'a> {
             for part in alternative.drain(..) {
                 match part {
                     Part::Word(at, word) if is_setting(&word) => {
-                        self.set(at, &word, &mut scope, whole)?;
+                        self.set(at, &word, &mut scope.how, whole)?;
                         setting = Some((at, word.range.end));
                     }
                     other => parts.push(other),
@@ -82,14 +96,65 @@ impl<'a> Build<'a> {
         }
         let mut any = Vec::with_capacity(group.alternatives.len());
         for alternative in group.alternatives {
-            let all: Result<_, _> =
-                alternative.into_iter().map(|part| self.part(part, scope, whole && only)).collect();
-            any.push(Tree::all(all?));
+            let mut own: Option<(usize, SymbolKinds)> = None;
+            let mut parts = Vec::with_capacity(alternative.len());
+            for part in alternative {
+                let Some(kinds) = self.kinds(&part)? else {
+                    parts.push(part);
+                    continue;
+                };
+                let known = own.map(|(_, kinds)| kinds).or(scope.kinds);
+                let kinds = known.map_or(kinds, |known| known.and(kinds));
+                let at = part.range().start;
+                if kinds.is_empty() {
+                    let message =
+                        "no definition is of both kinds; write several as kind:function,method";
+                    return Err(self.error(at, message));
+                }
+                own = Some((at, kinds));
+            }
+            let within = Scope { kinds: own.map(|(_, kinds)| kinds).or(scope.kinds), ..scope };
+            let all: Result<Vec<Tree>, _> =
+                parts.into_iter().map(|part| self.part(part, within, whole && only)).collect();
+            let mut all = all?;
+            if let Some((at, kinds)) = own.filter(|_| !all.iter().any(has_symbol)) {
+                all.insert(0, any_symbol(at, kinds));
+            }
+            any.push(Tree::all(all));
         }
         Ok(Tree::any(any))
     }
 
-    fn part(&mut self, part: Part, scope: Defaults, whole: bool) -> Result<Tree, QueryError> {
+    /// The kinds that a part asks for, if it says nothing else: `kind:function`, `-kind:class`, or a group of these.
+    fn kinds(&self, part: &Part) -> Result<Option<SymbolKinds>, QueryError> {
+        match part {
+            Part::Word(_, word) if word.field == Some(FieldName::Kind) => {
+                let kinds = SymbolKinds::read(&word.text).map_err(|why| {
+                    let near = SymbolKinds::near(&word.text);
+                    let instead = near.map_or_else(String::new, |near| written("kind", near));
+                    self.error(word.origins[0], why).replacing(word.range.clone(), instead)
+                })?;
+                Ok(Some(kinds))
+            }
+            Part::Word(..) => Ok(None),
+            Part::Not(_, part) => Ok(self.kinds(part)?.map(SymbolKinds::others)),
+            Part::Group(_, group) => {
+                let mut any: Option<SymbolKinds> = None;
+                for alternative in &group.alternatives {
+                    let mut all: Option<SymbolKinds> = None;
+                    for part in alternative {
+                        let Some(kinds) = self.kinds(part)? else { return Ok(None) };
+                        all = Some(all.map_or(kinds, |all| all.and(kinds)));
+                    }
+                    let Some(all) = all else { return Ok(None) };
+                    any = Some(any.map_or(all, |any| any.or(all)));
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    fn part(&mut self, part: Part, scope: Scope, whole: bool) -> Result<Tree, QueryError> {
         match part {
             Part::Group(_, group) => self.group(group, scope, whole),
             Part::Not(at, part) => match *part {
@@ -103,17 +168,30 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn word(&self, at: usize, word: &Word, scope: Defaults) -> Result<Tree, QueryError> {
-        let (text, case) = (word.text.as_str(), scope.case);
+    fn word(&self, at: usize, word: &Word, scope: Scope) -> Result<Tree, QueryError> {
+        let (text, Defaults { case, multiline }) = (word.text.as_str(), scope.how);
+        let of_symbols = self.settings.select == Select::Symbols;
+        let symbol = match word.field {
+            Some(FieldName::Symbol) => Some(SymbolPattern::parse(text, case)),
+            None | Some(FieldName::Regex) if of_symbols => Some(SymbolPattern::parse(text, case)),
+            Some(FieldName::Literal) if of_symbols => Some(SymbolPattern::literal(text, case)),
+            _ => None,
+        };
+        if let Some(symbol) = symbol {
+            let (pattern, symbol) = symbol.map_err(|error| self.of_pattern(at, word, error))?;
+            let symbol = Some(Box::new(SymbolPattern {
+                kinds: scope.kinds.or(self.selected).unwrap_or(symbol.kinds),
+                ..symbol
+            }));
+            return Ok(Tree::Term(Term { field: Field::Symbol, pattern, symbol, at }));
+        }
         let (field, pattern) = match word.field {
             Some(FieldName::Language) => {
                 check_language(text).map_err(|why| self.language(word, &why))?;
                 return Ok(Tree::Language(text.to_owned()));
             }
             Some(FieldName::Literal) => (Field::Anywhere, Pattern::literal(text, case)),
-            Some(FieldName::Content) => {
-                (Field::Content, Pattern::parse(text, case, scope.multiline))
-            }
+            Some(FieldName::Content) => (Field::Content, Pattern::parse(text, case, multiline)),
             Some(FieldName::Path) => (Field::Path, Pattern::of_path(text, case)),
             Some(FieldName::Extension) => {
                 let extension = escape(text.trim_start_matches(['*', '.']));
@@ -130,13 +208,16 @@ impl<'a> Build<'a> {
                 self.check_revision(word)?;
                 (Field::Repo, Pattern::parse(text, case, false))
             }
-            _ => (Field::Anywhere, Pattern::parse(text, case, scope.multiline)),
+            _ => (Field::Anywhere, Pattern::parse(text, case, multiline)),
         };
-        let pattern = pattern.map_err(|error| {
-            let origin = word.origins.get(error.position).copied().unwrap_or(at);
-            self.error(origin, error.message)
-        })?;
-        Ok(Tree::Term(Term { field, pattern, at }))
+        let pattern = pattern.map_err(|error| self.of_pattern(at, word, error))?;
+        Ok(Tree::Term(Term { field, pattern, symbol: None, at }))
+    }
+
+    /// The error of a pattern, where it is in the query.
+    fn of_pattern(&self, at: usize, word: &Word, error: QueryError) -> QueryError {
+        let origin = word.origins.get(error.position).copied().unwrap_or(at);
+        self.error(origin, error.message)
     }
 
     /// The error of a language that nobody knows.
@@ -195,11 +276,35 @@ impl<'a> Build<'a> {
                 scope.multiline =
                     yes_or_no(value).ok_or_else(|| unknown("multiline:yes or multiline:no"))?;
             }
-            FieldName::Setting(setting) => self.settings.set(setting, value).map_err(wrong)?,
+            FieldName::Setting(setting) => {
+                // As Sourcegraph has it: select:symbol.function.
+                let kinds = value.strip_prefix("symbol.").filter(|_| setting == Setting::Select);
+                let value = if kinds.is_some() { "symbol" } else { value };
+                self.settings.set(setting, value).map_err(wrong)?;
+                if let Some(kinds) = kinds {
+                    self.selected = Some(SymbolKinds::read(kinds).map_err(wrong)?);
+                }
+            }
             _ => unreachable!("not a setting"),
         }
         Ok(())
     }
+}
+
+/// Whether some term is about symbols.
+fn has_symbol(tree: &Tree) -> bool {
+    match tree {
+        Tree::All(parts) | Tree::Any(parts) => parts.iter().any(has_symbol),
+        Tree::Not(inner) => has_symbol(inner),
+        Tree::Term(term) => term.field == Field::Symbol,
+        Tree::Language(_) => false,
+    }
+}
+
+/// The term for any symbol of some kinds.
+fn any_symbol(at: usize, kinds: SymbolKinds) -> Tree {
+    let (pattern, symbol) = SymbolPattern::any(kinds);
+    Tree::Term(Term { field: Field::Symbol, pattern, symbol: Some(Box::new(symbol)), at })
 }
 
 /// What a switch is set to, in the words of this language and of others.

@@ -10,7 +10,8 @@ use crate::matcher::Matcher;
 use crate::ngrams::ngram_query;
 use crate::pattern::Pattern;
 use crate::settings::Select;
-use crate::tree::{Field, Query, Tree};
+use crate::symbol::{SymbolKinds, SymbolPattern};
+use crate::tree::{Field, Query, Term, Tree};
 
 /// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
 /// bound is lower.
@@ -47,6 +48,21 @@ pub struct CompiledTerm {
     pub languages_of_paths: Option<Vec<String>>,
     /// What it matches is shown. One that only says which files are wanted shows nothing.
     pub shown: bool,
+    /// What it asks of a symbol besides its name; none if it is not about symbols.
+    pub symbol: Option<CompiledSymbol>,
+    /// What `symbol` is made of.
+    of_symbol: Option<SymbolPattern>,
+}
+
+/// What a term asks of a symbol besides that its name matches.
+#[derive(Clone, Debug)]
+pub struct CompiledSymbol {
+    /// Decide on the whole names of its containers, the outermost first.
+    pub containers: Vec<Matcher>,
+    /// Decides on its name if the containers do not match.
+    pub whole: Option<Matcher>,
+    /// The kinds that it may be of.
+    pub kinds: SymbolKinds,
 }
 
 impl CompiledQuery {
@@ -80,30 +96,13 @@ impl CompiledQuery {
                 Expr::Predicate(Predicate::Language(self.languages.len() - 1))
             }
             Tree::Term(term) => {
-                let same = |known: &CompiledTerm| known.pattern.means(&term.pattern);
+                let same = |known: &CompiledTerm| known.means(term);
                 let index = match self.terms.iter().position(same) {
                     Some(index) => index,
                     None => {
-                        let matcher = Matcher::new(&term.pattern)
-                            .map_err(|error| (term.at, error.message))?;
-                        *memory += matcher.memory();
-                        if *memory > MAX_COMPILED_BYTES {
-                            let message = format!(
-                                "the query is too large: compiled, its patterns take more than {MAX_COMPILED_BYTES} \
-                                 bytes"
-                            );
-                            return Err((term.at, message));
-                        }
-                        let literals = LiteralQuery::of(&term.pattern);
-                        self.terms.push(CompiledTerm {
-                            name: term.pattern.to_string(),
-                            pattern: term.pattern.clone(),
-                            matcher,
-                            ngrams: ngram_query(&literals, &term.pattern),
-                            languages_of_paths: language::of_paths(&term.pattern),
-                            literals,
-                            shown: true,
-                        });
+                        let new = CompiledTerm::new(term, memory)
+                            .map_err(|message| (term.at, message))?;
+                        self.terms.push(new);
                         self.terms.len() - 1
                     }
                 };
@@ -115,6 +114,7 @@ impl CompiledQuery {
                     Field::Content => Expr::Predicate(Predicate::Content(index)),
                     Field::Path => Expr::Predicate(Predicate::Path(index)),
                     Field::Repo => Expr::Predicate(Predicate::Repo(index)),
+                    Field::Symbol => Expr::Predicate(Predicate::Symbol(index)),
                 }
             }
         })
@@ -126,6 +126,52 @@ impl CompiledQuery {
         memory: &mut usize,
     ) -> Result<Vec<Expr>, (usize, String)> {
         parts.iter().map(|part| self.compile(part, memory)).collect()
+    }
+}
+
+impl CompiledTerm {
+    /// Compiles a term, and counts the memory that it takes. An error is a message.
+    fn new(term: &Term, memory: &mut usize) -> Result<Self, String> {
+        let mut matcher = |pattern: &Pattern| {
+            let matcher = Matcher::new(pattern).map_err(|error| error.message)?;
+            *memory += matcher.memory();
+            if *memory > MAX_COMPILED_BYTES {
+                return Err(format!(
+                    "the query is too large: compiled, its patterns take more than {MAX_COMPILED_BYTES} bytes"
+                ));
+            }
+            Ok(matcher)
+        };
+        let symbol = match &term.symbol {
+            Some(symbol) => Some(CompiledSymbol {
+                containers: symbol.containers.iter().map(&mut matcher).collect::<Result<_, _>>()?,
+                whole: symbol.whole.as_ref().map(&mut matcher).transpose()?,
+                kinds: symbol.kinds,
+            }),
+            None => None,
+        };
+        let literals = LiteralQuery::of(&term.pattern);
+        Ok(Self {
+            name: if symbol.is_some() { term.to_string() } else { term.pattern.to_string() },
+            pattern: term.pattern.clone(),
+            matcher: matcher(&term.pattern)?,
+            ngrams: ngram_query(&literals, &term.pattern),
+            languages_of_paths: language::of_paths(&term.pattern),
+            literals,
+            shown: true,
+            symbol,
+            of_symbol: term.symbol.as_deref().cloned(),
+        })
+    }
+
+    /// Whether it is that of a term.
+    fn means(&self, term: &Term) -> bool {
+        let same_symbol = match (&self.of_symbol, &term.symbol) {
+            (Some(known), Some(symbol)) => known.means(symbol),
+            (None, None) => true,
+            _ => false,
+        };
+        same_symbol && self.pattern.means(&term.pattern)
     }
 }
 
@@ -143,6 +189,9 @@ mod tests {
         let query = compiled("foo -f:foo c:foo c:Foo");
         let names: Vec<_> = query.terms.iter().map(|term| term.name.as_str()).collect();
         assert_eq!(names, ["/foo/i", "/Foo/"]);
+        let query = compiled("sym:foo c:foo (sym:foo kind:class) sym:foo");
+        let names: Vec<_> = query.terms.iter().map(|term| term.name.as_str()).collect();
+        assert_eq!(names, ["sym:/foo/i", "/foo/i", "sym:/foo/i kind:class"]);
         // A range of signs can hold letters.
         assert_eq!(compiled("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
     }

@@ -29,6 +29,8 @@ pub enum Predicate {
     Repo(usize),
     /// It is in one of these languages.
     Language(usize),
+    /// It defines a symbol that the term asks for.
+    Symbol(usize),
 }
 
 impl Expr {
@@ -93,7 +95,7 @@ impl Expr {
         }
     }
 
-    /// The condition that a file must meet for this one to hold, whatever its text is.
+    /// The condition that a file must meet for this one to hold, whatever its text is and defines.
     #[must_use]
     pub fn without_text(&self) -> Expr {
         self.with_text(true)
@@ -103,7 +105,7 @@ impl Expr {
     fn with_text(&self, value: bool) -> Expr {
         let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
         match self {
-            Expr::Predicate(Predicate::Content(_)) => Expr::Const(value),
+            Expr::Predicate(Predicate::Content(_) | Predicate::Symbol(_)) => Expr::Const(value),
             Expr::Const(_) | Expr::Predicate(_) => self.clone(),
             Expr::Not(inner) => !inner.with_text(!value),
             Expr::All(parts) => Expr::all(all(parts)),

@@ -17,6 +17,9 @@ pub(crate) enum FieldName {
     Repo,
     Owner,
     Language,
+    Symbol,
+    /// Restricts symbols.
+    Kind,
     Case,
     Multiline,
     Setting(Setting),
@@ -41,6 +44,9 @@ const NAMES: &[(&str, FieldName)] = &[
     ("lang", FieldName::Language),
     ("l", FieldName::Language),
     ("language", FieldName::Language),
+    ("sym", FieldName::Symbol),
+    ("symbol", FieldName::Symbol),
+    ("kind", FieldName::Kind),
     ("case", FieldName::Case),
     ("multiline", FieldName::Multiline),
     ("type", FieldName::Setting(Setting::Select)),
@@ -53,7 +59,7 @@ const NAMES: &[(&str, FieldName)] = &[
 ];
 
 /// The words that a program may suggest to somebody who types a query, each with its meaning.
-pub const SUGGESTIONS: [(&str, &str); 17] = [
+pub const SUGGESTIONS: [(&str, &str); 20] = [
     ("repo:", "in the name of the repository"),
     ("lang:", "files in a language: go, c++, rs"),
     ("file:", "in the path: file:\\.go$, file:^src/, file:*.go"),
@@ -62,11 +68,14 @@ pub const SUGGESTIONS: [(&str, &str); 17] = [
     ("filename:", "the name of the file: filename:go.mod"),
     ("org:", "the owner in the name of the repository"),
     ("content:", "in the lines only"),
+    ("sym:", "the name of what is defined: sym:^New, sym:Buffer.Write"),
+    ("kind:", "what is defined: kind:function, kind:class,struct"),
     ("lit:", "exactly these characters, not a regular expression"),
     ("case:yes", "exactly this case"),
     ("case:no", "any case"),
     ("type:file", "paths only"),
     ("type:repo", "repositories only"),
+    ("type:symbol", "definitions only"),
     ("multiline:yes", "terms may match across lines"),
     ("count:all", "all results"),
     ("timeout:30s", "how long the search may take"),

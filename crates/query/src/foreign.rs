@@ -1,6 +1,6 @@
 //! Fields and values of other engines that are not supported here, with advice on what to write instead.
 
-use crate::write::{escape, literal, written};
+use crate::write::{escape, written};
 
 /// Fields of another engine that get the same advice.
 struct Foreign {
@@ -21,17 +21,6 @@ const FOREIGN: &[Foreign] = &[
         fits: any,
         advice: "is not supported: the index has the files that were in the folder at the last ingest; leave it out",
         instead: nothing,
-    },
-    Foreign {
-        names: &["sym", "symbol"],
-        fits: any,
-        advice: "is not supported: definitions are not indexed; \\bNAME\\b finds the whole word",
-        instead: |value| match escape(unquoted(value)) {
-            name if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                format!("\\b{name}\\b")
-            }
-            _ => literal(unquoted(value)),
-        },
     },
     Foreign {
         names: &["archived", "fork", "visibility", "public", "mirror", "template"],
@@ -214,7 +203,7 @@ mod tests {
         assert_eq!(instead("is", "None"), None);
         assert_eq!(instead("size", ">100"), Some(String::new()));
         assert_eq!(instead("size", "10px"), None);
-        assert_eq!(instead("symbol", "Foo"), Some(r"\bFoo\b".to_owned()));
+        assert_eq!(instead("symbol", "Foo"), None);
         assert_eq!(instead("dir", "src/"), Some(r#"file:"(^|/)src/""#.to_owned()));
         assert_eq!(instead("max_matches", "7"), Some("count:7".to_owned()));
     }

@@ -43,6 +43,8 @@ pub enum PartKind {
     Path,
     /// A condition on the language of files.
     Language,
+    /// The kinds of symbols.
+    Kind,
     /// What must not match.
     Exclusion,
 }
@@ -144,6 +146,7 @@ impl QueryPart {
             Some(FieldName::Path | FieldName::Extension | FieldName::FileName) => PartKind::Path,
             Some(FieldName::Repo | FieldName::Owner) => PartKind::Repo,
             Some(FieldName::Language) => PartKind::Language,
+            Some(FieldName::Kind) => PartKind::Kind,
             _ => PartKind::Term,
         };
         let value = word.text.clone();

@@ -97,6 +97,22 @@ impl Pattern {
         }
     }
 
+    /// Parses a pattern for names of symbols. It never matches across lines: names stand one to a line.
+    ///
+    /// # Errors
+    /// As those of [`Pattern::parse`].
+    pub(crate) fn of_name(source: &str, case: Case) -> Result<Self, QueryError> {
+        let parsed = Self::parse(source, case, false)?;
+        let hir = if parsed.spans_lines { confine(parsed.hir) } else { parsed.hir };
+        Ok(Self { hir, spans_lines: false, ..parsed })
+    }
+
+    /// The pattern as it prints, with another text for its source.
+    pub(crate) fn named(&self, source: &str) -> String {
+        let letters = source.contains(char::is_alphabetic);
+        format!("/{source}/{}", if self.caseless && letters { "i" } else { "" })
+    }
+
     /// The pattern that matches `text` itself.
     ///
     /// # Errors

@@ -51,6 +51,8 @@ pub enum Scope {
     Blob,
     /// The path of a file.
     Path,
+    /// The name of a symbol of a blob. The name stands in one of its chunks.
+    Symbol,
 }
 
 impl Lookup {
@@ -76,6 +78,7 @@ impl Plan {
                 Self::lookup(if spans { Scope::Blob } else { Scope::Chunk }, *term, query)
             }
             Expr::Predicate(Predicate::Path(term)) => Self::lookup(Scope::Path, *term, query),
+            Expr::Predicate(Predicate::Symbol(term)) => Self::lookup(Scope::Symbol, *term, query),
             Expr::All(parts) => {
                 let mut all: Vec<Plan> = parts.iter().map(|part| Self::of(part, query)).collect();
                 all.retain(|plan| *plan != Plan::Scan);
@@ -164,6 +167,11 @@ impl Plan {
         }
     }
 
+    /// Whether it asks for symbols.
+    pub fn has_symbols(&self) -> bool {
+        self.lookups().iter().any(|lookup| lookup.scope == Scope::Symbol)
+    }
+
     /// All its lookups.
     pub fn lookups(&self) -> Vec<&Lookup> {
         match self {
@@ -209,6 +217,7 @@ impl fmt::Display for Plan {
                     Scope::Chunk => "chunk",
                     Scope::Blob => "text",
                     Scope::Path => "path",
+                    Scope::Symbol => "symbol",
                 };
                 return write!(f, "{index}({})", lookup.literals);
             }
@@ -239,6 +248,18 @@ mod tests {
         check("c:foo", r#"chunk("foo")"#);
         check("f:foo", r#"path("foo")"#);
         check(r"fmt\.Println", r#"(or chunk("fmt.println") path("fmt.println"))"#);
+    }
+
+    #[test]
+    fn symbols_are_looked_for_among_names() {
+        check("sym:foo", r#"symbol("foo")"#);
+        check("sym:^foo$", r#"symbol("foo")"#);
+        check("sym:Foo.bar", r#"symbol("bar")"#);
+        check("sym:foo or sym:bar", r#"symbol("foo" OR "bar")"#);
+        check("sym:foo c:bar", r#"(and chunk("bar") symbol("foo"))"#);
+        check("foo type:symbol", r#"symbol("foo")"#);
+        check("-sym:foo", "scan");
+        check("kind:function", "scan");
     }
 
     #[test]

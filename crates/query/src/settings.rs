@@ -40,6 +40,15 @@ pub enum Select {
     Files,
     /// Their repositories only, each once.
     Repos,
+    /// What they define: terms without a field are the names of symbols, and only these are shown.
+    Symbols,
+}
+
+impl Select {
+    /// Whether lines of the files are shown.
+    pub fn has_lines(self) -> bool {
+        matches!(self, Select::Lines | Select::Symbols)
+    }
 }
 
 /// How many results are wanted.
@@ -76,7 +85,8 @@ impl Settings {
                     "filematch" | "content" | "code" => Select::Lines,
                     "filename" | "file" | "path" => Select::Files,
                     "repo" | "repository" | "repositories" => Select::Repos,
-                    _ => return unknown("type:filematch, type:file or type:repo"),
+                    "symbol" | "symbols" => Select::Symbols,
+                    _ => return unknown("type:filematch, type:file, type:repo or type:symbol"),
                 }
             }
             Setting::Count => {
@@ -112,6 +122,7 @@ impl fmt::Display for Settings {
             Select::Lines => {}
             Select::Files => f.write_str(" type:file")?,
             Select::Repos => f.write_str(" type:repo")?,
+            Select::Symbols => f.write_str(" type:symbol")?,
         }
         match self.count {
             None => {}

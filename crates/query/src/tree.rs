@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use crate::pattern::Pattern;
+use crate::error::QueryError;
+use crate::pattern::{Case, Pattern};
 use crate::settings::Settings;
+use crate::symbol::{SymbolKinds, SymbolPattern};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -36,8 +38,10 @@ pub enum Tree {
 pub struct Term {
     /// Where it is to match.
     pub field: Field,
-    /// The pattern.
+    /// The pattern; of a symbol, that of its name.
     pub pattern: Pattern,
+    /// What else is asked of a symbol; none in another field.
+    pub symbol: Option<Box<SymbolPattern>>,
     /// The byte of the query at which it stands.
     pub(crate) at: usize,
 }
@@ -53,6 +57,8 @@ pub enum Field {
     Path,
     /// In the name of its repository.
     Repo,
+    /// In the name of something that it defines.
+    Symbol,
 }
 
 impl Query {
@@ -143,9 +149,24 @@ impl Tree {
         if any.len() == 1 { any.remove(0) } else { Tree::Any(any) }
     }
 
-    /// A pattern in one field.
+    /// A pattern in one field, which is not that of symbols.
     pub fn term(field: Field, pattern: Pattern) -> Self {
-        Tree::Term(Term { field, pattern, at: 0 })
+        Tree::Term(Term { field, pattern, symbol: None, at: 0 })
+    }
+
+    /// A definition of one of these kinds whose name matches a pattern, as `sym:` takes it.
+    ///
+    /// # Errors
+    /// It is no pattern.
+    pub fn symbol(source: &str, case: Case, kinds: SymbolKinds) -> Result<Self, QueryError> {
+        let (pattern, mut symbol) = SymbolPattern::parse(source, case)?;
+        symbol.kinds = kinds;
+        Ok(Tree::Term(Term {
+            field: Field::Symbol,
+            pattern,
+            symbol: Some(Box::new(symbol)),
+            at: 0,
+        }))
     }
 }
 
@@ -193,7 +214,13 @@ impl fmt::Display for Term {
             Field::Content => "content:",
             Field::Path => "file:",
             Field::Repo => "repo:",
+            Field::Symbol => "sym:",
         };
-        write!(f, "{field}{}", self.pattern)
+        let Some(symbol) = &self.symbol else { return write!(f, "{field}{}", self.pattern) };
+        write!(f, "{field}{}", self.pattern.named(&symbol.source))?;
+        if symbol.kinds != SymbolKinds::DEFINITIONS {
+            write!(f, " kind:{}", symbol.kinds)?;
+        }
+        Ok(())
     }
 }

@@ -166,6 +166,34 @@ impl Lease {
         self.texts(Ask::new(sql).bind(ids)).await
     }
 
+    /// Returns the chunks that hold these bytes of their blobs, ascending, each once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn chunks_at(
+        &mut self,
+        shard: ShardId,
+        places: &[(BlobId, i32)],
+    ) -> Result<Vec<Chunk>> {
+        let of_blob: Vec<i32> = places.iter().map(|(blob, _)| blob.0).collect();
+        let at: Vec<i32> = places.iter().map(|(_, at)| *at).collect();
+        let sql = format!(
+            "select array_agg(distinct t.n) from unnest($1::int[], $2::int[]) place(blob, at)
+             join blobs b on b.shard = {1} and b.id = place.blob
+             cross join lateral (
+                 select c.n from {0} c where c.shard = {1} and c.n >= b.id and c.n < b.id + b.chunks
+                     and c.start <= place.at order by c.n desc limit 1) t",
+            shard.chunks(),
+            shard.0
+        );
+        let found: Vec<(Option<Vec<i32>>,)> =
+            self.fetch(Ask::new(sql).bind(of_blob).bind(at)).await?;
+        match found.into_iter().next().and_then(|(numbers,)| numbers) {
+            Some(numbers) => self.chunks(shard, &numbers).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the chunks that a statement of [`texts_of`] finds, ascending.
     async fn texts(&mut self, ask: Ask) -> Result<Vec<Chunk>> {
         let mut chunks = Vec::new();

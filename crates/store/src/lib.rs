@@ -26,6 +26,7 @@ mod sql;
 mod statistics;
 mod status;
 mod store;
+mod symbols;
 mod target;
 #[cfg(test)]
 mod testing;
@@ -38,8 +39,8 @@ pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDoc
 pub use error::{Error, Result};
 pub use filters::{ChunkRows, sample};
 pub use ingest::{
-    ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow, Session,
-    SkippedRow, Todo, Totals,
+    BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow,
+    Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals, Waiting,
 };
 pub use lease::Lease;
 pub use repos::Repo;
@@ -47,10 +48,11 @@ pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;
+pub use symbols::{SymbolRow, SymbolsProgress};
 pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of
-/// `files` and of `docs`.
+/// `files`, of `docs` and of `symbols`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -75,6 +77,11 @@ impl ShardId {
         format!("docs_{:03}", self.0)
     }
 
+    /// Returns the name of its partition of `symbols`.
+    pub(crate) fn symbols(self) -> String {
+        format!("symbols_{:03}", self.0)
+    }
+
     /// Returns the name of its partition of `files`.
     pub(crate) fn files(self) -> String {
         format!("files_{:03}", self.0)
@@ -82,7 +89,7 @@ impl ShardId {
 }
 
 /// A blob within its shard: the number of its first chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId(pub i32);
 
 /// A repository.

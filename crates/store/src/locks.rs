@@ -14,3 +14,7 @@ pub(crate) const SETUP_LOCK: i64 = 0x6373_0002_0000;
 /// First key of the locks by which searches hold an epoch; the second key is the epoch. Taken in
 /// shared mode.
 pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
+
+/// The lock that those hold in shared mode who wait for the lock on writing. Who takes symbols, which
+/// the next ingest does as well, gives way to them.
+pub(crate) const WAITING_LOCK: i64 = WRITE_LOCK + 2;

@@ -16,7 +16,9 @@ What is left out:
 codesearch repos --skipped NAME
 
 Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly as it was before, or \
-wholly as it is after. If ingest is interrupted, run it again.";
+wholly as it is after. If ingest is interrupted, run it again.
+
+Symbols (definitions of functions, types and so on) are taken at the end, when texts are searched already.";
 
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {
@@ -36,6 +38,9 @@ pub(crate) struct IngestArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
+    /// Leave symbols to a later ingest, or to: codesearch symbols
+    #[arg(long)]
+    pub(crate) no_symbols: bool,
 }
 
 #[derive(Args, Clone, Debug)]

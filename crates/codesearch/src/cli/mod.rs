@@ -8,6 +8,7 @@ mod database;
 mod docs;
 mod files;
 mod ingest;
+mod navigate;
 mod parse;
 mod report;
 mod ripgrep;
@@ -23,6 +24,7 @@ pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
+pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::parse;
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
@@ -46,6 +48,7 @@ Examples:
   codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
   codesearch files srch/candidats      find a file by what is typed of its path
   codesearch docs 'configure retries'  find what was written about it
+  codesearch def ReadFile              find where a name is defined
   codesearch serve                     serve it on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
@@ -64,12 +67,23 @@ pub(crate) enum Command {
     /// Index the repositories below some folders, or bring them up to date
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
+    /// Take the symbols of indexed texts that have none yet, as ingest does at its end
+    Symbols,
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(Box<SearchArgs>),
     /// Find files by what is typed of their paths, wrong letters forgiven
     #[command(after_help = files::FILES_HELP)]
     Files(FilesArgs),
+    /// Print where a name is defined, the nearest first
+    #[command(after_help = navigate::DEF_HELP, alias = "definitions")]
+    Def(NameArgs),
+    /// Print where a name is used, and what it is there
+    #[command(after_help = navigate::REFS_HELP, alias = "references")]
+    Refs(NameArgs),
+    /// Print what a file defines
+    #[command(after_help = navigate::OUTLINE_HELP)]
+    Outline(OutlineArgs),
     /// Find documents and comments by their words, the best first
     #[command(after_help = docs::DOCS_HELP)]
     Docs(DocsArgs),
@@ -99,6 +113,9 @@ pub(crate) enum Command {
     /// Verify that the index is what was ingested
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
+    /// Parse texts for another codesearch, which bounds and watches this one
+    #[command(hide = true, name = engine::symbols::worker::ARGUMENT)]
+    SymbolsWorker,
     /// Look at, start or stop the private Postgres
     #[command(arg_required_else_help = true)]
     Db(DbArgs),

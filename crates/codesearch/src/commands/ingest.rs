@@ -8,6 +8,7 @@ use engine::ingest::{self, Options, Report, SkipReason};
 use indicatif::HumanCount;
 use store::Store;
 
+use super::symbols;
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
 use crate::database::Database;
 use crate::human::{count, size};
@@ -20,6 +21,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     check_paths(&args.paths)?;
     Database::open(database, CONNECTIONS)?.run(async |store| {
         let report = ingest(store, &args.paths, &args.how).await?;
+        if !args.no_symbols {
+            symbols::take(store).await?;
+        }
         Ok(if report.untouched.is_empty() { crate::FOUND } else { crate::FAILED })
     })
 }

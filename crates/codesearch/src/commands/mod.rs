@@ -11,12 +11,14 @@ mod globs;
 mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+pub(crate) mod navigate;
 mod patterns;
 pub(crate) mod repos;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod stats;
+pub(crate) mod symbols;
 pub(crate) mod token;
 pub(crate) mod up;
 

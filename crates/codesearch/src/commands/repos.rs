@@ -64,6 +64,13 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                 );
             }
         }
+        let symbols = store.symbols_progress().await?;
+        if !symbols.is_complete() && !args.json {
+            eprintln!(
+                "codesearch: symbols were taken of {} % of the text; codesearch symbols takes the rest",
+                symbols.percent()
+            );
+        }
         Ok(crate::FOUND)
     })
 }

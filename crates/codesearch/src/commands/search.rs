@@ -65,7 +65,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
                 let (mut files, around, cut) = collected.into_files();
-                if around != (0, 0) && request.program().select == Select::Lines {
+                if around != (0, 0) && request.program().select.has_lines() {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
@@ -162,6 +162,7 @@ fn options(args: &SearchArgs) -> Options {
             output.after_context.unwrap_or(output.context),
         ),
         skipped: how.stats || how.explain,
+        enclosing: false,
         brute: how.brute,
         resume: None,
     }
@@ -228,6 +229,9 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats) {
             eprintln!("codesearch: incomplete: {error}");
         }
         _ => {}
+    }
+    if let Some(left) = crate::print::symbols_left(stats).filter(|_| !args.output.quiet) {
+        eprintln!("codesearch: {left}");
     }
     if args.how.stats {
         eprintln!(

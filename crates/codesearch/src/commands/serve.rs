@@ -12,6 +12,7 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::symbols;
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
 use crate::http::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
@@ -33,7 +34,7 @@ const PROBLEMS_TOLD: usize = 10;
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     let told = settings(args)?;
     let listener = bind(args.listen)?;
-    serve(Database::open(database, connections())?, listener, args, told)
+    serve(Database::open(database, connections())?, listener, args, told, Symbols::Leave)
 }
 
 /// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it
@@ -101,11 +102,21 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
+/// Whether to take the symbols that the index lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symbols {
+    /// While searches are answered.
+    Take,
+    /// Not here.
+    Leave,
+}
+
 pub(crate) fn serve(
     mut database: Database,
     listener: TcpListener,
     args: &ServeArgs,
     (settings, tokens): (Settings, Option<TokenFile>),
+    symbols: Symbols,
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host, settings.access.needs_token);
@@ -151,6 +162,12 @@ pub(crate) fn serve(
         let (store, checked) = (searcher.store().clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&store, &checked, every).await });
+        let store = searcher.store().clone();
+        let taking = tokio::spawn(async move {
+            if symbols == Symbols::Take {
+                symbols::take_beside(&store).await;
+            }
+        });
         let ended = http::serve(
             &threads,
             listener,
@@ -163,7 +180,7 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        for task in [reading, listening] {
+        for task in [reading, listening, taking] {
             task.abort();
             let _ = task.await;
         }

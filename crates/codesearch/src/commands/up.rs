@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::serve::Symbols;
 use super::{ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
 use crate::database::Database;
@@ -26,7 +27,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         }
     });
     match done {
-        Ok(true) => serve::serve(database, listener, &args.serve, settings),
+        Ok(true) => serve::serve(database, listener, &args.serve, settings, Symbols::Take),
         Ok(false) => {
             database.close();
             Ok(crate::INTERRUPTED)

@@ -13,6 +13,7 @@ mod hints;
 mod hosts;
 mod json;
 mod limits;
+mod mcp;
 mod metrics;
 mod openapi;
 mod pages;
@@ -61,6 +62,10 @@ fn endpoints() -> Vec<Endpoint> {
         pages::FILE,
         pages::RAW,
         pages::REPOS,
+        pages::DEFINITIONS,
+        pages::REFERENCES,
+        pages::OUTLINE,
+        mcp::MCP,
         pages::SUGGEST,
         pages::STATS,
         metrics::METRICS,
@@ -157,7 +162,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
 }
 
 /// Addresses that people guess, and the ones that they mean.
-const ALIASES: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 13] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
     ("/help", "/syntax"),
@@ -166,6 +171,10 @@ const ALIASES: [(&str, &str); 9] = [
     ("/find", "/files"),
     ("/documents", "/docs"),
     ("/login", "/sign-in"),
+    ("/definition", "/definitions"),
+    ("/def", "/definitions"),
+    ("/refs", "/references"),
+    ("/symbols", "/outline"),
     ("/api", "/openapi.json"),
 ];
 

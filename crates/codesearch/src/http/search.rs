@@ -9,8 +9,8 @@ use axum::routing::get;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO,
-    SORT, TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
+    NUM, Q, REPO, SORT, TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
 use super::request::compiled;
@@ -28,7 +28,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
     params: Known {
         told: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            HINTS, FORMAT, SORT,
+            HINTS, FORMAT, SORT, ENCLOSING,
         ],
         untold: &[WAIT, FACETS],
     },
@@ -58,7 +58,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
         told: &[Q, CASE, REPO, FILE, LANG],
         untold: &[
             LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
-            FACETS,
+            FACETS, ENCLOSING,
         ],
     },
     doc: Some(Doc {

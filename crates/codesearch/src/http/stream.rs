@@ -30,8 +30,8 @@ use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO,
-    SORT, TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
+    NUM, Q, REPO, SORT, TIMEOUT, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -46,7 +46,10 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     class: Class::Search,
     admits: Admits::Clients,
     params: Known {
-        told: &[Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN],
+        told: &[
+            Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
+            ENCLOSING,
+        ],
         untold: &[FORMAT, HINTS, SORT, WAIT, FACETS],
     },
     doc: Some(Doc {

@@ -7,7 +7,7 @@ use engine::search::{FileMatch, Request, Stats, Stopped};
 use query::{CompiledTerm, Plan, rarest};
 use serde_json::{Value, json};
 
-use super::{Printer, skipped};
+use super::{Printer, skipped, symbols_left};
 use crate::human::count;
 
 /// Prints the explanation of a search instead of its files.
@@ -96,6 +96,9 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         "left out    {} (files that might match and are not in the index)",
         skipped(stats)
     )?;
+    if let Some(left) = symbols_left(stats) {
+        writeln!(out, "symbols     {left}")?;
+    }
     let phases = stats.phases;
     writeln!(
         out,

@@ -51,6 +51,18 @@ struct LineJson<'a> {
     line_number: u64,
     absolute_offset: u64,
     submatches: Vec<SubmatchJson<'a>>,
+    /// Beyond ripgrep: symbols whose names match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    symbols: Vec<SymbolJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SymbolJson<'a> {
+    name: &'a str,
+    kind: &'a str,
+    container: Option<&'a str>,
+    start: usize,
+    end: usize,
 }
 
 #[derive(Serialize)]
@@ -142,7 +154,18 @@ fn print_line(out: &mut dyn Write, path: Text<'_>, line: &Line) -> io::Result<us
     let message = if submatches.is_empty() { Message::Context } else { Message::Match };
     let lines = Text { text: &text };
     let (line_number, absolute_offset) = (line.number, line.offset);
-    print(out, &message(LineJson { path, lines, line_number, absolute_offset, submatches }))
+    let symbols = line.symbols.iter().map(|found| SymbolJson {
+        name: &found.symbol.name,
+        kind: found.symbol.kind,
+        container: found.symbol.container.as_ref().map(|(name, _)| name.as_str()),
+        start: found.range.start,
+        end: found.range.end,
+    });
+    let symbols = symbols.collect();
+    print(
+        out,
+        &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols }),
+    )
 }
 
 impl StatsJson {

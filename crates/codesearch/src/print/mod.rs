@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::Path;
 
+use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
@@ -87,4 +88,36 @@ pub(crate) fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     let parts: Vec<String> =
         skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+/// What a search for symbols could not find, as a sentence without a full stop; none if it could find all.
+pub(crate) fn symbols_left(stats: &Stats) -> Option<String> {
+    let left = &stats.symbols;
+    if let Some(language) = left.without.first() {
+        return Some(format!(
+            "no symbols are taken of files in {language}; search for text instead"
+        ));
+    }
+    let files = match left.pending {
+        0 => return None,
+        1 => "1 file".to_owned(),
+        many => format!("{} files", crate::human::grouped(many)),
+    };
+    Some(format!("the symbols of {files} are not there yet; codesearch symbols takes them"))
+}
+
+/// What is to be said of an outline beside its symbols.
+pub(crate) fn outline_note(outline: &Outline) -> String {
+    let language = outline.language.as_deref().unwrap_or("an unknown language");
+    match &outline.state {
+        SymbolsState::Taken if outline.symbols.is_empty() => "the file defines nothing".to_owned(),
+        SymbolsState::Taken => String::new(),
+        SymbolsState::Pending => {
+            "its symbols are not there yet; codesearch symbols takes them".to_owned()
+        }
+        SymbolsState::GivenUp(reason) => {
+            format!("its symbols, or some of them, were given up: {reason}")
+        }
+        SymbolsState::Without => format!("no symbols are taken of files in {language}"),
+    }
 }

@@ -62,11 +62,13 @@ impl Text {
             mode: match select {
                 Select::Repos => Mode::Repos,
                 Select::Files => Mode::Paths,
-                Select::Lines if args.count_matches || args.count && args.only_matching => {
+                Select::Lines | Select::Symbols
+                    if args.count_matches || args.count && args.only_matching =>
+                {
                     Mode::MatchCounts
                 }
-                Select::Lines if args.count => Mode::Counts,
-                Select::Lines => Mode::Lines,
+                Select::Lines | Select::Symbols if args.count => Mode::Counts,
+                Select::Lines | Select::Symbols => Mode::Lines,
             },
             lines: Lines {
                 ink: Ink::new(coloured(color, terminal), terminal),

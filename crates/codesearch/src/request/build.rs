@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str, options: &Options, client: &Client) -> Result<Qu
 pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<Request, Refused> {
     let mut query = Narrow::of(options).apply(query)?;
     let settings = &mut query.settings;
-    if options.paths_only && settings.select == Select::Lines {
+    if options.paths_only && settings.select.has_lines() {
         settings.select = Select::Files;
     }
     let limit = limit(settings.count, options.limit, client)?;
@@ -41,6 +41,7 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     // A list of repositories does not report files that are left out.
     let of_files = query.settings.select != Select::Repos;
     request.skipped = options.skipped || client.skipped && of_files;
+    request.enclosing = options.enclosing;
     request.brute = options.brute;
     request.resume = options.resume;
     Ok(request)
@@ -106,7 +107,7 @@ mod tests {
             told += if is { name } else { "" };
         }
         match request.program().select {
-            Select::Lines => told,
+            Select::Lines | Select::Symbols => told,
             other => format!("{told}, {other:?}"),
         }
     }

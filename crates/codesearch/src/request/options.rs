@@ -33,6 +33,8 @@ pub(crate) struct Options {
     /// Whether to count the files that were left out of the index, even if the client's default
     /// says no.
     pub(crate) skipped: bool,
+    /// Say of each matching line what symbol is around it.
+    pub(crate) enclosing: bool,
     /// Whether to read every stored byte instead of using the index.
     pub(crate) brute: bool,
     /// Position where an earlier search ended.

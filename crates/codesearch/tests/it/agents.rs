@@ -64,8 +64,19 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
             ),
             ("docs", vec!["language", "limit", "max_bytes", "query", "repo"], &json!(["query"])),
             (
+                "definitions",
+                vec!["from", "language", "limit", "max_bytes", "name", "repo"],
+                &json!(["name"]),
+            ),
+            (
+                "references",
+                vec!["from", "language", "limit", "max_bytes", "name", "repo"],
+                &json!(["name"]),
+            ),
+            ("outline", vec!["max_bytes", "offset", "path", "repo"], &json!(["repo", "path"])),
+            (
                 "read_file",
-                vec!["from_byte", "from_line", "max_bytes", "path", "repo", "to_line"],
+                vec!["from_byte", "from_line", "max_bytes", "path", "repo", "symbol", "to_line"],
                 &json!(["repo"])
             ),
             (

@@ -1,6 +1,7 @@
 //! A private Postgres shared by all tests; each test has a folder and an index of its own.
 
 mod server;
+mod symbols;
 mod wait;
 
 use std::fs;
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 pub(crate) use server::{Server, raw};
+pub(crate) use symbols::Defined;
 pub(crate) use wait::{eventually, eventually_async};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");

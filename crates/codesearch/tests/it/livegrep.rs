@@ -101,7 +101,7 @@ fn errors_have_a_code_and_a_message() {
         ("", "bad_query"),
         ("q=", "bad_query"),
         ("q=a+file:b+c", "bad_query"),
-        ("q=a+tags:b", "bad_query"),
+        ("q=a+tags:b%5B", "query"),
         ("q=a%5B", "query"),
         ("q=a&repo=b%5B", "query"),
         ("q=%5Cw%7B1000%7D%7B100%7D", "bad_query"),

@@ -32,6 +32,7 @@ mod ripgrep;
 mod search;
 mod sql;
 mod stats;
+mod symbol_search;
 mod torture;
 mod trigrams;
 mod typed;

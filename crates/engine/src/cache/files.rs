@@ -100,7 +100,7 @@ impl ShardFiles {
             Predicate::Path(term) => {
                 paths.push((term, self.filters.columns(&query.terms[term].ngrams)));
             }
-            Predicate::Content(_) | Predicate::Repo(_) => {}
+            Predicate::Content(_) | Predicate::Repo(_) | Predicate::Symbol(_) => {}
         });
         let may_hold = |at: usize, row: &Row| {
             let known = |atom| match atom {
@@ -113,7 +113,7 @@ impl ShardFiles {
                     (!columns.contains(at / BLOCK_FILES)).then_some(false)
                 }
                 Predicate::Repo(_) => repo_holds(row.repo, atom),
-                Predicate::Content(_) => None,
+                Predicate::Content(_) | Predicate::Symbol(_) => None,
             };
             repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
                 && condition.eval(&known) != Some(false)

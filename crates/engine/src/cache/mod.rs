@@ -1,4 +1,4 @@
-//! The cache of a server: copies of each shard's filters, files and texts in memory, so that searches ask
+//! The cache of a server: copies of each shard's filters, files, symbols and texts in memory, so that searches ask
 //! Postgres as little as possible.
 //!
 //! The cache never holds the truth. Searches read from Postgres whatever it lacks, or holds for another epoch
@@ -6,6 +6,7 @@
 
 pub(crate) mod dictionary;
 pub(crate) mod files;
+pub(crate) mod symbols;
 pub(crate) mod texts;
 
 use std::collections::BTreeMap;
@@ -18,10 +19,14 @@ use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store, Switch};
 use tokio::sync::Semaphore;
 
 use files::ShardFiles;
+use symbols::ShardSymbols;
 use texts::{SEGMENT_CHUNKS, Segment, SegmentKey, Texts};
 
 /// Chunks of a segment that one search must have read from Postgres before the segment is loaded into memory.
 const MISSES: usize = 16;
+
+/// Most of the memory that symbols may take, as one part of so many.
+const SYMBOLS_PART: u64 = 8;
 
 /// The cache of all shards.
 #[derive(Debug)]
@@ -56,6 +61,8 @@ struct Entry {
     /// Chunks with smaller numbers are in `filters`.
     filtered: i32,
     filters: Option<Arc<ShardFilter>>,
+    /// Symbols, once they were taken of some blobs.
+    symbols: Option<Arc<ShardSymbols>>,
     /// Chunks with smaller numbers were read into `texts`.
     read: i32,
 }
@@ -65,6 +72,8 @@ struct Entry {
 pub(crate) struct CachedShard {
     pub(crate) files: Option<Arc<ShardFiles>>,
     pub(crate) filters: Option<Arc<ShardFilter>>,
+    /// Symbols of all its blobs, if they were taken of all.
+    pub(crate) symbols: Option<Arc<ShardSymbols>>,
     /// Whether all of its texts were read into memory, most of which are still there.
     pub(crate) texts: bool,
 }
@@ -80,6 +89,7 @@ impl CacheView<'_> {
             files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
             // Filters may cover later chunks, too.
             filters: kept.filters.clone().filter(|_| kept.filtered >= shard.filtered),
+            symbols: kept.symbols.clone().filter(|kept| kept.upto() >= shard.chunks),
             texts: kept.read >= shard.chunks,
         })
     }
@@ -122,8 +132,8 @@ impl ShardCache {
         CacheView(self.shards.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Updates the cache for an epoch: first the filters and files of all shards, then texts until the memory
-    /// is full.
+    /// Updates the cache for an epoch: first the filters and files of all shards, then their symbols, then texts
+    /// until the memory is full.
     pub(crate) async fn read_ahead(
         self: &Arc<Self>,
         store: &Store,
@@ -150,13 +160,17 @@ impl ShardCache {
         let this = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || this.combine_filters());
         work.await.expect("putting filters together does not panic");
+        pass(self.read_symbols(store, catalog).await)?;
         for shard in &catalog.shards {
             pass(self.read_texts(store, shard, is_old).await)?;
         }
         let (texts, _) = self.texts.fill();
         let filters: usize =
             signature_files(&self.view().0).iter().map(|(one, _)| one.memory()).sum();
-        tracing::debug!("in memory: {texts} bytes of texts, {filters} bytes of filters");
+        let symbols = self.symbols_memory();
+        tracing::debug!(
+            "in memory: {texts} bytes of texts with {symbols} of symbols, {filters} bytes of filters"
+        );
         Ok(())
     }
 
@@ -238,12 +252,54 @@ impl ShardCache {
             files,
             filtered: shard.filtered,
             filters,
+            symbols: kept.as_ref().and_then(|kept| kept.symbols.clone()),
             read: kept.map_or(0, |kept| kept.read),
         };
         self.keep(forgotten, || {
             self.change(|shards| shards.insert(shard.id, new));
         });
         Ok(())
+    }
+
+    /// Reads the symbols of the shards of which more were taken since they were read, as long as there is room.
+    async fn read_symbols(&self, store: &Store, catalog: &Catalog) -> Result<(), store::Error> {
+        let mut lease = store.lease().await?;
+        let taken = lease.symbols_upto().await?;
+        lease.done();
+        for shard in &catalog.shards {
+            let (forgotten, kept) = (self.forgotten(), self.kept(shard));
+            let taken = taken.get(&shard.id).copied().unwrap_or(0);
+            let known = kept.as_ref().and_then(|kept| kept.symbols.as_ref());
+            // What is not complete is of no use to a search.
+            let wanted = taken >= shard.chunks;
+            if kept.is_none() || known.map(|known| known.upto()) == Some(taken).filter(|_| wanted) {
+                continue;
+            }
+            let room = self.texts.fill().1 / SYMBOLS_PART;
+            let symbols = if wanted && self.symbols_memory() < room {
+                let mut lease = store.lease().await?;
+                let rows = lease.symbol_range(shard.id, 0..i32::MAX).await?;
+                lease.done();
+                let work = tokio::task::spawn_blocking(move || ShardSymbols::new(&rows, taken));
+                Some(Arc::new(work.await.expect("compressing does not panic")))
+            } else {
+                None
+            };
+            self.keep(forgotten, || {
+                self.change(|shards| {
+                    if let Some(kept) = shards.get_mut(&shard.id) {
+                        kept.symbols = symbols;
+                    }
+                });
+            });
+            self.texts.leave_room(self.symbols_memory());
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes that all symbols in memory take.
+    fn symbols_memory(&self) -> u64 {
+        self.view().0.values().filter_map(|kept| Some(kept.symbols.as_ref()?.memory())).sum()
     }
 
     async fn read_texts(

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lzzzz::{lz4, lz4_hc};
 use memmap2::{Mmap, MmapMut};
@@ -31,6 +32,10 @@ pub(crate) const TEXT: &str = "it was a text";
 #[derive(Debug)]
 pub(crate) struct Texts {
     cache: Cache<SegmentKey, Arc<Segment>, Weight>,
+    /// Most bytes, with what is beside the texts.
+    bytes: u64,
+    /// Bytes that other data of the same budget takes.
+    beside: AtomicU64,
 }
 
 /// The key of a segment. The texts under a key never change: chunk numbers are reused only when the shard is
@@ -103,7 +108,8 @@ impl Texts {
     pub(crate) fn new(bytes: u64) -> Self {
         // About the number of segments: each takes about 1 MiB.
         let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
-        Self { cache: Cache::with_weighter(items, bytes, Weight) }
+        let cache = Cache::with_weighter(items, bytes, Weight);
+        Self { cache, bytes, beside: AtomicU64::new(0) }
     }
 
     /// Adds a segment, and evicts others if there is no room.
@@ -126,9 +132,17 @@ impl Texts {
         Reader { texts: self, shard, last: None }
     }
 
-    /// Returns the bytes in use and the most that are allowed.
+    /// Leaves room for other data of this many bytes in the same budget.
+    pub(crate) fn leave_room(&self, beside: u64) {
+        if self.beside.swap(beside, Ordering::Relaxed) != beside {
+            self.cache.set_capacity(self.bytes.saturating_sub(beside));
+        }
+    }
+
+    /// Returns the bytes in use and the most that are allowed, with what is beside the texts.
     pub(crate) fn fill(&self) -> (u64, u64) {
-        (self.cache.weight(), self.cache.capacity())
+        let beside = self.beside.load(Ordering::Relaxed);
+        (self.cache.weight() + beside, self.cache.capacity() + beside)
     }
 }
 
@@ -155,6 +169,19 @@ impl Reader<'_> {
         let segment = self.segment(n)?;
         let at = segment.find(n)?;
         Some(CompressedChunk { segment: Arc::clone(segment), at })
+    }
+
+    /// Returns the chunk that holds a byte of a blob, if it and all before it are in memory.
+    pub(crate) fn chunk_at(&mut self, blob: BlobId, at: i32) -> Option<CompressedChunk> {
+        let holds = |chunk: &CompressedChunk| at < chunk.start() + chunk.bytes() as i32;
+        let mut n = blob.0;
+        loop {
+            let chunk = self.chunk(n).filter(|chunk| chunk.blob() == blob)?;
+            if holds(&chunk) {
+                return Some(chunk);
+            }
+            n += 1;
+        }
     }
 
     /// Returns all chunks of a blob with `bytes` bytes, if they are in memory.
@@ -414,6 +441,11 @@ mod tests {
         assert_eq!(reader.blob(BlobId(10), 1600).unwrap().len(), 2);
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);
+        let at = |reader: &mut Reader<'_>, at| {
+            reader.chunk_at(BlobId(10), at).map(|chunk| chunk.number())
+        };
+        let places = [0, 799, 800, 1599, 1600].map(|place| at(&mut reader, place));
+        assert_eq!(places, [Some(10), Some(10), Some(11), Some(11), None]);
         assert!(texts.reader(&other).chunk(10).is_none());
     }
 

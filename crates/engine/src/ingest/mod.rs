@@ -104,6 +104,10 @@ pub enum Event {
     Indexing(i64),
     /// Bytes of those whose indexes are built.
     Indexed(i64),
+    /// Bytes of the texts whose symbols are to be taken.
+    Symbols(i64),
+    /// Bytes of those that have had their turn.
+    SymbolsTaken(i64),
 }
 
 /// Why an ingest ended early.
@@ -137,6 +141,9 @@ pub enum Error {
     /// No repository has this name.
     #[error("no repository is named '{0}'; codesearch repos lists them")]
     NoSuchRepo(String),
+    /// The process that parses cannot be started.
+    #[error("no symbols were taken: the process that parses texts cannot be started: {0}")]
+    Parser(std::io::Error),
     /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -277,15 +284,15 @@ async fn take_out(store: &Store, names: &[String], progress: &dyn Progress) -> R
 }
 
 /// Takes the lock on ingests; waits while another ingest holds it.
-async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> {
-    let mut told = false;
+pub(crate) async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> {
+    let mut told = None;
     loop {
         if let Some(session) = store.try_session().await? {
             return Ok(session);
         }
-        if !told {
+        if told.is_none() {
             progress(Event::Waiting);
-            told = true;
+            told = Some(store.announce_waiting().await?);
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }

@@ -28,7 +28,7 @@ pub(crate) struct List {
 
 /// Answers the lookups of a plan in one shard.
 pub(crate) trait LookUp {
-    /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks and paths,
+    /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks, paths and symbols,
     /// the answer may leave out blobs that are not in `left`.
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
 }
@@ -151,6 +151,7 @@ impl Candidates {
             Answer::Blobs(found) => {
                 let predicate = match lookup.scope {
                     Scope::Path => Predicate::Path,
+                    Scope::Symbol => Predicate::Symbol,
                     Scope::Chunk | Scope::Blob => Predicate::Content,
                 };
                 let predicates = lookup.terms.iter().copied().map(predicate).collect();

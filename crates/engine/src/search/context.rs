@@ -57,7 +57,7 @@ fn line(text: &str, starts: &[usize], index: usize) -> Line {
         offset: start as u64,
         text: line.unwrap_or(rest).to_owned(),
         ended: line.is_some(),
-        ranges: Vec::new(),
+        ..Line::default()
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
             .iter()
             .map(|n| {
                 let ranges = std::iter::once(0..0).collect();
-                Line { number: *n, offset: 0, text: String::new(), ended: true, ranges }
+                Line { number: *n, ended: true, ranges, ..Line::default() }
             })
             .collect();
         let shown: Vec<String> = around(matches, text, before, after)

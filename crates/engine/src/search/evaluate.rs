@@ -1,16 +1,18 @@
 //! Evaluates the query on files: drops files early, lists the terms still to be matched, and decides which
 //! files are results.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use query::{Expr, Predicate, Select};
-use store::{BlobId, File};
+use query::{Expr, Predicate, Scratch, Select};
+use store::{BlobId, File, SymbolRow};
 
 use super::candidates::Candidates;
 use super::shards::ShardTask;
 use super::state::Search;
+use super::symbols::matching;
 use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge};
+use crate::symbol::Symbol;
 use crate::types::{FileMatch, Line};
 
 /// A file that may match, as far as is known without its text.
@@ -28,6 +30,10 @@ pub(crate) struct Hits {
     read: Vec<usize>,
     /// Blobs whose whole text was read, each with the terms matched in it.
     whole: HashMap<BlobId, Terms>,
+    /// Symbols that terms ask for, by blob and term.
+    symbols: HashMap<(BlobId, usize), Vec<Symbol>>,
+    /// Blobs whose symbols were looked at.
+    outlined: HashSet<BlobId>,
 }
 
 impl Hits {
@@ -45,6 +51,16 @@ impl Hits {
     /// Notes that whole blobs were read.
     pub(crate) fn add_whole(&mut self, blobs: HashMap<BlobId, Terms>) {
         self.whole.extend(blobs);
+    }
+
+    /// Adds the lines of a term's symbols.
+    pub(crate) fn add_lines(&mut self, blob: BlobId, term: usize, lines: Vec<Line>) {
+        self.hits.insert((blob, term), lines);
+    }
+
+    /// Returns the symbols of a blob that a term asks for.
+    pub(crate) fn symbols(&self, blob: BlobId, term: usize) -> &[Symbol] {
+        self.symbols.get(&(blob, term)).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -106,6 +122,11 @@ impl<'a> Evaluator<'a> {
     fn known(&self, open: &OpenFile, predicate: Predicate) -> Option<bool> {
         match predicate {
             Predicate::Content(_) => self.rules_out(predicate).then_some(false),
+            Predicate::Symbol(_) => {
+                let blob = open.file.blob;
+                let not_there = || self.candidates.rules_out(blob, predicate);
+                (self.rules_out(predicate) || not_there()).then_some(false)
+            }
             Predicate::Path(term) => Some(open.path.contains(&term)),
             Predicate::Repo(_) => self.search.selection.repo_holds(open.file.repo, predicate),
             Predicate::Language(index) => {
@@ -118,7 +139,16 @@ impl<'a> Evaluator<'a> {
 
     /// Returns the value of a predicate as far as it is known after some texts were read.
     fn known_with(&self, open: &OpenFile, hits: &Hits, predicate: Predicate) -> Option<bool> {
-        let Predicate::Content(term) = predicate else { return self.known(open, predicate) };
+        let term = match predicate {
+            Predicate::Content(term) => term,
+            Predicate::Symbol(term) => {
+                let blob = open.file.blob;
+                let has = hits.symbols.contains_key(&(blob, term));
+                let looked = || hits.outlined.contains(&blob).then_some(false);
+                return if has { Some(true) } else { self.known(open, predicate).or_else(looked) };
+            }
+            other => return self.known(open, other),
+        };
         if self.rules_out(predicate) {
             return Some(false);
         }
@@ -129,6 +159,80 @@ impl<'a> Evaluator<'a> {
         let looked = hits.read.contains(&term)
             || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term));
         looked.then_some(false)
+    }
+
+    /// Returns the blobs of some files whose symbols decide whether the files match, or are shown; ascending.
+    pub(crate) fn undecided_symbols(&self, open: &[OpenFile], hits: &Hits) -> Vec<BlobId> {
+        let mut blobs = Vec::new();
+        for open in open {
+            let (blob, mut wanted) = (open.file.blob, false);
+            if blobs.last() == Some(&blob) {
+                continue;
+            }
+            let known = |of| self.known_with(open, hits, of);
+            let mut want = |of| wanted |= matches!(of, Predicate::Symbol(_)) && known(of).is_none();
+            if self.search.query().select.has_lines() {
+                self.expr().involved(&known, &mut want);
+            } else {
+                self.expr().resolve(&known).predicates(&mut want);
+            }
+            if wanted {
+                blobs.push(blob);
+            }
+        }
+        blobs
+    }
+
+    /// Matches the terms about symbols with the rows of these blobs.
+    pub(crate) fn add_symbols(&self, blobs: &[BlobId], rows: &[SymbolRow], hits: &mut Hits) {
+        let query = self.search.query();
+        let go_on = || self.search.state.clock.goes_on();
+        let mut terms: Vec<(usize, Scratch)> = Vec::new();
+        self.expr().predicates(&mut |of| {
+            if let Predicate::Symbol(term) = of
+                && !self.rules_out(of)
+                && !terms.iter().any(|(known, _)| *known == term)
+            {
+                terms.push((term, query.terms[term].matcher.scratch()));
+            }
+        });
+        for row in rows {
+            for (term, scratch) in &mut terms {
+                let found = matching(&query.terms[*term], row, scratch, &go_on);
+                if !found.is_empty() {
+                    hits.symbols.insert((row.blob, *term), found);
+                }
+            }
+        }
+        hits.outlined.extend(blobs);
+    }
+
+    /// Returns whether a file can still match.
+    pub(crate) fn can_match(&self, open: &OpenFile, hits: &Hits) -> bool {
+        self.expr().eval(&|of| self.known_with(open, hits, of)) != Some(false)
+    }
+
+    /// Returns the terms about symbols that a file which matches shows.
+    pub(crate) fn shown_symbols(&self, open: &OpenFile, hits: &Hits) -> Vec<usize> {
+        let query = self.search.query();
+        let mut terms = Vec::new();
+        query.expr.shown(&|of| self.known_with(open, hits, of), &mut |of| {
+            if let Predicate::Symbol(term) = of
+                && query.terms[term].shown
+            {
+                terms.push(term);
+            }
+        });
+        terms
+    }
+
+    /// Returns whether some term is about symbols.
+    pub(crate) fn asks_symbols(&self) -> bool {
+        let mut asks = false;
+        self.expr().predicates(&mut |of| {
+            asks |= matches!(of, Predicate::Symbol(_)) && !self.rules_out(of);
+        });
+        asks
     }
 
     /// Returns for each blob the terms still to be matched in it: those that decide whether a file matches,
@@ -176,7 +280,11 @@ impl<'a> Evaluator<'a> {
         for predicate in shown {
             match predicate {
                 Predicate::Content(term) | Predicate::Path(term) if !query.terms[term].shown => {}
-                Predicate::Content(term) if query.select == Select::Lines => {
+                Predicate::Content(term) | Predicate::Symbol(term)
+                    if query.select == Select::Lines
+                        || query.select == Select::Symbols
+                            && matches!(predicate, Predicate::Symbol(_)) =>
+                {
                     let hit = (open.file.blob, term);
                     let lines = &mut hits.hits;
                     parts.extend(if last { lines.remove(&hit) } else { lines.get(&hit).cloned() });

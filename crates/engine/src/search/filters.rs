@@ -23,7 +23,8 @@ impl ShardFilters {
         hits: &mut Hits,
     ) -> Option<bool> {
         let may_hold = match predicate {
-            Predicate::Content(number) => {
+            // The name of a symbol stands in the text.
+            Predicate::Content(number) | Predicate::Symbol(number) => {
                 let (filter, term) = (cached.filters.as_ref()?, &query.terms[number]);
                 if term.matcher.spans_lines() {
                     filter.may_hold(&term.ngrams)

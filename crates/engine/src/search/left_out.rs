@@ -1,13 +1,14 @@
-//! Counts the files that were left out of the index and might match.
+//! Counts the files that were left out of the index and might match, and those whose symbols were not taken yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use query::Predicate;
-use store::Catalog;
+use store::{Catalog, Store};
 
 use super::state::Search;
+use super::stats::SymbolsLeft;
 
 /// Most time spent on the files that were left out, beyond the time of the search.
 pub(crate) const MOST: Duration = Duration::from_millis(50);
@@ -41,8 +42,8 @@ pub(crate) async fn count(
                     // Light matchers are quick enough without a look at the clock.
                     (!matcher.is_heavy() || go_on()).then_some(found)
                 }
-                // Content and language of these files are unknown.
-                Predicate::Content(_) | Predicate::Language(_) => None,
+                // Content, symbols and language of these files are unknown.
+                Predicate::Content(_) | Predicate::Symbol(_) | Predicate::Language(_) => None,
             };
             if query.expr.eval(&known) != Some(false) {
                 *reasons.entry(file.reason.clone()).or_default() += 1;
@@ -51,4 +52,46 @@ pub(crate) async fn count(
         reasons
     });
     Ok(counting.await.expect("counting does not panic"))
+}
+
+/// Says what a search for symbols could not find. `found` says that it found something. With all symbols in memory
+/// the database is not asked unless nothing was found.
+pub(crate) async fn symbols(
+    search: &Search,
+    store: &Store,
+    found: bool,
+) -> Result<SymbolsLeft, store::Error> {
+    let mut left = SymbolsLeft::default();
+    let mut asks = false;
+    search.query().expr.predicates(&mut |of| asks |= matches!(of, Predicate::Symbol(_)));
+    if !asks {
+        return Ok(left);
+    }
+    let selection = &search.selection;
+    let unknown: Vec<_> =
+        selection.shards.iter().filter(|of| of.cached.symbols.is_none()).collect();
+    let languages = selection.files.languages.as_ref().filter(|_| !found);
+    if unknown.is_empty() && languages.is_none() {
+        return Ok(left);
+    }
+    let mut lease = store.lease().await?;
+    let known = lease.symbols_languages().await?;
+    if !unknown.is_empty() {
+        let taken = lease.symbols_upto().await?;
+        let upto = |of: &store::Shard| taken.get(&of.id).copied().unwrap_or(0);
+        let shards: Vec<_> = unknown
+            .into_iter()
+            .map(|of| (of.shard.id, upto(&of.shard), of.shard.chunks))
+            .filter(|(_, upto, chunks)| upto < chunks)
+            .map(|(id, upto, _)| (id, upto))
+            .collect();
+        left.pending = lease.files_after(&shards, &selection.files, &known).await?;
+    }
+    lease.done();
+    if let Some(languages) = languages
+        && !languages.iter().any(|language| known.contains(language))
+    {
+        left.without.clone_from(languages);
+    }
+    Ok(left)
 }

@@ -189,7 +189,8 @@ impl<'a> Merge<'a> {
             };
             // Only with texts in memory does the number of survivors tell how many chunks will be read: of
             // other shards, Postgres names fewer.
-            let known = task.cached.texts;
+            // Symbols name the few texts that are read once they are looked up.
+            let known = task.cached.texts && !task.query.plan.has_symbols();
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
             let chunks = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
             if let Some(known) = known {

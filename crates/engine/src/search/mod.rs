@@ -9,6 +9,7 @@
 //! | filter chunks in memory; choose memory or Postgres for a shard | [`survivors`], [`source`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
+//! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
 //! | rank results; find the best beyond the first | [`rank`], [`best`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
@@ -34,10 +35,11 @@ mod source;
 pub(crate) mod state;
 mod stats;
 mod survivors;
+mod symbols;
 mod verify;
 
 pub use crate::searcher::Searcher;
 pub use crate::types::{
     DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Progress, Request, Resume,
 };
-pub use stats::{Phases, Stats, Stopped};
+pub use stats::{Phases, Stats, Stopped, SymbolsLeft};

@@ -85,7 +85,7 @@ async fn read_filters(
 ) -> Result<(), store::Error> {
     let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
     let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
-    let content = |of: &Predicate| matches!(of, Predicate::Content(_));
+    let content = |of: &Predicate| matches!(of, Predicate::Content(_) | Predicate::Symbol(_));
     if missing.is_empty() || !selection.predicates.iter().any(content) {
         return Ok(());
     }

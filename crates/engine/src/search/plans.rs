@@ -91,9 +91,10 @@ impl PlanCache {
     ) -> Vec<usize> {
         if self.order.is_empty() {
             let mut blocks = |predicate| match (predicate, filter) {
-                (Predicate::Content(term) | Predicate::Path(term), Some(filter))
-                    if !query.terms[term].matcher.spans_lines() =>
-                {
+                (
+                    Predicate::Content(term) | Predicate::Path(term) | Predicate::Symbol(term),
+                    Some(filter),
+                ) if !query.terms[term].matcher.spans_lines() => {
                     self.hits.of(term, query, filter).count()
                 }
                 _ => usize::MAX,

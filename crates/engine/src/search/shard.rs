@@ -18,7 +18,9 @@ use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
 use super::source::{Reads, Source};
 use super::state::{ChunkCount, Search};
-use super::verify::{ChunkText, Hit, MatchInput, Terms, join};
+use super::symbols::lines;
+use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
+use crate::symbol::enclose;
 use crate::types::FileMatch;
 
 /// The search of one shard.
@@ -262,8 +264,11 @@ impl<S: Source> ShardSearch<'_, S> {
         on: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<Vec<FileMatch>, store::Error> {
-        let open = group.open;
-        // First the candidate chunks of the terms that still matter.
+        let mut open = group.open;
+        if on.asks_symbols() {
+            self.read_symbols(&mut open, on, hits).await?;
+        }
+        // Then the candidate chunks of the terms that still matter.
         if !batches.read_first {
             self.read_lists(&open, &group.chunks, on, hits).await?;
         }
@@ -275,6 +280,9 @@ impl<S: Source> ShardSearch<'_, S> {
         });
         if !wanted.is_empty() {
             self.read_whole(&open, wanted, on, hits).await?;
+        }
+        if on.asks_symbols() && self.search.query().select.has_lines() {
+            self.read_symbol_lines(&open, on, hits).await?;
         }
         if self.is_over() {
             return Ok(Vec::new());
@@ -288,6 +296,9 @@ impl<S: Source> ShardSearch<'_, S> {
         }
         if self.search.request.context != (0, 0) {
             self.add_context(&mut files).await?;
+        }
+        if self.search.request.enclosing {
+            self.add_enclosing(&mut files).await?;
         }
         Ok(files)
     }
@@ -378,6 +389,56 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
+    /// Reads the symbols that some files need, and drops the files that cannot match without them.
+    async fn read_symbols(
+        &self,
+        open: &mut Vec<OpenFile>,
+        on: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
+        let blobs = on.undecided_symbols(open, hits);
+        if !blobs.is_empty() {
+            let rows = self.source.reader().symbols(&blobs).await?;
+            on.add_symbols(&blobs, &rows, hits);
+        }
+        open.retain(|open| on.can_match(open, hits));
+        Ok(())
+    }
+
+    /// Reads the lines of the symbols that matching files show.
+    async fn read_symbol_lines(
+        &self,
+        open: &[OpenFile],
+        on: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
+        let (mut shown, mut places) = (Vec::new(), Vec::new());
+        for file in open {
+            let blob = file.file.blob;
+            for term in on.shown_symbols(file, hits) {
+                if !shown.contains(&(blob, term)) {
+                    shown.push((blob, term));
+                    let symbols = hits.symbols(blob, term).iter();
+                    places.extend(symbols.map(|symbol| (blob, symbol.start as i32)));
+                }
+            }
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        places.sort_unstable();
+        places.dedup();
+        let mut chunks: HashMap<BlobId, Vec<TextChunk>> = HashMap::new();
+        for chunk in self.source.reader().chunks_at(&places).await? {
+            chunks.entry(chunk.blob).or_default().push(chunk);
+        }
+        for (blob, term) in shown {
+            let found = lines(hits.symbols(blob, term), &chunks, blob);
+            hits.add_lines(blob, term, found);
+        }
+        Ok(())
+    }
+
     /// Matches texts.
     async fn verify(&self, inputs: Vec<MatchInput>) -> Vec<Hit> {
         let queue: &Arc<_> = &self.search.state.matching;
@@ -396,6 +457,21 @@ impl<S: Source> ShardSearch<'_, S> {
             ChunkText::Shared(_) | ChunkText::Compressed(_) => None,
         });
         context::add(files, &texts.collect(), self.search.request.context);
+        Ok(())
+    }
+
+    /// Adds what symbols are around the matching lines.
+    async fn add_enclosing(&self, files: &mut [FileMatch]) -> Result<(), store::Error> {
+        let shown = files.iter().filter(|file| !file.lines.is_empty());
+        let mut blobs: Vec<BlobId> = shown.map(|file| file.place.1).collect();
+        blobs.dedup();
+        let rows = self.source.reader().symbols(&blobs).await?;
+        let rows: HashMap<BlobId, _> = rows.into_iter().map(|row| (row.blob, row)).collect();
+        for file in files {
+            if let Some(row) = rows.get(&file.place.1) {
+                enclose(&mut file.lines, row);
+            }
+        }
         Ok(())
     }
 }

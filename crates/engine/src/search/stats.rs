@@ -41,6 +41,8 @@ pub struct Stats {
     /// Files that are not in the index and match as far as path and repository tell, counted by the reason
     /// for which they were left out. Empty unless the request asks for it.
     pub skipped: BTreeMap<String, usize>,
+    /// What a search for symbols could not find, as far as symbols are known.
+    pub symbols: SymbolsLeft,
     /// Why the answer is incomplete, if it is.
     pub stopped: Option<Stopped>,
     /// Switch of the epoch that was searched.
@@ -51,6 +53,15 @@ pub struct Stats {
     pub progress: Progress,
     /// Shards in the order in which they were searched.
     pub(crate) order: Vec<ShardId>,
+}
+
+/// What a search for symbols could not find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymbolsLeft {
+    /// Files in the searched shards whose symbols were not taken yet.
+    pub pending: usize,
+    /// Languages that the query asks for, if symbols are taken of none of them.
+    pub without: Vec<String>,
 }
 
 impl Stats {

@@ -218,6 +218,7 @@ impl Verifier<'_> {
                         ended: found.span.end < text.len(),
                         text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
                         ranges: found.ranges,
+                        ..Line::default()
                     });
                     !first_only && go_on()
                 });
@@ -283,12 +284,17 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
     let mut merged: Vec<Line> = Vec::with_capacity(lines.len());
     for line in lines {
         match merged.last_mut() {
-            Some(last) if last.number == line.number => last.ranges.extend(line.ranges),
+            Some(last) if last.number == line.number => {
+                last.ranges.extend(line.ranges);
+                last.symbols.extend(line.symbols);
+            }
             _ => merged.push(line),
         }
     }
     for line in &mut merged {
         line.ranges = apart(std::mem::take(&mut line.ranges));
+        line.symbols.sort_by_key(|found| found.range.start);
+        line.symbols.dedup();
     }
     merged
 }
@@ -367,6 +373,7 @@ mod tests {
             text: String::new(),
             ended: true,
             ranges: ranges.iter().map(|(start, end)| *start..*end).collect(),
+            ..Line::default()
         };
         let merged = merge(vec![
             vec![line(1, &[(0, 3), (5, 6)]), line(4, &[(1, 1)])],

@@ -73,6 +73,41 @@ impl Rows {
         self.bytes(&value.to_be_bytes())
     }
 
+    /// Adds an array of `integer`.
+    pub(crate) fn i32s(&mut self, values: &[i32]) -> &mut Self {
+        const INT4: i32 = 23;
+        self.array(values.len(), INT4, 4);
+        for value in values {
+            self.i32(*value);
+        }
+        self
+    }
+
+    /// Adds an array of `smallint`.
+    pub(crate) fn i16s(&mut self, values: &[i16]) -> &mut Self {
+        const INT2: i32 = 21;
+        self.array(values.len(), INT2, 2);
+        for value in values {
+            self.i16(*value);
+        }
+        self
+    }
+
+    /// Begins an array: the number of its dimensions, whether it holds nulls, the type of its
+    /// elements, their number, and the index of the first one.
+    fn array(&mut self, len: usize, of: i32, bytes: usize) {
+        let (header, dimension) = (12, if len == 0 { 0 } else { 8 });
+        let all = header + dimension + len * (4 + bytes);
+        self.buffer.extend((all as i32).to_be_bytes());
+        for number in [i32::from(len > 0), 0, of] {
+            self.buffer.extend(number.to_be_bytes());
+        }
+        if len > 0 {
+            self.buffer.extend((len as i32).to_be_bytes());
+            self.buffer.extend(1_i32.to_be_bytes());
+        }
+    }
+
     /// Returns the bytes not sent yet.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()

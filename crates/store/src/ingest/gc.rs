@@ -9,7 +9,7 @@ use super::session::Session;
 use super::{index, publish};
 use crate::error::Result;
 use crate::locks::PIN_LOCKS;
-use crate::{Epoch, ShardId, docs};
+use crate::{Epoch, ShardId, docs, symbols};
 
 impl Session {
     /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
@@ -126,6 +126,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
     );
     conn.execute(AssertSqlSafe(sql)).await?;
     docs::delete(conn, shard, &unused).await?;
+    symbols::delete(conn, shard, &unused).await?;
     sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
         .bind(n)
         .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
@@ -150,11 +151,12 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         if !has_files {
             index::drop(conn, shard).await?;
             let sql = format!(
-                "truncate {}, {}, {}, {}",
+                "truncate {}, {}, {}, {}, {}",
                 shard.chunks(),
                 shard.documents(),
                 shard.filters(),
-                shard.docs()
+                shard.docs(),
+                shard.symbols()
             );
             conn.execute(AssertSqlSafe(sql)).await?;
             freed.push(shard.0);
@@ -164,7 +166,7 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         return Ok(());
     }
     sqlx::query(
-        "update shards set live_from = null, chunks = 0, filtered = 0 where shard = any($1)",
+        "update shards set live_from = null, chunks = 0, filtered = 0, symbols_upto = 0 where shard = any($1)",
     )
     .bind(freed)
     .execute(&mut *conn)

@@ -49,9 +49,10 @@ impl Store {
 /// Drops the indexes of a shard that is about to be filled: filling is much faster without.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
-        "drop index if exists {}_trgm; drop index if exists {}_lexemes",
+        "drop index if exists {}_trgm; drop index if exists {}_lexemes; drop index if exists {}_trgm",
         shard.documents(),
-        shard.docs()
+        shard.docs(),
+        shard.symbols()
     );
     conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())
@@ -75,7 +76,8 @@ pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
 /// Merges the pending lists of a shard's indexes into the indexes; every search would have to read
 /// the lists.
 pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    for index in [format!("{}_trgm", shard.documents()), format!("{}_lexemes", shard.docs())] {
+    let documents = format!("{}_trgm", shard.documents());
+    for index in [documents, format!("{}_lexemes", shard.docs())] {
         sqlx::query(
             "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
         )

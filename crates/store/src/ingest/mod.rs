@@ -18,6 +18,7 @@ mod gc;
 pub(crate) mod index;
 mod publish;
 pub(crate) mod session;
+mod symbols;
 mod watch;
 
 pub use derive::MAX_DERIVERS;
@@ -26,3 +27,4 @@ pub use fill::{ChunkRow, Contents, Loader};
 pub(crate) use publish::EPOCHS;
 pub use publish::Published;
 pub use session::Session;
+pub use symbols::{BlobTodo, SymbolsTodo, SymbolsWriter, Waiting};

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::diff::RepoRow;
-use super::index;
 use super::session::{FOREVER, Session};
+use super::{index, symbols};
 use crate::error::Result;
 use crate::{Epoch, RepoId, ShardId};
 
@@ -282,6 +282,7 @@ async fn insert(
             shard.0
         );
         let done = sqlx::query(AssertSqlSafe(sql)).bind(next).execute(&mut *conn).await?;
+        symbols::look_again(conn, shard).await?;
         count += done.rows_affected();
         changed.insert(shard);
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod sorted;
 mod stats;
+mod symbol;
 mod writer;
 
 pub(crate) use answer::answer;

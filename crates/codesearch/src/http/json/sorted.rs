@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use engine::search::{FileMatch, Request, Stats};
-use query::Select;
 
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
@@ -40,6 +39,8 @@ pub(super) struct Sort {
     limit: usize,
     /// Lines of context before and after, for the files that are sent.
     around: (usize, usize),
+    /// Whether to say what symbols are around their lines.
+    enclosing: bool,
 }
 
 impl Sort {
@@ -62,8 +63,9 @@ impl Sort {
         request.resume = cursor.map(|cursor| cursor.resume);
         // Context is read later, for the files that are sent only.
         let around = std::mem::take(&mut request.context);
+        let enclosing = std::mem::take(&mut request.enclosing);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        Ok(Self { request: Arc::new(request), order, shown, limit, around })
+        Ok(Self { request: Arc::new(request), order, shown, limit, around, enclosing })
     }
 
     /// Searches, and returns the first results in order.
@@ -71,7 +73,7 @@ impl Sort {
     /// # Errors
     /// The search failed, or its results need more than [`MAX_BYTES`].
     pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
-        let Self { request, order, shown, limit, around } = self;
+        let Self { request, order, shown, limit, around, enclosing } = self;
         let mut running = SearchStream::start(server, &request);
         let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         while let Some(found) = running.next().await {
@@ -92,8 +94,11 @@ impl Sort {
         let mut files: Vec<_> =
             top.into_best().map(|ranked| ranked.file).skip(shown).take(limit).collect();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
-        if around != (0, 0) && request.program().select == Select::Lines {
+        if around != (0, 0) && request.program().select.has_lines() {
             server.searcher.add_context(&mut files, stats.switch, around).await?;
+        }
+        if enclosing {
+            server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
         Ok(Sorted { request, files, stats, next })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use engine::search::Stats;
+use engine::search::{Stats, SymbolsLeft};
 use serde::Serialize;
 
 use crate::http::search_stream::stopped;
@@ -28,6 +28,15 @@ pub(crate) struct StatsJson {
     complete: bool,
     stopped_because: Option<&'static str>,
     skipped: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<SymbolsLeftJson>,
+}
+
+/// What a search for symbols could not find.
+#[derive(Debug, Serialize)]
+struct SymbolsLeftJson {
+    pending: usize,
+    without: Vec<String>,
 }
 
 impl Display for StatsJson {
@@ -77,6 +86,10 @@ impl From<&Stats> for StatsJson {
             complete: stopped.is_none(),
             stopped_because: stopped.map(|(word, _)| word),
             skipped: stats.skipped.clone(),
+            symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
+                pending: stats.symbols.pending,
+                without: stats.symbols.without.clone(),
+            }),
         }
     }
 }

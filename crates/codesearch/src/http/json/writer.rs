@@ -16,9 +16,11 @@ use engine::search::{FileMatch, Line};
 use hyper::body::{Frame, SizeHint};
 use json_escape_simd::escape_into;
 use query::Select;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::stats::StatsJson;
+use super::symbol::{EnclosingJson, SymbolJson};
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::params::{SearchParams, names};
@@ -87,7 +89,7 @@ impl FieldSet {
     }
 }
 
-/// Writes lines. A line of context has no ranges.
+/// Writes lines; one of context only has no ranges. What is known of symbols is there only if there is something.
 fn lines(lines: &[Line], to: &mut Vec<u8>) {
     to.push(b'[');
     for (at, line) in lines.iter().enumerate() {
@@ -97,9 +99,23 @@ fn lines(lines: &[Line], to: &mut Vec<u8>) {
         string(&line.text, to);
         to.extend_from_slice(b",\"ranges\":");
         pairs(&line.ranges, to);
+        if !line.symbols.is_empty() {
+            let symbols: Vec<SymbolJson<'_>> = line.symbols.iter().map(SymbolJson::from).collect();
+            to.extend_from_slice(b",\"symbols\":");
+            json(&symbols, to);
+        }
+        if let Some(enclosing) = &line.enclosing {
+            to.extend_from_slice(b",\"enclosing\":");
+            json(&EnclosingJson::from(&**enclosing), to);
+        }
         to.push(b'}');
     }
     to.push(b']');
+}
+
+/// Writes what serde makes of a value.
+fn json(value: &impl Serialize, to: &mut Vec<u8>) {
+    serde_json::to_writer(to, value).expect("texts and numbers are JSON");
 }
 
 /// Writes byte ranges, each as its start and end.
@@ -326,6 +342,7 @@ mod tests {
             text: text.clone(),
             ended: true,
             ranges: vec![0..1, 20..300],
+            ..Line::default()
         };
         let all: Vec<Line> = texts.iter().map(line).collect();
         for some in [&all[..], &all[..1], &[]] {

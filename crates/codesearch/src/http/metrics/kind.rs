@@ -34,7 +34,7 @@ pub(crate) fn of_request(
 fn reads_texts(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) => false,
-        Expr::Predicate(atom) => matches!(atom, Predicate::Content(_)),
+        Expr::Predicate(atom) => matches!(atom, Predicate::Content(_) | Predicate::Symbol(_)),
         Expr::Not(part) => reads_texts(part),
         Expr::All(parts) | Expr::Any(parts) => parts.iter().any(reads_texts),
     }

@@ -180,7 +180,8 @@ mod tests {
 
     fn check(text: &str, ranges: &[(usize, usize)], colours: &[Coloured], expected: &str) {
         let ranges = ranges.iter().map(|(start, end)| *start..*end).collect();
-        let line = Line { number: 1, offset: 0, text: text.to_owned(), ended: true, ranges };
+        let line =
+            Line { number: 1, text: text.to_owned(), ended: true, ranges, ..Line::default() };
         let shown: Vec<String> = one(&line, colours, false)
             .pieces
             .into_iter()

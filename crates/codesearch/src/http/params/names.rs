@@ -35,6 +35,10 @@ pub(crate) const FIELDS: Param =
     Param::text("fields", "Which fields of a file to send, with commas between them.");
 pub(crate) const EXPLAIN: Param =
     Param::text("explain", "1 to be told how the query was understood and planned.");
+pub(crate) const ENCLOSING: Param = Param::text(
+    "enclosing",
+    "1 to be told the innermost symbol around each matching line, as far as symbols are known.",
+);
 pub(crate) const HINTS: Param = Param::text(
     "hints",
     "1 to be told what finds something where nothing was found; it takes up to 100 ms.",

@@ -2,8 +2,8 @@
 
 use super::given::Given;
 use super::names::{
-    CASE, CONTEXT, CURSOR, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q, REPO, SORT,
-    TIMEOUT, WAIT,
+    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
+    REPO, SORT, TIMEOUT, WAIT,
 };
 use super::param::Param;
 use crate::http::cursor::Cursor;
@@ -52,6 +52,7 @@ impl SearchParams {
             files: all(&FILE),
             languages: all(&LANG),
             context: context.transpose()?.unwrap_or_default(),
+            enclosing: self.is_on(&ENCLOSING),
             ..Options::default()
         })
     }

@@ -63,6 +63,10 @@ fn holds(node: &Node, file: &File, case: Case, multiline: bool) -> (bool, Lines)
             match term.field {
                 Field::Path => (in_name(&file.path), Lines::new()),
                 Field::Repo => (in_name(&file.repo), Lines::new()),
+                Field::Symbol => {
+                    let lines = symbols(term, file, case);
+                    (!lines.is_empty(), lines)
+                }
                 Field::Content => {
                     let lines = lines(term, &file.text, case, multiline);
                     (!lines.is_empty(), lines)
@@ -83,6 +87,30 @@ fn merge(all: &mut Lines, lines: Lines) {
             *known |= new;
         }
     }
+}
+
+/// The lines of a file in which the names of symbols stand that a term asks for, which are what matches there.
+fn symbols(term: &Term, file: &File, case: Case) -> Lines {
+    const CONTAINER: u8 = 20;
+    let regex = build(term, case, false);
+    let mut found = Lines::new();
+    for symbol in &file.symbols {
+        let is_one = match &term.kinds[..] {
+            [] => symbol.kind != CONTAINER,
+            kinds => kinds.iter().any(|(kind, _)| *kind == symbol.kind),
+        };
+        if !is_one || !regex.is_match(&symbol.name) {
+            continue;
+        }
+        let begin = file.text[..symbol.start].rfind('\n').map_or(0, |at| at + 1);
+        let end = file.text[begin..].find('\n').map_or(file.text.len(), |at| begin + at);
+        let line = &file.text[begin..end];
+        let entry = found.entry(symbol.line);
+        let entry = entry.or_insert_with(|| (line.to_owned(), vec![false; line.len()]));
+        let at = symbol.start - begin;
+        entry.1[at..at + symbol.name.len()].fill(true);
+    }
+    found
 }
 
 /// The lines of a text in which a term matches.

@@ -3,6 +3,7 @@
 use fastrand::Rng;
 
 use super::written::{quoted, write};
+use crate::harness::Defined;
 
 const WORDS: &[&str] = &[
     "foo",
@@ -60,6 +61,10 @@ const WORDS: &[&str] = &[
     "not",
 ];
 
+/// The last one only contains others, and defines nothing.
+const KINDS: &[(u8, &str)] =
+    &[(0, "class"), (8, "function"), (9, "method"), (11, "field"), (20, "implementation")];
+
 const EXTENSIONS: &[(&str, &str)] =
     &[("go", "Go"), ("py", "Python"), ("md", "Markdown"), ("css", "CSS"), ("toml", "TOML")];
 
@@ -69,6 +74,8 @@ pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) language: &'static str,
+    /// What it defines.
+    pub(crate) symbols: Vec<Defined>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +91,7 @@ pub(crate) enum Field {
     Content,
     Path,
     Repo,
+    Symbol,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +114,8 @@ pub(crate) struct Term {
     pub(crate) capital: bool,
     /// Whether it asks by itself to match across lines.
     pub(crate) spans: bool,
+    /// The kinds of symbols that will do, each with its word; all but containers if there is none.
+    pub(crate) kinds: Vec<(u8, &'static str)>,
 }
 
 #[derive(Clone, Debug)]
@@ -140,13 +150,41 @@ pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
         let name = pick(rng, &["foo", "Error", "static", "kernel_test", "x", "日本語", "a b"]);
         let path = format!("{folders}{name}{n}.{extension}");
         // Some files have the contents of another one.
-        let text = match files.last() {
-            Some(last) if rng.u8(0..10) == 0 => last.text.clone(),
-            _ => text(rng),
+        let (text, symbols) = match files.last() {
+            Some(last) if rng.u8(0..10) == 0 => (last.text.clone(), last.symbols.clone()),
+            _ => {
+                let text = text(rng);
+                let symbols = symbols(rng, &text);
+                (text, symbols)
+            }
         };
-        files.push(File { repo: repo.to_owned(), path, text, language });
+        files.push(File { repo: repo.to_owned(), path, text, language, symbols });
     }
     files
+}
+
+/// Some words of a text, as if it defined them.
+fn symbols(rng: &mut Rng, text: &str) -> Vec<Defined> {
+    let mut symbols: Vec<Defined> = Vec::new();
+    let (mut offset, mut line) = (0, 1);
+    for part in text.split_inclusive(char::is_whitespace) {
+        let name = part.trim();
+        if !name.is_empty() && rng.u8(0..5) == 0 {
+            let start = offset + part.find(name).unwrap();
+            let parent = some(rng, 3, |rng| rng.usize(0..symbols.len().max(1)));
+            symbols.push(Defined {
+                name: name.to_owned(),
+                kind: pick(rng, KINDS).0,
+                start,
+                end: start + name.len(),
+                line,
+                parent: parent.filter(|parent| *parent < symbols.len()),
+            });
+        }
+        offset += part.len();
+        line += part.matches('\n').count();
+    }
+    symbols
 }
 
 fn text(rng: &mut Rng) -> String {
@@ -240,10 +278,11 @@ fn in_two_cases(rng: &mut Rng) -> [Node; 2] {
 }
 
 fn term(rng: &mut Rng) -> Term {
-    let field = match rng.u8(0..10) {
+    let field = match rng.u8(0..12) {
         0..5 => Field::Any,
         5..7 => Field::Content,
         7..9 => Field::Path,
+        9..11 => Field::Symbol,
         _ => Field::Repo,
     };
     let mut builder = Builder::default();
@@ -266,6 +305,13 @@ fn term(rng: &mut Rng) -> Term {
                 piece(rng, &mut builder, 0);
             }
         }
+    }
+    if field == Field::Symbol {
+        // In a group, a dot is no separator of a container.
+        builder.pattern = format!("(?:{})", builder.pattern);
+        let written = format!("\"{}\"", quoted(&builder.pattern));
+        let kinds = (0..rng.usize(0..3)).map(|_| pick(rng, KINDS)).collect();
+        return Term { kinds, ..builder.term(field, written) };
     }
     let written = write(rng, &builder.pattern);
     builder.term(field, written)
@@ -294,7 +340,7 @@ impl Builder {
 
     fn term(self, field: Field, written: String) -> Term {
         let Self { pattern, letters, capital, spans } = self;
-        Term { field, pattern, written, letters, capital, spans }
+        Term { field, pattern, written, letters, capital, spans, kinds: Vec::new() }
     }
 }
 

@@ -102,6 +102,8 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
             fixture.write(&format!("{}/{}", file.repo, file.path), &file.text);
         }
         fixture.ingest_over(SHARDS);
+        let path = |file: &generate::File| format!("{}/{}", file.repo, file.path);
+        fixture.define(&files.iter().map(|file| (path(file), file.symbols.clone())).collect());
         let used: i64 = fixture.sql("select count(*) from shards where chunks > 0");
         // With fewer shards, a server cannot cache a part of the texts.
         if used < 3 {

@@ -73,12 +73,17 @@ impl fmt::Display for Node {
                     Field::Content => "content:",
                     Field::Path => "file:",
                     Field::Repo => "repo:",
+                    Field::Symbol => "sym:",
                 };
                 let written = match term.field {
                     Field::Any => &term.written,
                     _ => term.written.trim_start_matches("regex:"),
                 };
-                write!(f, "{field}{written}")
+                if term.kinds.is_empty() {
+                    return write!(f, "{field}{written}");
+                }
+                let kinds: Vec<&str> = term.kinds.iter().map(|(_, word)| *word).collect();
+                write!(f, "( {field}{written} kind:{} )", kinds.join(","))
             }
             Node::Language(name) => write!(f, "lang:{}", name.to_lowercase()),
             Node::Not(inner) => write!(f, "-( {inner} )"),

@@ -150,7 +150,7 @@ fn is_assigned(after: &str) -> bool {
 }
 
 /// Whether a line looks like a comment, in most languages.
-pub(super) fn is_comment(text: &str) -> bool {
+pub(crate) fn is_comment(text: &str) -> bool {
     let text = text.trim_start();
     let directive = ["#define", "#include", "#if", "#[", "#!["];
     let marks = ["//", "/*", "* ", "*/", "#", "--", ";;", "<!--", "%%", "\"\"\""];
@@ -159,7 +159,7 @@ pub(super) fn is_comment(text: &str) -> bool {
 }
 
 /// Whether a line names what is defined elsewhere for use in its file, in most languages.
-pub(super) fn is_import(text: &str) -> bool {
+pub(crate) fn is_import(text: &str) -> bool {
     let text = text.trim_start();
     let words = [
         "import ", "from ", "use ", "pub use ", "using ", "#include", "require ", "require(",

@@ -104,7 +104,11 @@ impl Asked {
             other => std::slice::from_ref(other),
         };
         for (at, part) in parts.iter().enumerate() {
+            // A name in a field of its own says where it is looked for.
             let Tree::Term(term) = part else { continue };
+            if term.field == Field::Symbol {
+                continue;
+            }
             let Some(words) = of_term(term) else { continue };
             let [Word { qualifier: Some(qualifier), .. }] = &*words else { continue };
             let word = &words[0];

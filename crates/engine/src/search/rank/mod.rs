@@ -26,10 +26,12 @@ mod words;
 use query::Query;
 
 use self::line::{Found, LineScorer};
-use self::path::{PathNames, standing};
+use self::path::PathNames;
 use self::words::{Group, groups};
 use crate::types::{FileMatch, Line};
 
+pub(crate) use definition::{is_comment, is_import};
+pub(crate) use path::standing;
 pub use votes::Votes;
 
 /// Files that are found before the best of them are shown. Fewer may not have what is wanted among them; to find and

@@ -127,7 +127,7 @@ impl PathNames {
 }
 
 /// What is to be thought of a file by where it stands.
-pub(super) fn standing(path: &str) -> f32 {
+pub(crate) fn standing(path: &str) -> f32 {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let within = |names: &[&str]| folders.split('/').any(|folder| names.contains(&folder));

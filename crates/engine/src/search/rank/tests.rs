@@ -17,6 +17,7 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
             text: (*text).to_owned(),
             ended: true,
             ranges: term.matcher.ranges(text, &|| true),
+            ..Line::default()
         };
         let lines = lines.iter().enumerate().map(line);
         parts.push(lines.filter(|line| !line.ranges.is_empty()).collect());

@@ -135,7 +135,7 @@ fn group(tree: &Tree) -> Group {
 pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
     let in_paths = match term.field {
         Field::Anywhere => true,
-        Field::Content => false,
+        Field::Content | Field::Symbol => false,
         Field::Path | Field::Repo => return Some(Vec::new()),
     };
     let mut words: Vec<Word> = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::HashMap as Map;
 use std::time::Instant;
 
 use query::{Case, Lookup, Query};
-use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId};
+use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId, SymbolRow};
 
 use super::super::candidates::{Answer, Candidates, LookUp};
 use super::super::clock::Clock;
@@ -97,6 +97,28 @@ impl Reads for Vectors {
         Ok(numbers.iter().map(|n| self.chunk(*n)).collect())
     }
 
+    async fn symbols(&self, blobs: &[BlobId]) -> Result<Vec<SymbolRow>, store::Error> {
+        // The second blob defines "thread".
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: "thread".to_owned(),
+            kinds: vec![8],
+            starts: vec![20],
+            ends: vec![27],
+            lines: vec![4],
+            parents: vec![-1],
+        };
+        Ok(Vec::from_iter(blobs.contains(&BlobId(1)).then_some(row)))
+    }
+
+    async fn chunks_at(&self, places: &[(BlobId, i32)]) -> Result<Vec<TextChunk>, store::Error> {
+        let chunk = |(blob, at): &(BlobId, i32)| {
+            let holds = |(of, start, _): &(BlobId, u64, &str)| of == blob && *start <= *at as u64;
+            self.chunk(self.chunks.iter().rposition(holds).unwrap() as i32)
+        };
+        Ok(places.iter().map(chunk).collect())
+    }
+
     async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
         let of_blobs = |n: &i32| {
             let (of, ..) = self.chunks[*n as usize];
@@ -166,6 +188,12 @@ async fn a_shard_gives_what_matches_in_the_order_of_its_blobs() {
     );
     assert_eq!(found("c:needle -c:thread", None, 0).await, named(&[("0.txt", &[1])]));
     assert_eq!(found("c:nowhere", None, 0).await, []);
+    assert_eq!(found("sym:thread", None, 0).await, named(&[("1.txt", &[4])]));
+    assert_eq!(
+        found("c:needle -sym:thread", None, 0).await,
+        named(&[("0.txt", &[1]), ("3.txt", &[1])])
+    );
+    assert_eq!(found("c:needle sym:thread", None, 0).await, named(&[("1.txt", &[3, 4])]));
     // Decided on whole texts.
     assert_eq!(found("-c:needle", None, 0).await, named(&[("4.txt", &[])]));
     assert_eq!(found(r"c:hay\nneedle", None, 0).await.len(), 1);

@@ -88,6 +88,13 @@ impl LookUp for InRange<'_> {
                 let chunks = self.source.survivors.get(lookup)?;
                 Some(Answer::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
             }
+            Scope::Symbol => {
+                let symbols = task.cached.symbols.as_ref()?;
+                let terms = &search.query().terms;
+                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+                let go_on = || search.state.clock.goes_on();
+                Some(Answer::Blobs(symbols.matching(&terms, &self.blobs, left, &go_on)))
+            }
             Scope::Blob => {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
             }

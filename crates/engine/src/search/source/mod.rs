@@ -8,7 +8,7 @@ mod run;
 
 use std::ops::Range;
 
-use store::{BlobId, File};
+use store::{BlobId, File, SymbolRow};
 
 pub(crate) use memory::MemorySource;
 pub(crate) use postgres::PostgresSource;
@@ -68,6 +68,18 @@ pub(crate) trait Reads: Send + Sync {
     fn chunks(
         &self,
         numbers: &[i32],
+    ) -> impl Future<Output = Result<Vec<TextChunk>, store::Error>> + Send;
+
+    /// Reads the symbols of some blobs, which are ascending. Blobs without a row are left out.
+    fn symbols(
+        &self,
+        blobs: &[BlobId],
+    ) -> impl Future<Output = Result<Vec<SymbolRow>, store::Error>> + Send;
+
+    /// Reads the chunks that hold these bytes of their blobs, by ascending number.
+    fn chunks_at(
+        &self,
+        places: &[(BlobId, i32)],
     ) -> impl Future<Output = Result<Vec<TextChunk>, store::Error>> + Send;
 
     /// Reads all chunks of some blobs, in order. Each blob is given with its size in bytes.

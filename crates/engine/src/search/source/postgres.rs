@@ -94,7 +94,8 @@ impl<'s> Indexes<'s> {
         for lookup in task.query.plan.lookups().into_iter().chain(&task.query.negated) {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
-                Scope::Path => indexed.push(lookup),
+                Scope::Symbol if task.cached.symbols.is_some() => {}
+                Scope::Path | Scope::Symbol => indexed.push(lookup),
                 Scope::Blob => each_in_a_chunk(&lookup.literals, &mut |literals| {
                     filtered.push(Cow::Owned(ngrams_of_literals(literals)));
                 }),
@@ -173,6 +174,12 @@ impl<'s> Indexes<'s> {
 
 impl LookUp for Indexes<'_> {
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
+        if let (Scope::Symbol, Some(symbols)) = (lookup.scope, &self.source.task.cached.symbols) {
+            let terms = &self.source.search.query().terms;
+            let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+            let go_on = || self.source.search.state.clock.goes_on();
+            return Some(Answer::Blobs(symbols.matching(&terms, &(0..i32::MAX), left, &go_on)));
+        }
         match (lookup.scope, self.found(lookup), &self.source.reader.files) {
             (Scope::Path, _, Some(files)) => {
                 let terms = &self.source.search.query().terms;
@@ -180,10 +187,10 @@ impl LookUp for Indexes<'_> {
                 let go_on = || self.source.search.state.clock.goes_on();
                 Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left, &go_on)))
             }
-            (Scope::Path, Some(IndexAnswer::Blobs(blobs)), None) => {
+            (Scope::Path | Scope::Symbol, Some(IndexAnswer::Blobs(blobs)), _) => {
                 Some(Answer::Blobs(blobs.clone()))
             }
-            (Scope::Path, ..) => None,
+            (Scope::Path | Scope::Symbol, ..) => None,
             (Scope::Blob, ..) => {
                 blobs_with(&lookup.literals, &|one| self.in_a_chunk(one)).map(Answer::Blobs)
             }

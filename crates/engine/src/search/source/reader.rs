@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use store::{BlobId, Epoch, File, FileFilter, Shard, Store};
+use store::{BlobId, Epoch, File, FileFilter, Shard, Store, SymbolRow};
 
 use super::super::cost::CHUNKS_PER_CONNECTION;
 use super::super::state::State;
@@ -13,6 +13,7 @@ use super::super::verify::TextChunk;
 use super::Reads;
 use crate::cache::ShardCache;
 use crate::cache::files::ShardFiles;
+use crate::cache::symbols::ShardSymbols;
 
 /// Reads files and texts of one shard for one search.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct ShardReader {
     pub(crate) filter: FileFilter,
     /// Files of the shard, if they are in memory.
     pub(crate) files: Option<Arc<ShardFiles>>,
+    /// Symbols of the shard, if they are in memory.
+    pub(crate) symbols: Option<Arc<ShardSymbols>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
     pub(crate) state: Arc<State>,
     /// Number of connections that may read chunks of the shard at once.
@@ -77,6 +80,47 @@ impl Reads for ShardReader {
             self.missed(&missing);
             found.extend(parts.into_iter().flatten().map(TextChunk::from));
             found.sort_by_key(|chunk| chunk.n);
+        }
+        Ok(found)
+    }
+
+    async fn symbols(&self, blobs: &[BlobId]) -> Result<Vec<SymbolRow>, store::Error> {
+        if let Some(symbols) = &self.symbols {
+            return Ok(symbols.rows(blobs));
+        }
+        let load = async {
+            let mut lease = self.store.lease().await?;
+            let rows = lease.symbols_of(self.shard.id, blobs).await?;
+            lease.done();
+            Ok(rows)
+        };
+        self.state.counters.time(Phase::Lookup, load).await
+    }
+
+    async fn chunks_at(&self, places: &[(BlobId, i32)]) -> Result<Vec<TextChunk>, store::Error> {
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
+        for (blob, at) in places {
+            match texts.as_mut().and_then(|texts| texts.chunk_at(*blob, *at)) {
+                Some(chunk) => found.push(chunk),
+                None => missing.push((*blob, *at)),
+            }
+        }
+        drop(texts);
+        found.dedup_by_key(|chunk| chunk.number());
+        let mut found: Vec<TextChunk> = found.into_iter().map(TextChunk::from).collect();
+        if !missing.is_empty() {
+            let load = async {
+                let mut lease = self.store.lease().await?;
+                let chunks = lease.chunks_at(self.shard.id, &missing).await?;
+                lease.done();
+                Ok::<_, store::Error>(chunks)
+            };
+            let chunks = self.state.counters.time(Phase::Load, load).await?;
+            self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
+            found.extend(chunks.into_iter().map(TextChunk::from));
+            found.sort_by_key(|chunk| chunk.n);
+            found.dedup_by_key(|chunk| chunk.n);
         }
         Ok(found)
     }

@@ -35,8 +35,8 @@ pub(crate) struct ShardRun {
     pub(crate) chunks: Arc<ChunkCount>,
 }
 
-/// Returns whether to search a shard in memory: its files, filters and texts are there, and the filters are
-/// selective enough. `wanted` is the number of results still wanted.
+/// Returns whether to search a shard in memory: its files, filters and texts are there, and its symbols if
+/// they are asked for, and the filters are selective enough. `wanted` is the number of results still wanted.
 pub(crate) fn is_in_memory(
     search: &Search,
     task: &ShardTask,
@@ -45,6 +45,9 @@ pub(crate) fn is_in_memory(
 ) -> bool {
     let (cached, plan) = (&task.cached, &task.query.plan);
     if !(cached.texts && cached.files.is_some() && cached.filters.is_some()) {
+        return false;
+    }
+    if plan.has_symbols() && cached.symbols.is_none() {
         return false;
     }
     let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
@@ -62,6 +65,7 @@ impl ShardRun {
             shard: task.shard.clone(),
             filter: search.selection.files.clone(),
             files: task.cached.files.clone(),
+            symbols: task.cached.symbols.clone(),
             cache: self.cache.clone(),
             state: Arc::clone(&search.state),
             connections: search.request.limit.map_or(1, |_| self.cores),

@@ -89,7 +89,8 @@ async fn search(
     let of_lines = if query.paths_only {
         None
     } else {
-        Some(query.request(Field::Content, &pattern, CONTEXT).await?)
+        let place = if query.asks_symbols() { Field::Symbol } else { Field::Content };
+        Some(query.request(place, &pattern, CONTEXT).await?)
     };
     let of_paths = query.request(Field::Path, &pattern, 0).await?;
     let _turn = server.turn().await?;
@@ -109,14 +110,17 @@ async fn search(
     let mut file_results = Vec::new();
     // The first term is that of the pattern.
     let matcher = of_paths.program().terms[0].matcher.clone();
-    let of_paths = gather(&server, of_paths, |file| {
-        bytes += file.size();
-        file_results.push(file_result(file, &matcher, &|| begun.elapsed() < MARKING));
-        !full(file_results.len(), bytes)
-    })
-    .await?;
-    if query.paths_only {
-        stats = of_paths;
+    // Who asks for tags does not ask for paths.
+    if query.paths_only || !query.asks_symbols() {
+        let of_paths = gather(&server, of_paths, |file| {
+            bytes += file.size();
+            file_results.push(file_result(file, &matcher, &|| begun.elapsed() < MARKING));
+            !full(file_results.len(), bytes)
+        })
+        .await?;
+        if query.paths_only {
+            stats = of_paths;
+        }
     }
     let count = if query.paths_only { file_results.len() } else { results.len() };
     let why = match stats.stopped {

@@ -127,9 +127,6 @@ fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<LivegrepQuery
                 .to_owned(),
         );
     }
-    if !all("tags").is_empty() || !all("-tags").is_empty() {
-        return Err("there are no tags here: leave out tags:".to_owned());
-    }
     let mut lines = Vec::new();
     for name in ["", "case", "lit"] {
         let text = all(name).first().map_or("", |text| text.trim());
@@ -161,6 +158,8 @@ fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<LivegrepQuery
         not_files: both("-file", "-path"),
         repo: single("repo")?,
         not_repo: single("-repo")?,
+        tags: said.get("tags").map(|all| all.iter().map(pattern).collect()),
+        not_tags: said.get("-tags").map(|all| all.iter().map(pattern).collect()),
         max_matches,
         paths_only,
     })
@@ -196,6 +195,9 @@ mod tests {
         for (name, text) in [("repo", &asked.repo), ("-repo", &asked.not_repo)] {
             shown.extend((!text.is_empty()).then(|| format!("{name}:{text}")));
         }
+        for (name, tags) in [("tags", &asked.tags), ("-tags", &asked.not_tags)] {
+            shown.extend(tags.iter().flatten().map(|tag| format!("{name}:{tag}")));
+        }
         shown.extend((asked.max_matches != 0).then(|| format!("max:{}", asked.max_matches)));
         shown.extend(asked.paths_only.then(|| "paths".to_owned()));
         assert_eq!(shown.join(" "), expected, "{query}");
@@ -213,6 +215,7 @@ mod tests {
         check("std::string", true, "/std::string/i");
         check("-file:b -path:c -repo:d repo:e x", true, "/x/i -file:b -file:c repo:e -repo:d");
         check("x max_matches:7", true, "/x/i max:7");
+        check("x tags:f -tags:method", true, "/x/i tags:f -tags:method");
         check("x max_matches:", true, "/x/i");
         check("file:Makefile", true, "/Makefile/ file:Makefile paths");
         check("(unclosed file:a", true, "/(unclosed file:a/i");
@@ -228,9 +231,7 @@ mod tests {
 
     #[test]
     fn what_a_query_cannot_be() {
-        for query in
-            ["case:a b", "lit:a b", "a max_matches:x", "a file:b c", "a repo:b repo:c", "a tags:b"]
-        {
+        for query in ["case:a b", "lit:a b", "a max_matches:x", "a file:b c", "a repo:b repo:c"] {
             assert!(parse(query, true).is_err(), "{query}");
         }
     }

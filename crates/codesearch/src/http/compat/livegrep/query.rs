@@ -2,7 +2,9 @@
 
 use axum::http::StatusCode;
 use engine::search::Request;
-use query::{Case, Count, Field, Pattern, Query, QueryError, Tree};
+use query::{
+    Case, Count, Field, Matcher, Pattern, Query, QueryError, SymbolKind, SymbolKinds, Tree,
+};
 
 use crate::http::error::{Body, Failure};
 use crate::http::request::{compile, is_short};
@@ -16,6 +18,9 @@ pub(super) struct LivegrepQuery {
     pub(super) not_files: Vec<String>,
     pub(super) repo: String,
     pub(super) not_repo: String,
+    /// Patterns of kinds: the pattern for lines is that of the names of symbols.
+    pub(super) tags: Option<Vec<String>>,
+    pub(super) not_tags: Option<Vec<String>>,
     pub(super) fold_case: bool,
     pub(super) max_matches: i64,
     /// Whether there is no pattern for lines; `line` is then the first pattern for paths.
@@ -26,6 +31,42 @@ impl LivegrepQuery {
     pub(super) fn pattern(&self) -> Result<Pattern, QueryError> {
         let case = if self.fold_case { Case::Insensitive } else { Case::Sensitive };
         Pattern::parse(&self.line, case, false)
+    }
+
+    /// Whether it searches for symbols.
+    pub(super) fn asks_symbols(&self) -> bool {
+        self.tags.is_some() || self.not_tags.is_some()
+    }
+
+    /// The kinds of symbols that its patterns name by their words, or by the letters that ctags has for them.
+    fn kinds(&self) -> Result<SymbolKinds, QueryError> {
+        let matching = |patterns: &Option<Vec<String>>| -> Result<Vec<SymbolKind>, QueryError> {
+            let mut kinds = SymbolKind::ALL.to_vec();
+            for text in patterns.iter().flatten().filter(|text| !text.is_empty()) {
+                let matcher = Matcher::new(&Pattern::parse(text, Case::Insensitive, false)?)?;
+                let names = |kind: &SymbolKind| {
+                    let word = kind.word();
+                    text.len() > 1 && matcher.is_match(word) || matcher.is_match(letter(*kind))
+                };
+                kinds.retain(names);
+            }
+            Ok(kinds)
+        };
+        let set = |kinds: Vec<SymbolKind>| {
+            kinds.into_iter().map(SymbolKinds::one).reduce(SymbolKinds::or)
+        };
+        let named =
+            |patterns: &Option<Vec<String>>| patterns.iter().flatten().any(|text| !text.is_empty());
+        let mut kinds = SymbolKinds::DEFINITIONS;
+        if named(&self.tags) {
+            // Kinds that there are not are found nowhere.
+            kinds = set(matching(&self.tags)?).map_or(SymbolKinds::NONE, |some| some.and(kinds));
+        }
+        if named(&self.not_tags) {
+            let not = set(matching(&self.not_tags)?).unwrap_or(SymbolKinds::NONE);
+            kinds = kinds.and(not.others());
+        }
+        Ok(kinds)
     }
 
     /// Builds the request that searches for the pattern in one field, with all other conditions and lines of context.
@@ -41,7 +82,14 @@ impl LivegrepQuery {
             let case = if exact { Case::Sensitive } else { Case::Insensitive };
             Ok(Tree::term(place, Pattern::parse(text, case, false)?))
         };
-        let mut query = Query::of(place, pattern.clone());
+        let mut query = match place {
+            Field::Symbol => {
+                let case = if self.fold_case { Case::Insensitive } else { Case::Sensitive };
+                let kinds = self.kinds().map_err(wrong)?;
+                Query::from_tree(Tree::symbol(&self.line, case, kinds).map_err(wrong)?)
+            }
+            place => Query::of(place, pattern.clone()),
+        };
         let kinds = [
             (Field::Path, &*self.files, false),
             (Field::Path, &*self.not_files, true),
@@ -62,6 +110,28 @@ impl LivegrepQuery {
         };
         let options = Options { limit, context: (context, context), ..Options::default() };
         compile(short, move || Ok(request::build(query, &options, &Client::LIVEGREP)?)).await
+    }
+}
+
+/// The letter that ctags has for a kind in most languages.
+fn letter(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Class => "c",
+        SymbolKind::Struct => "s",
+        SymbolKind::Enum => "g",
+        SymbolKind::Interface | SymbolKind::Trait => "i",
+        SymbolKind::Union => "u",
+        SymbolKind::Type => "t",
+        SymbolKind::Macro => "d",
+        SymbolKind::Function => "f",
+        SymbolKind::Method | SymbolKind::Constructor | SymbolKind::Field | SymbolKind::Property => {
+            "m"
+        }
+        SymbolKind::Constant | SymbolKind::Variable => "v",
+        SymbolKind::EnumMember => "e",
+        SymbolKind::Module | SymbolKind::Namespace | SymbolKind::Implementation => "n",
+        SymbolKind::Package => "p",
+        SymbolKind::Heading => "h",
     }
 }
 

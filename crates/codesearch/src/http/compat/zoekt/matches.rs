@@ -52,7 +52,18 @@ pub(super) struct Fragment {
     pub(super) line_offset: usize,
     offset: u64,
     pub(super) match_length: usize,
-    symbol_info: Option<()>,
+    symbol_info: Option<SymbolInfo>,
+}
+
+/// A symbol whose name is what matches.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct SymbolInfo {
+    sym: String,
+    kind: &'static str,
+    /// Empty for none.
+    parent: String,
+    parent_kind: &'static str,
 }
 
 /// Consecutive lines, and the matches in them.
@@ -62,7 +73,8 @@ pub(super) struct ChunkMatch {
     debug_score: &'static str,
     content: Base64,
     ranges: Vec<Span>,
-    symbol_info: Option<()>,
+    /// For each range, unless none is of a symbol.
+    symbol_info: Option<Vec<Option<SymbolInfo>>>,
     file_name: bool,
     content_start: Position,
     pub(super) score: f64,
@@ -192,8 +204,8 @@ pub(super) fn chunks(
             ChunkMatch {
                 debug_score: "",
                 content: text(lines()),
+                symbol_info: symbols(lines(), &ranges),
                 ranges,
-                symbol_info: None,
                 file_name: false,
                 content_start: Position {
                     byte_offset: start.offset,
@@ -228,6 +240,29 @@ fn text<'l>(lines: impl Iterator<Item = &'l Line>) -> Base64 {
     Base64(text)
 }
 
+/// The symbols of some ranges in lines; none if no range is of a symbol.
+fn symbols<'l>(
+    lines: impl Iterator<Item = &'l Line>,
+    ranges: &[Span],
+) -> Option<Vec<Option<SymbolInfo>>> {
+    let lines: Vec<&Line> = lines.filter(|line| !line.symbols.is_empty()).collect();
+    let of = |span: &Span| {
+        let line = lines.iter().find(|line| line.number == span.start.line_number)?;
+        SymbolInfo::of(line, (span.start.byte_offset - line.offset) as usize)
+    };
+    let all: Vec<Option<SymbolInfo>> = ranges.iter().map(of).collect();
+    all.iter().any(Option::is_some).then_some(all)
+}
+
+impl SymbolInfo {
+    /// The symbol whose name begins at a byte of a line.
+    fn of(line: &Line, at: usize) -> Option<Self> {
+        let found = line.symbols.iter().find(|found| found.range.start == at)?;
+        let (parent, parent_kind) = found.symbol.container.clone().unwrap_or_default();
+        Some(Self { sym: found.symbol.name.clone(), kind: found.symbol.kind, parent, parent_kind })
+    }
+}
+
 impl LineMatch {
     fn new(file: &FileMatch, at: usize, line: &Line, context: usize) -> Self {
         let (before, after) = around(&file.lines, at, context);
@@ -243,7 +278,12 @@ impl LineMatch {
             file_name: false,
             score: 0.0,
             debug_score: "",
-            line_fragments: fragments.map(|range| Fragment::of(line.offset, range)).collect(),
+            line_fragments: fragments
+                .map(|range| Fragment {
+                    symbol_info: SymbolInfo::of(line, range.start),
+                    ..Fragment::of(line.offset, range)
+                })
+                .collect(),
         }
     }
 

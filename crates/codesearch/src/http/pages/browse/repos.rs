@@ -133,7 +133,8 @@ async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Fai
 async fn all_repos(server: &Server, wanted: &Wanted) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
     let repos: Vec<_> = repos.iter().map(repo_json).collect();
-    Ok(Json(json!({ "repos": repos })).into_response())
+    let symbols = server.searcher.store().symbols_progress().await?.percent();
+    Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
 }
 
 fn repo_json(repo: &Repo) -> serde_json::Value {

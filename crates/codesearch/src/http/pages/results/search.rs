@@ -198,9 +198,10 @@ impl Search {
                 let address = link::folder(&file.repo, "");
                 (file.repo, address)
             }));
-        } else if select == Select::Lines {
+        } else if select.has_lines() {
             let around = (CONTEXT, CONTEXT);
             server.searcher.add_context(&mut files, stats.switch, around).await?;
+            server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
         let marked = files.into_iter().zip(counts).map(|(mut file, (matches, dropped))| {
             for (number, ranges) in dropped {
@@ -231,7 +232,7 @@ impl Search {
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, top.order, top.files),
-            stopped: why(&stats, top.order, request.resume),
+            stopped: told(why(&stats, top.order, request.resume), &stats),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
@@ -286,8 +287,11 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
     let more = if stats.stopped.is_some() { "at least " } else { "" };
     let found = match request.program().select {
         // The files matched by their paths, or because something is not in them.
-        Select::Lines if stats.matches == 0 => {
+        Select::Lines | Select::Symbols if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
+        }
+        Select::Symbols => {
+            format!("{more}{} in {}", count(stats.matches, "line"), count(files, "file"))
         }
         Select::Lines => {
             format!("{more}{} in {}", count(stats.matches, "matching line"), count(files, "file"))
@@ -301,6 +305,12 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
         String::new()
     };
     format!("{found}{window}, {}", duration(stats.duration))
+}
+
+/// Why not all is there, and what of symbols is not.
+fn told(why: Option<String>, stats: &Stats) -> Option<String> {
+    let all: Vec<String> = why.into_iter().chain(crate::print::symbols_left(stats)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Returns a sentence that says why the result is incomplete.

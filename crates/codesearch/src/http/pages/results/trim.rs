@@ -56,7 +56,7 @@ mod tests {
         let text = format!("{}needle{}needle", "é".repeat(5000), "y".repeat(5000));
         let second = text.len() - 6;
         let ranges = vec![10_000..10_006, second..text.len()];
-        let mut line = Line { number: 1, offset: 7, text, ended: true, ranges };
+        let mut line = Line { number: 1, offset: 7, text, ended: true, ranges, ..Line::default() };
         shorten(&mut line);
         assert!(line.text.len() <= MAX_LINE);
         assert_eq!(line.ranges.len(), 1);

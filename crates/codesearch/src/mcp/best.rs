@@ -8,6 +8,7 @@ use query::Select;
 
 use super::answer::{Text, count};
 use super::hints;
+use super::navigate;
 use super::progress::Found;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 use crate::order::Order;
@@ -54,8 +55,13 @@ pub(super) async fn answer(
         lines_cut: false,
         full: false,
     };
-    for mut ranked in top.into_best().skip(shown) {
-        if context != (0, 0) && select == Select::Lines && page.has_room() {
+    let mut best: Vec<RankedFile> = top.into_best().skip(shown).take(limit).collect();
+    if select.has_lines() {
+        let files = best.iter_mut().map(|ranked| &mut ranked.file);
+        searcher.add_enclosing(files, stats.switch).await?;
+    }
+    for mut ranked in best {
+        if context != (0, 0) && select.has_lines() && page.has_room() {
             let one = std::slice::from_mut(&mut ranked.file);
             searcher.add_context(one, stats.switch, context).await?;
         }
@@ -113,7 +119,7 @@ impl Page {
     /// Adds a file; returns false if there is no room for it. The first file is cut rather than left out.
     fn add(&mut self, ranked: &RankedFile) -> bool {
         let RankedFile { file, matches, .. } = ranked;
-        if self.select != Select::Lines {
+        if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
             return self.take(&format!("{name}\n"));
         }
@@ -127,11 +133,12 @@ impl Page {
             }
         };
         let in_context = file.lines.iter().any(|line| line.ranges.is_empty());
-        let (mut matching, mut last) = (0, None);
+        let (mut matching, mut last, mut around) = (0, None, None);
         for line in &file.lines {
             let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
             last = Some(line.number);
-            let shown = format!("{}{}", if gap { "--\n" } else { "" }, numbered(line));
+            let gap = if gap { "--\n" } else { "" };
+            let shown = format!("{gap}{}{}", navigate::around(line, &mut around), numbered(line));
             let is_match = usize::from(!line.ranges.is_empty());
             let rest = left(matching + is_match);
             if first && piece.len() + shown.len() + rest.len() > self.text.room() {
@@ -213,7 +220,7 @@ fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
     match select {
         Select::Repos => format!("{least}{}", count(top.files, "repository", "repositories")),
         Select::Files => format!("{least}{files}{repos}"),
-        Select::Lines => {
+        Select::Lines | Select::Symbols => {
             let lines = count(top.matches, "matching line", "matching lines");
             format!("{least}{lines} in {files}{repos}")
         }

@@ -10,6 +10,7 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
+use super::navigate::lines_of_symbol;
 
 /// Files or repositories in an answer unless a call says otherwise.
 const ENTRIES: usize = 50;
@@ -26,6 +27,9 @@ pub(super) struct ReadFile {
     /// The path in the repository of a file, or of a folder; empty for the repository's own folder.
     #[serde(default)]
     path: String,
+    /// A symbol of the file, as outline names it or with what contains it (Foo.bar): only its definition is read.
+    #[serde(default)]
+    symbol: Option<String>,
     /// The first line, from 1.
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
@@ -112,7 +116,7 @@ fn most() -> usize {
 
 pub(super) fn read_description() -> String {
     format!(
-        "Reads a file, or some of its lines, as NUMBER:LINE; or lists what lies in a folder. An answer has `max_bytes` \
+        "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; or lists what lies in a folder. An answer has `max_bytes` \
          bytes ({MAX_BYTES} at most). Its first line says which lines these are of how many, and if it was \
          cut, with which from_line to go on."
     )
@@ -134,7 +138,7 @@ pub(super) fn list_description() -> String {
     )
 }
 
-pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<String> {
+pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Result<String> {
     let tree = searcher.tree().await?;
     let Some(repo) = tree.repo(&asked.repo) else {
         let near = near_repos(&tree, &asked.repo, NEAR);
@@ -144,7 +148,16 @@ pub(super) async fn read_file(searcher: &Searcher, asked: ReadFile) -> Result<St
     let path = path.as_str();
     if let Some(document) = searcher.file_text(&asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
-        let what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
+        let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
+        if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
+            let symbol = symbol.trim();
+            let (first, last, others) =
+                lines_of_symbol(searcher, &asked.repo, path, symbol).await?;
+            asked.from_line = asked.from_line.max(first);
+            asked.to_line = Some(asked.to_line.map_or(last, |to| to.min(last)));
+            what = format!("{what}. {symbol} is in lines {first} to {last}.{others}");
+            what = what.trim_end_matches('.').to_owned();
+        }
         return lines(&what, &document.text, &asked);
     }
     if let Some(children) = tree.folder(repo, path) {

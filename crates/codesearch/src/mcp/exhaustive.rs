@@ -7,6 +7,7 @@ use query::Select;
 
 use super::answer::{Text, count};
 use super::hints;
+use super::navigate;
 use super::progress::Found;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 
@@ -16,7 +17,8 @@ pub(super) async fn answer(
     from: Option<Cursor>,
     found: &Found,
 ) -> Result<String> {
-    let request = request(searcher, asked, from.as_ref(), |_| {}).await?;
+    let request =
+        request(searcher, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
         select: request.program().select,
         text: Text::of(asked.max_bytes),
@@ -62,15 +64,17 @@ impl Page {
         let mut piece = match self.select {
             Select::Repos => format!("{}\n", file.repo),
             Select::Files => format!("{}\n", named(file)),
-            Select::Lines => {
+            Select::Lines | Select::Symbols => {
                 let gap = if self.text.is_empty() { "" } else { "\n" };
                 format!("{gap}{}\n", named(file))
             }
         };
         // A file is named only together with a line of it.
         let mut line = lines.next();
+        let mut around = None;
+        let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
         if let Some(line) = line {
-            piece.push_str(&numbered(line));
+            piece.push_str(&shown(line));
         }
         loop {
             if !self.text.add(&piece) {
@@ -86,7 +90,7 @@ impl Page {
             }
             line = lines.next();
             match line {
-                Some(line) => piece = numbered(line),
+                Some(line) => piece = shown(line),
                 None => break,
             }
         }
@@ -99,7 +103,7 @@ impl Page {
 /// Returns the head: what the answer holds, whether it is complete, and how to get the rest.
 fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
     let found = match page.select {
-        Select::Lines => format!(
+        Select::Lines | Select::Symbols => format!(
             "{} in {}",
             count(page.matches, "matching line", "matching lines"),
             count(page.results, "file", "files")

@@ -1,7 +1,8 @@
-//! `codesearch mcp`: serves agents by the Model Context Protocol on standard input and output.
+//! The tools for agents, by the Model Context Protocol: on standard input and output (`codesearch mcp`), and at `/mcp`
+//! of a server.
 //!
-//! `search`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer` bounds their
-//! answers. This file lists the tools and dispatches calls. A failed call is sent as an answer of the tool, since
+//! `search`, `navigate`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer` bounds
+//! their answers. This file lists the tools and dispatches calls. A failed call is sent as an answer of the tool, since
 //! agents do not see errors of the protocol.
 
 mod answer;
@@ -11,6 +12,7 @@ mod browse;
 mod docs;
 mod exhaustive;
 mod hints;
+mod navigate;
 mod progress;
 mod search;
 
@@ -26,65 +28,31 @@ use rmcp::model::{
     ToolAnnotations,
 };
 use rmcp::schemars::JsonSchema;
-use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
-use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::progress::Found;
-use super::serve;
-use crate::cli::DatabaseArgs;
-use crate::database::{Database, close_postgres};
 
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
-Searches the source code of all indexed repositories. Use search for names and code in files, docs for questions in \
-words, find_file for files by their names, read_file for the lines around what was found, list_repos for what is \
+Searches the source code of all indexed repositories. Use search for names and code in files, definitions and references \
+to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, read_file for the lines around what was found, list_repos for what is \
 indexed. A file is named by its repository and its path in it, which answers write as REPOSITORY: PATH. Answers are \
 bounded: the first line says whether that is all, and how to get the rest.";
 
-pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
-    let mut database = Database::open(database, serve::connections())?;
-    // Only the names of files are kept in memory, since each agent has its own process.
-    let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
-    let postgres = database.take_postgres().map(Arc::new);
-    let done = database.runtime.block_on(async {
-        let stop = serve::told_to_stop()?;
-        tokio::select! {
-            done = answer(Tools { searcher: Arc::clone(&searcher) }) => done,
-            never = serve::look_after(&searcher, postgres.as_ref()) => match never {},
-            () = stop => Ok(()),
-        }
-    });
-    drop(searcher);
-    database.close();
-    if let Some(postgres) = postgres.and_then(Arc::into_inner) {
-        close_postgres(postgres);
-    }
-    done.map(|()| crate::FOUND)
-}
-
-/// Answers until standard input ends.
-async fn answer(tools: Tools) -> Result<()> {
-    match Box::pin(tools.serve(rmcp::transport::stdio())).await {
-        Ok(running) => {
-            running.waiting().await.map(drop).context("the connection to the agent broke")
-        }
-        // The input ended before the first request.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(error).context(
-            "no agent speaks on standard input; this command is for an agent's configuration, see \
-             codesearch help mcp",
-        ),
-    }
-}
-
 /// Answers the calls of one agent.
-struct Tools {
+pub(crate) struct Tools {
     searcher: Arc<Searcher>,
 }
 
 impl Tools {
+    /// Tools that ask a searcher.
+    pub(crate) fn new(searcher: Arc<Searcher>) -> Self {
+        Self { searcher }
+    }
+
     /// Runs the tool that a call names.
     async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<String> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
@@ -92,6 +60,9 @@ impl Tools {
         match &*tool.name {
             "search" => answer_search(searcher, of(asked)?, found).await,
             "docs" => docs::docs(searcher, of(asked)?).await,
+            "definitions" => navigate::definitions(searcher, of(asked)?).await,
+            "references" => navigate::references(searcher, of(asked)?).await,
+            "outline" => navigate::outline(searcher, of(asked)?).await,
             "read_file" => browse::read_file(searcher, of(asked)?).await,
             "find_file" => browse::find_file(searcher, of(asked)?).await,
             "list_repos" => browse::list_repos(searcher, of(asked)?).await,
@@ -110,6 +81,9 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         tool::<search::Search>("search", search::description()),
         tool::<docs::FindDocs>("docs", docs::description()),
+        tool::<navigate::Name>("definitions", navigate::definitions_description()),
+        tool::<navigate::Name>("references", navigate::references_description()),
+        tool::<navigate::OutlineOf>("outline", navigate::outline_description()),
         tool::<browse::ReadFile>("read_file", browse::read_description()),
         tool::<browse::FindFile>("find_file", browse::find_description()),
         tool::<browse::ListRepos>("list_repos", browse::list_description()),

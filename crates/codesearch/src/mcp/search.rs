@@ -70,7 +70,7 @@ fn bytes() -> usize {
 
 pub(super) fn description() -> String {
     format!(
-        r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context). Definitions and files that are called so come first.
+        r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context), under the function or type around them (in KIND NAME:). Definitions and files that are called so come first.
 
 A query is made of terms with blanks between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); in small letters it matches any case.
   fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
@@ -79,10 +79,11 @@ A query is made of terms with blanks between them; a file is found if every term
   lit:a[i]   lit:"f(x) + 1"    the very characters, nothing to escape
   foo or bar   -foo   (a or b) c
   file:\.go$  repo:name  lang:rust   regular expressions on path and repository, and the language; negate: -file:_test
+  sym:^New   sym:Foo.bar       names of definitions; kind:function,class restricts them
   content:foo                  in lines only, not in paths
   case:yes                     exactly this case
   foo\n\s*bar                  across lines, with \n in it
-  type:file, type:repo         only paths, only repositories
+  type:file, type:repo         only paths, only repositories; type:symbol: only definitions
   timeout:60s                  instead of 10 s
 
 An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It begins with counts and says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next files. With order=exhaustive, answers put together hold every matching line. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
@@ -199,8 +200,9 @@ pub(super) const BROKEN: &str =
 
 /// Returns a sentence about files that are left out of the index and might match; empty if there are none.
 pub(super) fn left_out(stats: &Stats) -> String {
-    if stats.skipped.is_empty() {
-        return String::new();
-    }
-    format!(" Not in the index, though they might match: {}.", crate::print::skipped(stats))
+    let symbols = crate::print::symbols_left(stats).map(|left| format!(" Note: {left}."));
+    let skipped = (!stats.skipped.is_empty()).then(|| {
+        format!(" Not in the index, though they might match: {}.", crate::print::skipped(stats))
+    });
+    symbols.into_iter().chain(skipped).collect()
 }

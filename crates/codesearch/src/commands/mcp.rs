@@ -1,0 +1,49 @@
+//! `codesearch mcp`: answer agents on standard input and output.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use engine::search::Searcher;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+
+use super::serve;
+use crate::cli::DatabaseArgs;
+use crate::database::{Database, close_postgres};
+use crate::mcp::Tools;
+
+pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
+    let mut database = Database::open(database, serve::connections())?;
+    // Nothing is kept in memory but the names of files: each agent has a process of its own.
+    let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
+    let postgres = database.take_postgres().map(Arc::new);
+    let done = database.runtime.block_on(async {
+        let stop = serve::told_to_stop()?;
+        tokio::select! {
+            done = answer(Tools::new(Arc::clone(&searcher))) => done,
+            never = serve::look_after(&searcher, postgres.as_ref()) => match never {},
+            () = stop => Ok(()),
+        }
+    });
+    drop(searcher);
+    database.close();
+    if let Some(postgres) = postgres.and_then(Arc::into_inner) {
+        close_postgres(postgres);
+    }
+    done.map(|()| crate::FOUND)
+}
+
+/// Answers until standard input ends.
+async fn answer(tools: Tools) -> Result<()> {
+    match Box::pin(tools.serve(rmcp::transport::stdio())).await {
+        Ok(running) => {
+            running.waiting().await.map(drop).context("the connection to the agent broke")
+        }
+        // It ended before anything was asked.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error).context(
+            "no agent speaks on standard input; this command is for an agent's configuration, see \
+             codesearch help mcp",
+        ),
+    }
+}

@@ -1,0 +1,196 @@
+//! `codesearch def`, `refs` and `outline`: print where a name is defined or used, and what a file defines.
+
+use std::io::{BufWriter, Write, stdout};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use engine::navigate::{NameRequest, Place};
+use engine::search::{Searcher, Stats, Stopped};
+use engine::symbol::Symbol;
+use serde_json::json;
+use store::Store;
+
+use super::serve;
+use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
+use crate::database::Database;
+use crate::human::count;
+use crate::print::outline_note;
+
+/// How long a search may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `codesearch def`.
+pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
+    Database::open(database, serve::connections())?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), serve::cores());
+        let asked = request(store, &searcher, args).await?;
+        let found = searcher.definitions(&asked).await?;
+        let mut out = BufWriter::new(stdout().lock());
+        for one in &found.found {
+            let place = format!("{}/{}:{}", one.repo, one.path, one.symbol.line);
+            if args.json {
+                let line = json!({
+                    "repo": one.repo, "path": one.path, "language": one.language,
+                    "line": one.symbol.line, "text": one.text, "start": one.range.start,
+                    "end": one.range.end, "name": one.symbol.name, "kind": one.symbol.kind,
+                    "container": one.symbol.container.as_ref().map(|(name, _)| name),
+                    "near": one.near.word(),
+                });
+                writeln!(out, "{line}")?;
+            } else {
+                writeln!(out, "{place}:{}: {}", about(&one.symbol), one.text.trim())?;
+            }
+        }
+        out.flush()?;
+        report(&found.stats, found.count, found.found.len(), "definition");
+        Ok(status(found.found.is_empty(), &found.stats))
+    })
+}
+
+/// `codesearch refs`.
+pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
+    Database::open(database, serve::connections())?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), serve::cores());
+        let asked = request(store, &searcher, args).await?;
+        let found = searcher.references(&asked).await?;
+        let mut out = BufWriter::new(stdout().lock());
+        for file in &found.files {
+            for line in &file.lines {
+                let label = line.label().word();
+                if args.json {
+                    let ranges: Vec<_> =
+                        line.ranges.iter().map(|(range, _)| [range.start, range.end]).collect();
+                    let labels: Vec<_> =
+                        line.ranges.iter().map(|(_, label)| label.word()).collect();
+                    let line = json!({
+                        "repo": file.repo, "path": file.path, "language": file.language,
+                        "near": file.near.word(), "line": line.line, "text": line.text,
+                        "ranges": ranges, "labels": labels,
+                        "enclosing": line.enclosing.as_ref().map(|of| qualified(of)),
+                    });
+                    writeln!(out, "{line}")?;
+                } else {
+                    let within = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
+                    let within = within.unwrap_or_default();
+                    let place = format!("{}/{}:{}", file.repo, file.path, line.line);
+                    writeln!(out, "{place}:{label}{within}: {}", line.text.trim())?;
+                }
+            }
+        }
+        out.flush()?;
+        report(&found.stats, found.count, found.files.len(), "file");
+        Ok(status(found.files.is_empty(), &found.stats))
+    })
+}
+
+/// `codesearch outline`.
+pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8> {
+    Database::open(database, serve::connections())?.run(async |store| {
+        let searcher = Searcher::new(store.clone(), serve::cores());
+        let place = place(store, &searcher, &args.path).await?;
+        let outline = searcher.outline(&place).await?;
+        let mut out = BufWriter::new(stdout().lock());
+        for one in &outline.symbols {
+            if args.json {
+                let line = json!({
+                    "name": one.symbol.name, "kind": one.symbol.kind,
+                    "container": one.symbol.container.as_ref().map(|(name, _)| name),
+                    "depth": one.depth, "line": one.symbol.line, "last_line": one.last_line,
+                });
+                writeln!(out, "{line}")?;
+            } else {
+                let indent = "  ".repeat(one.depth);
+                let symbol = &one.symbol;
+                writeln!(out, "{:>6}  {indent}{} {}", symbol.line, symbol.kind, symbol.name)?;
+            }
+        }
+        out.flush()?;
+        let note = outline_note(&outline);
+        if !note.is_empty() {
+            eprintln!("codesearch: {note}");
+        }
+        Ok(if outline.symbols.is_empty() { crate::NOTHING } else { crate::FOUND })
+    })
+}
+
+async fn request(store: &Store, searcher: &Searcher, args: &NameArgs) -> Result<NameRequest> {
+    let from = match &args.from {
+        Some(from) => Some(place(store, searcher, from).await?),
+        None => None,
+    };
+    Ok(NameRequest {
+        name: args.name.clone(),
+        from,
+        repo: args.repo.clone(),
+        language: args.lang.clone(),
+        limit: usize::from(args.limit),
+        timeout: TIMEOUT,
+    })
+}
+
+/// The place that a text names: in a repository, or on disk in a folder that was indexed.
+async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> {
+    let on_disk = || async {
+        let (file, line) = match text.rsplit_once(':') {
+            Some((file, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => {
+                (file, line.parse().ok())
+            }
+            _ => (text, None),
+        };
+        let file = Path::new(file).canonicalize().ok()?;
+        let repos = store.repos().await.ok()?;
+        let within = repos.iter().filter_map(|repo| {
+            let folder = Path::new(&repo.source);
+            let path = file.strip_prefix(folder).ok()?.to_str()?.to_owned();
+            Some((repo.source.len(), Place { repo: repo.name.clone(), path, line }))
+        });
+        within.max_by_key(|(length, _)| *length).map(|(_, place)| place)
+    };
+    match on_disk().await {
+        Some(place) => Ok(place),
+        None => Ok(searcher.place(text).await?),
+    }
+}
+
+/// What is left to say, on stderr.
+fn report(stats: &Stats, all: usize, shown: usize, what: &str) {
+    if shown < all {
+        eprintln!("codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
+    }
+    match &stats.stopped {
+        Some(Stopped::Limit) => {
+            eprintln!("codesearch: there are more; narrow the search with --repo or --lang");
+        }
+        Some(Stopped::Timeout(timeout)) => eprintln!("codesearch: timed out after {timeout:?}"),
+        Some(Stopped::Shards(error)) => eprintln!("codesearch: incomplete: {error}"),
+        None => {}
+    }
+    if let Some(left) = crate::print::symbols_left(stats) {
+        eprintln!("codesearch: {left}");
+    }
+}
+
+fn status(is_empty: bool, stats: &Stats) -> u8 {
+    match stats.stopped {
+        Some(Stopped::Shards(_) | Stopped::Timeout(_)) => crate::FAILED,
+        _ if is_empty => crate::NOTHING,
+        _ => crate::FOUND,
+    }
+}
+
+/// `method of Server`.
+fn about(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{} of {name}", symbol.kind),
+        None => symbol.kind.to_owned(),
+    }
+}
+
+/// `Server.serve`.
+fn qualified(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{name}.{}", symbol.name),
+        None => symbol.name.clone(),
+    }
+}

@@ -1,0 +1,90 @@
+//! `codesearch symbols`: take the symbols that the index lacks, and say what was taken.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use engine::symbols::Report;
+use indicatif::HumanCount;
+use store::Store;
+
+use crate::cli::DatabaseArgs;
+use crate::database::Database;
+use crate::human::{count, size};
+use crate::progress::IngestProgress;
+
+/// Connections beside those that store.
+const CONNECTIONS: u32 = 1;
+
+pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
+    Database::open(database, CONNECTIONS)?.run(async |store| {
+        if !take(store).await? {
+            say!("the symbols of all texts were taken before");
+        }
+        Ok(crate::FOUND)
+    })
+}
+
+/// Takes the symbols that the index lacks, and prints a summary. Returns whether it lacked any.
+pub(crate) async fn take(store: &Store) -> Result<bool> {
+    let progress = IngestProgress::new();
+    let taken = engine::symbols::run(store, &program()?, &|event| progress.event(event)).await;
+    progress.finish();
+    match taken?.as_ref().map(summary) {
+        None => Ok(false),
+        Some(summary) => {
+            let bytes = store.in_time(store.symbols_bytes()).await?;
+            say!("{summary}, {} on disk", size(bytes as u64));
+            Ok(true)
+        }
+    }
+}
+
+/// As [`take`], for a server: what was taken goes to the log.
+pub(crate) async fn take_beside(store: &Store) {
+    let taken = match program() {
+        Ok(program) => {
+            engine::symbols::run(store, &program, &|_| ()).await.map_err(anyhow::Error::from)
+        }
+        Err(error) => Err(error),
+    };
+    match taken {
+        Ok(None) => {}
+        Ok(Some(report)) => tracing::info!("{}", summary(&report)),
+        Err(error) => tracing::error!("symbols are not complete: {error:#}"),
+    }
+}
+
+/// This program, also when its file was replaced since it started.
+fn program() -> Result<PathBuf> {
+    let own = PathBuf::from("/proc/self/exe");
+    if own.exists() {
+        Ok(own)
+    } else {
+        std::env::current_exe().context("the program's file is unknown")
+    }
+}
+
+fn summary(report: &Report) -> String {
+    let mut text = format!(
+        "symbols: {} in {}",
+        HumanCount(report.symbols as u64),
+        count(report.files as usize, "file")
+    );
+    let left_out: i64 = report.given_up.values().sum();
+    if left_out > 0 {
+        let reasons: Vec<String> = report
+            .given_up
+            .iter()
+            .map(|(reason, n)| format!("{} {reason}", HumanCount(*n as u64)))
+            .collect();
+        text.push_str(&format!(
+            "; of {} not all ({})",
+            count(left_out as usize, "file"),
+            reasons.join(", ")
+        ));
+    }
+    if report.gave_way {
+        text.push_str("; the rest is left to the ingest that waits");
+    }
+    text
+}

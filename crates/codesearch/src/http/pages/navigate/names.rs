@@ -1,0 +1,282 @@
+//! `/definitions` and `/references`: where a name is defined, and where it is used.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use engine::navigate::{Definitions, References};
+use engine::symbol::Symbol;
+
+use super::json::{definitions_json, references_json};
+use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::http::pages::link;
+use crate::http::pages::render::render;
+use crate::http::pages::view::{self, Piece};
+use crate::http::params::names::{FORMAT, LANG, REPO};
+use crate::http::params::{Known, StrictParams, wants_page};
+use crate::http::server::Server;
+use crate::human::count;
+use crate::statistics::{Kind, Outcome};
+
+/// `/definitions`: where a name is defined.
+pub(crate) const DEFINITIONS: Endpoint = Endpoint {
+    path: "/definitions",
+    route: || get(definitions),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], untold: &[] },
+    doc: Some(Doc {
+        summary: "Where a name is defined",
+        description: "All definitions of the name, those near the place from which is asked first. Nothing is resolved: \
+                      which of several is meant is not told.",
+        answers: &[
+            Answer::ok("The definitions.", Content::Json(&["Definitions"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+/// `/references`: where a name is used.
+pub(crate) const REFERENCES: Endpoint = Endpoint {
+    path: "/references",
+    route: || get(references),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], untold: &[] },
+    doc: Some(Doc {
+        summary: "Where a name is used",
+        description: "The places where the name stands as a whole word, without its definitions; each with what it is \
+                      there. What is near the place from which is asked comes first, comments and texts last.",
+        answers: &[
+            Answer::ok("The places.", Content::Json(&["References"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+#[derive(Template)]
+#[template(path = "names.html")]
+struct NamesPage<'a> {
+    query: &'a str,
+    name: &'a str,
+    title: &'static str,
+    summary: String,
+    stopped: Option<String>,
+    /// The other of the two, and a search for the word.
+    other: (&'static str, String),
+    search: String,
+    files: Vec<FileView>,
+}
+
+/// A file with places.
+struct FileView {
+    repo: String,
+    path: String,
+    href: String,
+    near: &'static str,
+    rows: Vec<RowView>,
+}
+
+/// A place.
+struct RowView {
+    number: u64,
+    href: String,
+    pieces: Vec<Piece>,
+    /// What is said of it: `method of Server`, `call in main`.
+    about: String,
+}
+
+async fn definitions(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(params): StrictParams<NameParams>,
+) -> Response {
+    let page = wants_page(&headers, params.format.as_deref());
+    let work = async {
+        let asked = params.request(&server).await?;
+        let _turn = server.turn().await?;
+        let counted = begun(&server, "def ", &params);
+        let found = server.searcher.definitions(&asked).await.map_err(refused)?;
+        counted.ended(outcome(found.stats.stopped.is_none() && found.count <= params.limit));
+        Ok(if page {
+            definitions_page(&params, found)
+        } else {
+            Json(definitions_json(&params.name, &found)).into_response()
+        })
+    };
+    answered(page, &params.name, work.await)
+}
+
+async fn references(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(params): StrictParams<NameParams>,
+) -> Response {
+    let page = wants_page(&headers, params.format.as_deref());
+    let work = async {
+        let asked = params.request(&server).await?;
+        let _turn = server.turn().await?;
+        let counted = begun(&server, "refs ", &params);
+        let found = server.searcher.references(&asked).await.map_err(refused)?;
+        counted.ended(outcome(found.stats.stopped.is_none() && found.count <= params.limit));
+        Ok(if page {
+            references_page(&params, found)
+        } else {
+            Json(references_json(&params.name, &found)).into_response()
+        })
+    };
+    answered(page, &params.name, work.await)
+}
+
+fn begun(server: &Server, what: &str, params: &NameParams) -> crate::http::metrics::TimedSearch {
+    let told = format!("{what}{}", params.name);
+    server.metrics.begin(Kind::Indexed, move |_| (told.clone(), String::new()))
+}
+
+fn outcome(complete: bool) -> Outcome {
+    if complete { Outcome::Complete } else { Outcome::Limit }
+}
+
+fn definitions_page(params: &NameParams, found: Definitions) -> Response {
+    let summary = summary(found.count, found.found.len(), "definition");
+    let stopped = why(&found.stats);
+    let mut files: Vec<FileView> = Vec::new();
+    for one in found.found {
+        let href = link::file(&one.repo, &one.path, "", Some(one.symbol.line));
+        let row = RowView {
+            number: one.symbol.line,
+            href: href.clone(),
+            pieces: pieces(&one.text, std::slice::from_ref(&one.range)),
+            about: about(&one.symbol),
+        };
+        match files.last_mut() {
+            Some(last) if (&last.repo, &last.path) == (&one.repo, &one.path) => last.rows.push(row),
+            _ => files.push(FileView {
+                href,
+                near: near(params, one.near.word()),
+                repo: one.repo,
+                path: one.path,
+                rows: vec![row],
+            }),
+        }
+    }
+    page(params, "Definitions", summary, stopped, ("References", "/references"), files)
+}
+
+fn references_page(params: &NameParams, found: References) -> Response {
+    let shown = found.files.len();
+    let mut summary =
+        format!("{} in {}", count(found.lines, "line"), summary(found.count, shown, "file"));
+    if found.repos.len() > 1 {
+        summary = format!("{summary} of {}", count(found.repos.len(), "repository"));
+    }
+    let stopped = why(&found.stats);
+    let view = |file: engine::navigate::ReferenceFile| {
+        let rows = file.lines.iter().map(|line| {
+            let ranges: Vec<_> = line.ranges.iter().map(|(range, _)| range.clone()).collect();
+            let around = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
+            RowView {
+                number: line.line,
+                href: link::file(&file.repo, &file.path, "", Some(line.line)),
+                pieces: pieces(&line.text, &ranges),
+                about: format!("{}{}", line.label().word(), around.unwrap_or_default()),
+            }
+        });
+        let rows: Vec<RowView> = rows.collect();
+        let first = file.lines.first().map(|line| line.line);
+        FileView {
+            href: link::file(&file.repo, &file.path, "", first),
+            near: near(params, file.near.word()),
+            rows,
+            repo: file.repo,
+            path: file.path,
+        }
+    };
+    let files = found.files.into_iter().map(view).collect();
+    page(params, "References", summary, stopped, ("Definitions", "/definitions"), files)
+}
+
+fn page(
+    params: &NameParams,
+    title: &'static str,
+    summary: String,
+    stopped: Option<String>,
+    (other, address): (&'static str, &'static str),
+    files: Vec<FileView>,
+) -> Response {
+    let from = params.from.as_deref().unwrap_or_default();
+    let given = [
+        ("name", params.name.as_str()),
+        ("from", from),
+        ("repo", params.repo.as_deref().unwrap_or_default()),
+        ("lang", params.lang.as_deref().unwrap_or_default()),
+    ];
+    let word = format!("\\b{}\\b case:yes", query::escape(&params.name));
+    render(
+        StatusCode::OK,
+        &NamesPage {
+            query: "",
+            name: &params.name,
+            title,
+            summary,
+            stopped,
+            other: (other, link::to(address, &given)),
+            search: link::to("/search", &[("q", &word)]),
+            files,
+        },
+    )
+}
+
+fn summary(all: usize, shown: usize, what: &str) -> String {
+    let all = count(all, what);
+    if shown == 0 || all.starts_with(&format!("{shown} ")) {
+        return all;
+    }
+    format!("{all}, the nearest {shown} of which are shown")
+}
+
+/// What is said of how near a file is; nothing if nobody said from where is asked.
+fn near(params: &NameParams, word: &'static str) -> &'static str {
+    match (params.from.is_some(), word) {
+        (false, _) => "",
+        (true, "file") => "this file",
+        (true, "folder") => "this folder",
+        (true, "repository") => "this repository",
+        (true, "import") => "imported",
+        (true, _) => "elsewhere",
+    }
+}
+
+/// `method of Server`.
+fn about(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{} of {name}", symbol.kind),
+        None => symbol.kind.to_owned(),
+    }
+}
+
+/// `Server.serve`.
+fn qualified(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{name}.{}", symbol.name),
+        None => symbol.name.clone(),
+    }
+}
+
+/// Of a longer line so many bytes are shown.
+const MAX_LINE: usize = 400;
+
+fn pieces(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<Piece> {
+    let first = ranges.first().map_or(0, |range| range.start);
+    let from = if text.len() > MAX_LINE { first.saturating_sub(MAX_LINE / 4) } else { 0 };
+    let from = text.floor_char_boundary(from);
+    let upto = text.floor_char_boundary((from + MAX_LINE).min(text.len()));
+    view::pieces(text, ranges, &[], from..upto)
+}

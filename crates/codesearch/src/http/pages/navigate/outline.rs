@@ -1,0 +1,110 @@
+//! `/outline`: what a file defines.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use engine::navigate::{Outline, Place};
+
+use super::json::outline_json;
+use super::{answered, refused};
+use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::http::error::Failure;
+use crate::http::pages::link;
+use crate::http::pages::render::render;
+use crate::http::params::names::{FORMAT, REPO};
+use crate::http::params::{Given, Known, Param, StrictParams, wants_page};
+use crate::http::server::Server;
+use crate::print::outline_note;
+
+const PATH: Param = Param::text("path", "A path in it.").required();
+const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+
+/// `/outline`: what a file defines.
+pub(crate) const OUTLINE: Endpoint = Endpoint {
+    path: "/outline",
+    route: || get(outline),
+    class: Class::Read,
+    admits: Admits::Clients,
+    params: Known { told: &[IN_REPO, PATH, FORMAT], untold: &[] },
+    doc: Some(Doc {
+        summary: "What a file defines",
+        description: "",
+        answers: &[
+            Answer::ok("Its symbols, in order.", Content::Json(&["Outline"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+#[derive(Template)]
+#[template(path = "outline.html")]
+struct OutlinePage<'a> {
+    query: &'a str,
+    repo: &'a str,
+    path: &'a str,
+    href: String,
+    note: String,
+    rows: Vec<RowView>,
+}
+
+struct RowView {
+    level: usize,
+    name: String,
+    kind: &'static str,
+    line: u64,
+    href: String,
+}
+
+/// Which file.
+#[derive(Clone, Debug)]
+struct Wanted {
+    place: Place,
+    format: Option<String>,
+}
+
+impl From<Given> for Wanted {
+    fn from(given: Given) -> Self {
+        let place = Place { repo: given.text(&IN_REPO), path: given.text(&PATH), line: None };
+        Self { place, format: given.get(&FORMAT).map(str::to_owned) }
+    }
+}
+
+async fn outline(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<Wanted>,
+) -> Response {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    let work = async {
+        let Place { repo, path, .. } = &wanted.place;
+        if repo.is_empty() || path.is_empty() {
+            return Err(Failure::bad_request("which file? give repo= and path="));
+        }
+        let outline = server.searcher.outline(&wanted.place).await.map_err(refused)?;
+        Ok(if page {
+            draw(&wanted.place, outline)
+        } else {
+            Json(outline_json(repo, path, &outline)).into_response()
+        })
+    };
+    answered(page, "", work.await)
+}
+
+fn draw(place: &Place, outline: Outline) -> Response {
+    let Place { repo, path, .. } = place;
+    let note = outline_note(&outline);
+    let rows = outline.symbols.into_iter().map(|one| RowView {
+        level: one.depth.min(5) + 1,
+        href: link::file(repo, path, "", Some(one.symbol.line)),
+        name: one.symbol.name,
+        kind: one.symbol.kind,
+        line: one.symbol.line,
+    });
+    let rows = rows.collect();
+    let href = link::file(repo, path, "", None);
+    render(StatusCode::OK, &OutlinePage { query: "", repo, path, href, note, rows })
+}

@@ -1,0 +1,69 @@
+//! Symbols that a test makes up, in the place of those that were taken of the texts.
+
+use std::collections::HashMap;
+
+use sqlx::{AssertSqlSafe, Executor};
+
+use super::Fixture;
+
+/// A symbol of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Defined {
+    pub(crate) name: String,
+    /// The byte of its kind.
+    pub(crate) kind: u8,
+    /// Where its name begins, and where its definition ends, in bytes.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) parent: Option<usize>,
+}
+
+impl Fixture {
+    /// Makes these the symbols of the files, by `repository/path`; of files that are not among them, there are none.
+    pub(crate) fn define(&self, files: &HashMap<String, Vec<Defined>>) {
+        self.with_connection(async |mut conn| {
+            let sql = "select f.shard, f.blob, r.name || '/' || f.path from files f join repos r on r.id = f.repo
+                       where f.valid_to = 2147483647";
+            let rows: Vec<(i16, i32, String)> = sqlx::query_as(sql).fetch_all(&mut conn).await.unwrap();
+            conn.execute("delete from symbols; delete from symbols_skipped").await.unwrap();
+            for (shard, blob, path) in rows {
+                let Some(symbols) = files.get(&path) else { continue };
+                let names: Vec<&str> = symbols.iter().map(|one| one.name.as_str()).collect();
+                let numbers = |of: fn(&Defined) -> usize| -> Vec<i32> {
+                    symbols.iter().map(|one| of(one) as i32).collect()
+                };
+                let parents: Vec<i16> =
+                    symbols.iter().map(|one| one.parent.map_or(-1, |at| at as i16)).collect();
+                sqlx::query("insert into symbols values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing")
+                    .bind(shard)
+                    .bind(blob)
+                    .bind(names.join("\n"))
+                    .bind(symbols.iter().map(|one| one.kind).collect::<Vec<u8>>())
+                    .bind(numbers(|one| one.start))
+                    .bind(numbers(|one| one.end))
+                    .bind(numbers(|one| one.line))
+                    .bind(parents)
+                    .execute(&mut conn)
+                    .await
+                    .unwrap();
+            }
+            let shards: Vec<(i16,)> =
+                sqlx::query_as("select shard from shards").fetch_all(&mut conn).await.unwrap();
+            for (shard,) in shards {
+                let sql = format!(
+                    "create index if not exists symbols_{shard:03}_trgm on symbols_{shard:03} using gin (names gin_trgm_ops)"
+                );
+                conn.execute(AssertSqlSafe(sql)).await.unwrap();
+            }
+            conn.execute(
+                "update shards set symbols_upto = chunks;
+                 update state set symbols_languages =
+                     (select coalesce(array_agg(distinct lower(language)), '{}') from files where language is not null)",
+            )
+            .await
+            .unwrap();
+        });
+    }
+}

@@ -1,0 +1,443 @@
+//! Searches for definitions, and navigation: what is found by name, kind and container, and how it is told.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Defined, Fixture, Server, eventually};
+
+const SERVER: &str = "\
+package harbor
+
+import \"fmt\"
+
+// Server serves.
+type Server struct {
+\tname string
+}
+
+func NewServer() *Server { return &Server{} }
+
+func (s *Server) Serve() error {
+\tfmt.Println(\"Serve is called\")
+\treturn nil
+}
+";
+
+const MAIN: &str = "\
+package main
+
+import \"x/harbor\"
+
+func main() {
+\t// Serve it
+\tharbor.NewServer().Serve()
+}
+";
+
+const OTHER: &str = "\
+# Serve
+
+def Serve():
+    pass
+";
+
+/// The symbols of a text: `kind name line parent end-line`, with names at their `nth` place in the line.
+fn symbols(text: &str, all: &[(u8, &str, usize, Option<usize>, usize)]) -> Vec<Defined> {
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    all.iter()
+        .map(|(kind, name, line, parent, last)| {
+            let begin = starts[line - 1];
+            let start = begin + text[begin..].find(name).unwrap();
+            let end = starts.get(*last).copied().unwrap_or(text.len());
+            Defined {
+                name: (*name).to_owned(),
+                kind: *kind,
+                start,
+                end,
+                line: *line,
+                parent: *parent,
+            }
+        })
+        .collect()
+}
+
+/// Three files, of which one is in another language.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/harbor/server.go", SERVER);
+    fixture.write("one/main.go", MAIN);
+    fixture.write("two/serve.py", OTHER);
+    fixture.write("two/notes.txt", "Serve\n");
+    fixture.ingest();
+    fixture.define(&HashMap::from([
+        (
+            "one/harbor/server.go".to_owned(),
+            symbols(
+                SERVER,
+                &[
+                    (17, "harbor", 1, None, 1),
+                    (1, "Server", 6, None, 8),
+                    (11, "name", 7, Some(1), 7),
+                    (8, "NewServer", 10, None, 10),
+                    (20, "Server", 12, None, 15),
+                    (9, "Serve()", 12, Some(4), 15),
+                ],
+            )
+            .into_iter()
+            .map(|mut one| {
+                // The receiver holds the same letters.
+                one.name = one.name.trim_end_matches("()").to_owned();
+                one
+            })
+            .collect(),
+        ),
+        (
+            "one/main.go".to_owned(),
+            symbols(MAIN, &[(17, "main", 1, None, 1), (8, "main", 5, None, 8)]),
+        ),
+        ("two/serve.py".to_owned(), symbols(OTHER, &[(8, "Serve", 3, None, 4)])),
+    ]));
+    fixture
+}
+
+/// A server with everything in memory.
+fn served(fixture: &Fixture) -> Server {
+    let server = fixture.serve_with(&["--cache", "64"]);
+    server.settle();
+    server
+}
+
+#[test]
+fn definitions_are_found_by_name_kind_and_container() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let serve = "one/harbor/server.go:12:func (s *Server) Serve() error {";
+    let new = "one/harbor/server.go:10:func NewServer() *Server { return &Server{} }";
+    let of_type = "one/harbor/server.go:6:type Server struct {";
+    let of_python = "two/serve.py:3:def Serve():";
+    let cases: [(&str, &[&str]); 17] = [
+        ("sym:^Serve$", &[serve, of_python]),
+        ("sym:serve", &[new, serve, of_type, of_python]),
+        ("symbol:Serve lang:go", &[new, serve, of_type]),
+        ("sym:Server.Serve", &[serve]),
+        ("sym:Server::^Serve$", &[serve]),
+        ("sym:Other.Serve", &[]),
+        ("sym:Serve kind:function", &[new, of_python]),
+        ("sym:Serve (kind:struct or kind:method)", &[serve, of_type]),
+        ("sym:Serve -kind:struct -kind:function", &[serve]),
+        ("Serve$ type:symbol kind:method", &[serve]),
+        ("sym:^Server$", &[of_type]),
+        ("sym:Serve content:Println -file:py type:symbol", &[new, serve, of_type]),
+        ("-sym:Serve Serve file:txt", &["two/notes.txt:1:Serve"]),
+        (
+            "sym:^Serve$ or sym:^main$ kind:function",
+            &["one/main.go:5:func main() {", serve, of_python],
+        ),
+        ("kind:struct", &[of_type]),
+        ("sym:nowhere", &[]),
+        (r"sym:^\w{4}$ kind:field", &["one/harbor/server.go:7:\tname string"]),
+    ];
+    for (query, expected) in cases {
+        let mut expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
+        expected.sort();
+        assert_eq!(fixture.search(&["--", query]), expected, "{query}");
+        assert_eq!(fixture.search(&["--brute", "--", query]), expected, "--brute {query}");
+        let encoded: String =
+            percent_encoding::utf8_percent_encode(query, percent_encoding::NON_ALPHANUMERIC)
+                .to_string();
+        let answer = server.json(&format!("/search?q={encoded}&limit=0")).1;
+        let mut found = lines(&answer);
+        found.sort();
+        assert_eq!(found, expected, "{query}: {answer}");
+        assert_eq!(answer["stats"]["shards_from_postgres"], 0, "{query}: {answer}");
+    }
+    let files = fixture.search(&["-l", "sym:Serve"]);
+    assert_eq!(files, ["one/harbor/server.go", "two/serve.py"]);
+    assert_eq!(fixture.search(&["sym:Serve", "type:repo"]), ["one", "two"]);
+}
+
+/// The lines of an answer, as the command line prints them.
+fn lines(answer: &Value) -> Vec<String> {
+    let files = answer["files"].as_array().unwrap().iter();
+    let of_file = |file: &Value| {
+        let place =
+            format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap());
+        let lines = file["matches"].as_array().unwrap().clone();
+        lines
+            .into_iter()
+            .map(move |line| format!("{place}:{}:{}", line["line"], line["text"].as_str().unwrap()))
+    };
+    files.flat_map(of_file).collect()
+}
+
+#[test]
+fn a_definition_is_told_with_its_kind_and_container() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let answer = server.json("/search?q=sym:^Serve$+lang:go").1;
+    let line = &answer["files"][0]["matches"][0];
+    assert_eq!(line["ranges"], json!([[17, 22]]), "{answer}");
+    let expected = json!([{
+        "name": "Serve", "kind": "method", "container": "Server", "line": 12, "start": 17, "end": 22,
+    }]);
+    assert_eq!(line["symbols"], expected);
+    assert!(line.get("enclosing").is_none());
+    let printed = fixture.run(&["search", "--json", "sym:^Serve$ lang:go"]).code(0).out;
+    let line: Value = serde_json::from_str(printed.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(line["data"]["symbols"][0]["kind"], "method", "{printed}");
+    // What is around a line that matches.
+    for sort in ["", "&sort=relevance"] {
+        let answer = server.json(&format!("/search?q=content:Println&enclosing=1{sort}")).1;
+        let line = &answer["files"][0]["matches"][0];
+        let expected =
+            json!({ "name": "Serve", "kind": "method", "container": "Server", "line": 12 });
+        assert_eq!(line["enclosing"], expected, "{answer}");
+    }
+}
+
+#[test]
+fn a_name_leads_to_its_definitions_and_references() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let (status, answer) = server.json("/definitions?name=Serve");
+    assert_eq!((status, answer["definitions"].as_array().unwrap().len()), (200, 2), "{answer}");
+    assert_eq!(answer["complete"], true);
+    let (_, answer) = server.json("/definitions?name=Serve&from=one/main.go:7");
+    let found = answer["definitions"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "another language: {answer}");
+    assert_eq!(
+        (&found[0]["path"], &found[0]["near"]),
+        (&json!("harbor/server.go"), &json!("import"))
+    );
+    let (_, answer) = server.json("/definitions?name=Server.Serve");
+    assert_eq!(answer["definitions"][0]["container"], "Server");
+
+    let (_, answer) = server.json("/references?name=Serve&from=one/main.go:7");
+    let files = answer["files"].as_array().unwrap();
+    let paths: Vec<&Value> = files.iter().map(|file| &file["path"]).collect();
+    // Of the second file only a text is left: its definition is none.
+    assert_eq!(paths, ["main.go", "harbor/server.go"], "{answer}");
+    let lines = files[0]["lines"].as_array().unwrap();
+    let told: Vec<_> = lines.iter().map(|line| (&line["line"], &line["labels"][0])).collect();
+    assert_eq!(told, [(&json!(7), &json!("call")), (&json!(6), &json!("comment"))], "{answer}");
+    assert_eq!(lines[0]["enclosing"]["name"], "main");
+    assert_eq!(files[1]["lines"][0]["labels"], json!(["string"]));
+    assert_eq!(answer["repos"], json!([{ "repo": "one", "lines": 3 }]));
+
+    let def = fixture.run(&["def", "Server.Serve"]).code(0).out;
+    assert_eq!(def, "one/harbor/server.go:12:method of Server: func (s *Server) Serve() error {\n");
+    let from = fixture.path().join("one/main.go:7");
+    let refs = fixture.run(&["refs", "NewServer", "--from", from.to_str().unwrap()]).code(0).out;
+    assert_eq!(refs, "one/main.go:7:call in main: harbor.NewServer().Serve()\n");
+    assert_eq!(fixture.run(&["def", "nothing"]).code(1).out, "");
+    let ran = fixture.run(&["def", "x", "--from", "one/none.go:1"]).code(2);
+    assert!(ran.err.contains("one/none.go is not in the index"), "{}", ran.err);
+    for (path, status) in [
+        ("/definitions", 400),
+        ("/definitions?name=%20", 400),
+        ("/definitions?name=x&from=one/none.go:1", 404),
+        ("/references?name=x&repo=a(", 400),
+        ("/references?name=x&lang=klingon", 400),
+        ("/references?name=x&limit=0", 400),
+    ] {
+        assert_eq!(server.json(path).0, status, "{path}");
+    }
+    for page in ["/definitions?name=Serve", "/references?name=Serve&from=one/main.go:7"] {
+        let (status, _, page) = server.get(page, "text/html");
+        assert!(status == 200 && page.contains("server.go"), "{page}");
+    }
+}
+
+#[test]
+fn a_file_has_an_outline() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let (_, answer) = server.json("/outline?repo=one&path=harbor/server.go");
+    let symbols = answer["symbols"].as_array().unwrap();
+    let told: Vec<_> = symbols
+        .iter()
+        .map(|one| {
+            format!(
+                "{}{} {}-{}",
+                one["depth"],
+                one["name"].as_str().unwrap(),
+                one["line"],
+                one["last_line"]
+            )
+        })
+        .collect();
+    let expected = [
+        "0harbor 1-1",
+        "0Server 6-8",
+        "1name 7-7",
+        "0NewServer 10-10",
+        "0Server 12-15",
+        "1Serve 12-15",
+    ];
+    assert_eq!(told, expected, "{answer}");
+    assert_eq!(answer["state"], "taken");
+    let printed = fixture.run(&["outline", "one/main.go"]).code(0).out;
+    assert_eq!(printed, "     1  package main\n     5  function main\n");
+    assert_eq!(server.json("/outline?repo=one&path=none").0, 404);
+    let (status, _, page) = server.get("/outline?repo=one&path=harbor/server.go", "text/html");
+    assert!(status == 200 && page.contains("NewServer"), "{page}");
+}
+
+#[test]
+fn symbols_that_are_not_there_yet_are_told() {
+    let fixture = fixture();
+    fixture.exec("update shards set symbols_upto = 0; update state set symbols_languages = '{go}'");
+    let server = fixture.serve_with(&["--cache", "64"]);
+    server.settle();
+    // What is there already is found.
+    let answer = server.json("/search?q=sym:^Serve$").1;
+    assert_eq!(answer["stats"]["files"], 2, "{answer}");
+    assert_eq!(answer["stats"]["symbols"], json!({ "pending": 2, "without": [] }), "{answer}");
+    let ran = fixture.run(&["search", "sym:^Serve$"]).code(0);
+    assert!(ran.err.contains("the symbols of 2 files are not there yet"), "{}", ran.err);
+    let ran = fixture.run(&["search", "sym:nothing lang:python"]).code(1);
+    assert!(ran.err.contains("no symbols are taken of files in python"), "{}", ran.err);
+    assert_eq!(server.json("/search?q=content:Serve").1["stats"].get("symbols"), None);
+    let (_, answer) = server.json("/outline?repo=two&path=notes.txt");
+    assert_eq!(answer["state"], "without");
+    // A server that runs takes them into its memory when they are there.
+    fixture.exec("update shards set symbols_upto = chunks");
+    eventually("the symbols are in memory", || {
+        let answer = server.json("/search?q=sym:^Serve$").1;
+        answer["stats"].get("symbols").is_none() && answer["stats"]["shards_from_postgres"] == 0
+    });
+}
+
+#[test]
+fn a_search_for_definitions_goes_on_at_a_cursor() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let first = server.json("/search?q=sym:Serve&limit=1").1;
+    assert_eq!(first["stats"]["stopped_because"], "limit", "{first}");
+    let next = first["next"].as_str().unwrap();
+    let second = server.json(&format!("/search?q=sym:Serve&limit=1&cursor={next}")).1;
+    let paths: Vec<&Value> =
+        [&first, &second].iter().map(|answer| &answer["files"][0]["path"]).collect();
+    assert_ne!(paths[0], paths[1]);
+    // The kind is a part of the query.
+    let (status, _) =
+        server.json(&format!("/search?q=sym:Serve+kind:method&limit=1&cursor={next}"));
+    assert_eq!(status, 410);
+    let explained = fixture.run(&["search", "--explain", "sym:Serve"]).code(0).out;
+    assert!(
+        explained.contains(r#"symbol("serve" OR non_ascii_fold)"#)
+            || explained.contains("symbol(\"serve\")"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn other_engines_are_told_of_symbols() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let base = format!("http://{}", server.address);
+    let ask = |chunks: bool| {
+        let body = json!({ "Q": "sym:^Serve$ lang:go", "Opts": { "ChunkMatches": chunks } });
+        let mut answer = ureq::post(format!("{base}/api/search")).send(body.to_string()).unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        answer["Result"]["Files"][0].clone()
+    };
+    let expected = json!({ "Sym": "Serve", "Kind": "method", "Parent": "Server", "ParentKind": "implementation" });
+    assert_eq!(ask(false)["LineMatches"][0]["LineFragments"][0]["SymbolInfo"], expected);
+    assert_eq!(ask(true)["ChunkMatches"][0]["SymbolInfo"], json!([expected]));
+    let answer = server.json("/api/v1/search/?q=Serve$+tags:m").1;
+    let found = answer["results"].as_array().unwrap();
+    assert_eq!((found.len(), &found[0]["lno"]), (1, &json!(12)), "{answer}");
+    assert_eq!(
+        server.json("/api/v1/search/?q=Serve+tags:function").1["results"].as_array().unwrap().len(),
+        2
+    );
+    assert_eq!(
+        server.json("/api/v1/search/?q=Serve+tags:").1["results"].as_array().unwrap().len(),
+        4
+    );
+}
+
+/// The answer of `/mcp` to a request.
+fn agent(server: &Server, method: &str, params: &Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let mut answer = ureq::post(format!("http://{}/mcp", server.address))
+        .header("Accept", "application/json, text/event-stream")
+        .header("Content-Type", "application/json")
+        .header("MCP-Protocol-Version", "2025-06-18")
+        .send(body.to_string())
+        .unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
+    assert_eq!(answer["id"], 7, "{answer}");
+    answer["result"].clone()
+}
+
+/// What a tool says.
+fn told(server: &Server, tool: &str, arguments: &Value) -> String {
+    let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn agents_follow_names_over_http() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
+    });
+    let info = agent(&server, "initialize", &hello);
+    assert_eq!(info["serverInfo"]["name"], "codesearch", "{info}");
+    let tools = agent(&server, "tools/list", &json!({}));
+    let mut names: Vec<&str> = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        "definitions",
+        "docs",
+        "find_file",
+        "list_repos",
+        "outline",
+        "read_file",
+        "references",
+        "search",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(
+        told(&server, "definitions", &json!({ "name": "Serve", "from": "one: main.go:7" })),
+        "1 definition. That is all.\n\none: harbor/server.go\n12:func (s *Server) Serve() error {  [method of Server]\n"
+    );
+    let refs = told(&server, "references", &json!({ "name": "NewServer" }));
+    assert_eq!(
+        refs,
+        "1 line in 1 file. That is all.\n\none: main.go\n7:\tharbor.NewServer().Serve()  [call in main]\n"
+    );
+    let outline = told(&server, "outline", &json!({ "repo": "one", "path": "main.go" }));
+    assert_eq!(
+        outline,
+        "1 to 2 of 2 symbols. That is all.\n\n1-1: package main\n5-8: function main\n"
+    );
+    let read = json!({ "repo": "one", "path": "harbor/server.go", "symbol": "Server.Serve" });
+    let read = told(&server, "read_file", &read);
+    assert!(read.contains("Server.Serve is in lines 12 to 15. Lines 12 to 15 of 15."), "{read}");
+    assert!(read.contains("\n12:func (s *Server) Serve() error {\n"), "{read}");
+    let missing = json!({ "repo": "one", "path": "main.go", "symbol": "none" });
+    assert!(
+        told(&server, "read_file", &missing).contains("main.go defines no none; outline lists")
+    );
+    for order in ["best", "exhaustive"] {
+        let found = told(&server, "search", &json!({ "query": "content:Println", "order": order }));
+        assert!(found.contains("\nin method Server.Serve:\n13:\tfmt.Println"), "{found}");
+    }
+    assert!(
+        told(&server, "definitions", &json!({ "name": "nothing" })).starts_with("No definition")
+    );
+    assert!(told(&server, "outline", &json!({ "repo": "one", "path": "x" })).contains("find_file"));
+}

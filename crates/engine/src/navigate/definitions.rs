@@ -1,0 +1,108 @@
+//! The definitions of a name.
+
+use std::ops::Range;
+
+use query::{Case, SymbolKind, SymbolKinds, Tree};
+
+use super::{Error, NameRequest, Near, Scope, parts};
+use crate::search::rank::standing;
+use crate::search::{FileMatch, Searcher, Stats};
+use crate::symbol::Symbol;
+
+/// The definitions of a name.
+#[derive(Debug)]
+pub struct Definitions {
+    /// The definitions, the nearest first.
+    pub found: Vec<Definition>,
+    /// Number of definitions that were found, shown or not.
+    pub count: usize,
+    /// What the search did, and whether it found all.
+    pub stats: Stats,
+}
+
+/// A definition.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Name of its repository.
+    pub repo: String,
+    /// Path in it.
+    pub path: String,
+    /// Language of the file, if it was recognised.
+    pub language: Option<String>,
+    /// The symbol.
+    pub symbol: Symbol,
+    /// The line in which its name stands, without the line feed.
+    pub text: String,
+    /// The name, as a byte range of the line.
+    pub range: Range<usize>,
+    /// How near it is to the place from which was asked.
+    pub near: Near,
+    rank: u16,
+}
+
+impl Searcher {
+    /// Returns the definitions of a name, those near the place from which is asked first.
+    ///
+    /// # Errors
+    /// The request is invalid, there is no file at its place, or the database cannot be asked.
+    pub async fn definitions(&self, asked: &NameRequest) -> Result<Definitions, Error> {
+        let name = condition(&asked.name)?;
+        let scope = self.scope(asked).await?;
+        let (files, stats) = self.near_and_far(name, &scope, asked.timeout).await?;
+        let mut found: Vec<Definition> =
+            files.into_iter().flat_map(|file| of_file(file, &scope)).collect();
+        found.sort_by_cached_key(|one| {
+            let standing = (standing(&one.path) * 100.0) as i64;
+            let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
+            (one.near, weight(one.symbol.kind), -standing, std::cmp::Reverse(one.rank), place)
+        });
+        let count = found.len();
+        found.truncate(asked.limit);
+        Ok(Definitions { found, count, stats })
+    }
+}
+
+/// The condition that a file defines a name.
+fn condition(name: &str) -> Result<Tree, Error> {
+    let parts = parts(name)?;
+    let (last, containers) = parts.split_last().expect("a name has a part");
+    let mut source: String =
+        containers.iter().flat_map(|part| [query::escape(part), "::".to_owned()]).collect();
+    source.push_str(&format!("^{}$", query::escape(last)));
+    Ok(Tree::symbol(&source, Case::Sensitive, SymbolKinds::DEFINITIONS)?)
+}
+
+fn of_file(file: FileMatch, scope: &Scope) -> Vec<Definition> {
+    let near = scope.origin.as_ref();
+    let near = near.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path));
+    let lines = file.lines.into_iter().flat_map(|line| {
+        let text = line.text;
+        line.symbols.into_iter().map(move |found| (text.clone(), found))
+    });
+    let definition = |(text, found): (String, crate::symbol::LineSymbol)| Definition {
+        repo: file.repo.clone(),
+        path: file.path.clone(),
+        language: file.language.clone(),
+        symbol: found.symbol,
+        text,
+        range: found.range,
+        near,
+        rank: file.rank,
+    };
+    lines.map(definition).collect()
+}
+
+/// Types before functions before what is inside of them.
+fn weight(kind: &str) -> u8 {
+    use SymbolKind::{
+        Class, Constant, Constructor, Enum, EnumMember, Field, Function, Heading, Interface, Macro,
+        Method, Property, Struct, Trait, Type, Union, Variable,
+    };
+    match SymbolKind::from_word(kind) {
+        Some(Class | Struct | Enum | Interface | Trait | Union | Type) => 0,
+        Some(Function | Macro | Method | Constructor) => 1,
+        Some(Constant | Variable | Field | Property | EnumMember) => 3,
+        Some(Heading) => 4,
+        _ => 2,
+    }
+}

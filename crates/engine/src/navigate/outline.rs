@@ -1,0 +1,112 @@
+//! The outline of a file: what it defines, in order.
+
+use super::{Error, Place};
+use crate::search::Searcher;
+use crate::symbol::{Symbol, Symbols};
+
+/// What a file defines.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// Language of the file, if it was recognised.
+    pub language: Option<String>,
+    /// Its symbols, in order.
+    pub symbols: Vec<OutlineSymbol>,
+    /// Whether they were taken.
+    pub state: SymbolsState,
+}
+
+/// A symbol of an outline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutlineSymbol {
+    /// The symbol.
+    pub symbol: Symbol,
+    /// Number of symbols around it.
+    pub depth: usize,
+    /// Last line of its definition.
+    pub last_line: u64,
+}
+
+/// Whether the symbols of a file were taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolsState {
+    /// They were.
+    Taken,
+    /// Not yet.
+    Pending,
+    /// They, or some of them, were given up: the reason, in a word.
+    GivenUp(String),
+    /// None are taken of files in its language.
+    Without,
+}
+
+impl Searcher {
+    /// Returns what a file defines.
+    ///
+    /// # Errors
+    /// There is no such file, or the database cannot be asked.
+    pub async fn outline(&self, place: &Place) -> Result<Outline, Error> {
+        let no_file = || Error::NoFile(format!("{}/{}", place.repo, place.path));
+        let tree = self.tree().await?;
+        let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
+        let blob = entry.blob;
+        let language = entry.language.map(str::to_owned);
+        let rows = self.symbols_of(shard, &[blob]).await?;
+        let mut state = SymbolsState::Taken;
+        if rows.first().is_none_or(|row| row.starts.is_empty()) {
+            let mut lease = self.store().lease().await?;
+            let known = lease.symbols_languages().await?;
+            let taken =
+                lease.symbols_upto().await?.get(&shard.id).is_some_and(|upto| *upto > blob.0);
+            let skipped = lease.symbols_given_up(shard.id, blob).await?;
+            lease.done();
+            let lower = language.as_deref().map(str::to_lowercase);
+            state = match skipped {
+                Some(reason) => SymbolsState::GivenUp(reason),
+                None if !lower.is_some_and(|lower| known.contains(&lower)) => SymbolsState::Without,
+                None if taken => SymbolsState::Taken,
+                None => SymbolsState::Pending,
+            };
+        }
+        let Some(row) = rows.first() else {
+            return Ok(Outline { language, symbols: Vec::new(), state });
+        };
+        let text =
+            self.texts(shard, &[(blob, entry.bytes)]).await?.remove(&blob).unwrap_or_default();
+        let symbols = Symbols::of(row);
+        let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
+        let mut ends: Vec<(u64, usize)> =
+            (0..symbols.len()).map(|at| (symbols.get(at).end, at)).collect();
+        ends.sort_unstable();
+        let mut last_lines = vec![0; symbols.len()];
+        for (end, at) in ends {
+            last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+        }
+        let depth = |at: usize| {
+            std::iter::successors(symbols.container(at), |of| symbols.container(*of))
+                .take(symbols.len())
+                .count()
+        };
+        let symbol = |at: usize| {
+            let symbol = symbols.get(at);
+            let last_line = last_lines[at].max(symbol.line);
+            OutlineSymbol { symbol, depth: depth(at), last_line }
+        };
+        Ok(Outline { language, symbols: (0..symbols.len()).map(symbol).collect(), state })
+    }
+}
+
+/// Counts lines up to places that come in order.
+struct LineCounter<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl LineCounter<'_> {
+    fn line_of(&mut self, at: usize) -> u64 {
+        let upto = at.clamp(self.at, self.text.len());
+        self.line += memchr::memchr_iter(b'\n', &self.text[self.at..upto]).count() as u64;
+        self.at = upto;
+        self.line
+    }
+}

@@ -1,0 +1,143 @@
+//! Symbols: what a blob defines, as the results of searches and outlines show it.
+
+use std::ops::Range;
+
+use query::{SymbolKind, SymbolKinds};
+use store::SymbolRow;
+
+use crate::types::Line;
+
+/// A definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// The name that is defined.
+    pub name: String,
+    /// Its kind, as `kind:` takes it.
+    pub kind: &'static str,
+    /// The name and kind of the symbol around it.
+    pub container: Option<(String, &'static str)>,
+    /// The line of the name, from 1.
+    pub line: u64,
+    /// Where the name begins in the text, in bytes.
+    pub start: u64,
+    /// Where the definition ends, in bytes.
+    pub end: u64,
+}
+
+/// A symbol whose name is a match in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineSymbol {
+    /// The name, as a byte range of the line.
+    pub range: Range<usize>,
+    /// The symbol.
+    pub symbol: Symbol,
+}
+
+/// The word for a kind that a newer program wrote.
+const OTHER: &str = "symbol";
+
+/// Returns the word for the kind with a byte.
+fn word(byte: u8) -> &'static str {
+    SymbolKind::from_byte(byte).map_or(OTHER, SymbolKind::word)
+}
+
+/// Reads the symbols of a row by index.
+pub(crate) struct Symbols<'r> {
+    row: &'r SymbolRow,
+    names: Vec<&'r str>,
+}
+
+impl<'r> Symbols<'r> {
+    pub(crate) fn of(row: &'r SymbolRow) -> Self {
+        Self { row, names: row.names().collect() }
+    }
+
+    /// Returns the name of a symbol.
+    pub(crate) fn name(&self, at: usize) -> &'r str {
+        self.names.get(at).copied().unwrap_or_default()
+    }
+
+    /// Returns the index of the symbol around another one.
+    pub(crate) fn container(&self, at: usize) -> Option<usize> {
+        // What contains another one begins before it, so no damaged row leads in a circle.
+        let parent = usize::try_from(*self.row.parents.get(at)?).ok()?;
+        (parent < self.names.len() && parent != at).then_some(parent)
+    }
+
+    /// Returns a symbol.
+    pub(crate) fn get(&self, at: usize) -> Symbol {
+        let row = self.row;
+        let kind = |at: usize| word(row.kinds.get(at).copied().unwrap_or(u8::MAX));
+        let number = |numbers: &[i32]| numbers.get(at).map_or(0, |n| u64::from(n.unsigned_abs()));
+        Symbol {
+            name: self.name(at).to_owned(),
+            kind: kind(at),
+            container: self.container(at).map(|of| (self.name(of).to_owned(), kind(of))),
+            line: number(&row.lines),
+            start: number(&row.starts),
+            end: number(&row.ends),
+        }
+    }
+
+    /// Returns whether a symbol is a definition, and not only a container of members.
+    pub(crate) fn defines(&self, at: usize) -> bool {
+        let kind = self.row.kinds.get(at).copied().unwrap_or(u8::MAX);
+        SymbolKinds::DEFINITIONS.has(kind)
+    }
+
+    /// Returns how many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns the index of the innermost symbol whose definition holds a byte of the text.
+    pub(crate) fn enclosing(&self, byte: u64) -> Option<usize> {
+        let row = self.row;
+        let starts_before = row.starts.partition_point(|start| (*start as u64) <= byte);
+        (0..starts_before).rev().find(|at| byte < row.ends[*at] as u64)
+    }
+}
+
+/// Says of matching lines what symbol is around each: the innermost one that holds its first match and does not begin
+/// in the line itself.
+pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
+    let symbols = Symbols::of(row);
+    for line in lines {
+        let Some(first) = line.ranges.first() else { continue };
+        let mut around = symbols.enclosing(line.offset + first.start as u64);
+        while let Some(at) =
+            around.filter(|at| row.lines.get(*at).is_some_and(|n| *n as u64 == line.number))
+        {
+            around = symbols.container(at);
+        }
+        line.enclosing = around.map(|at| Box::new(symbols.get(at)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::BlobId;
+
+    use super::*;
+
+    #[test]
+    fn the_innermost_definition_encloses_a_byte() {
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: "A\nb\nc\nd".to_owned(),
+            kinds: vec![0, 9, 200, 8],
+            starts: vec![0, 10, 20, 60],
+            ends: vec![50, 15, 40, 70],
+            lines: vec![1, 2, 3, 9],
+            parents: vec![-1, 0, 0, -1],
+        };
+        let symbols = Symbols::of(&row);
+        let at = |byte| symbols.enclosing(byte).map(|at| symbols.name(at));
+        let found = [0, 9, 10, 14, 15, 39, 40, 49, 50, 69, 70].map(at);
+        let (a, b, c, d) = (Some("A"), Some("b"), Some("c"), Some("d"));
+        assert_eq!(found, [a, a, b, b, a, c, a, a, None, d, None]);
+        let of = symbols.get(2);
+        assert_eq!((&*of.name, of.kind, of.line), ("c", "symbol", 3));
+        assert_eq!(of.container, Some(("A".to_owned(), "class")));
+    }
+}

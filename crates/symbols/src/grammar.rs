@@ -1,0 +1,153 @@
+//! The table of a language: which nodes of its syntax tree define something.
+
+use query::SymbolKind;
+use tree_sitter::{Language, Node};
+use tree_sitter_language::LanguageFn;
+
+use crate::blanks::Blanks;
+use crate::walk::{Walk, Way};
+
+/// The table of a language.
+pub(crate) struct Grammar {
+    /// Its names as files have them, in small letters.
+    pub(crate) names: &'static [&'static str],
+    pub(crate) language: LanguageFn,
+    pub(crate) rules: &'static [Rule],
+    /// Nodes in which nothing is defined that anybody looks for.
+    pub(crate) skip: &'static [&'static str],
+    pub(crate) neighbour: Option<Neighbour>,
+    /// Overwrites with blanks what the grammar does not know and what defines nothing.
+    pub(crate) blank: Option<fn(&mut Blanks)>,
+}
+
+/// The grammar of a language that texts may be in, too.
+#[derive(Clone, Copy)]
+pub(crate) struct Neighbour {
+    pub(crate) grammar: &'static Grammar,
+    /// What stands in such texts.
+    pub(crate) signs: &'static [&'static str],
+}
+
+/// What to do at a node.
+pub(crate) struct Rule {
+    pub(crate) node: &'static str,
+    pub(crate) action: Action,
+}
+
+/// See [`Rule`].
+pub(crate) enum Action {
+    /// It defines the names in the children with this field or of this kind.
+    Define {
+        kind: SymbolKind,
+        /// Its kind within a type.
+        member: SymbolKind,
+        name: &'static str,
+        /// Whether to leave it out within functions.
+        outside: bool,
+    },
+    /// A function of its own looks at it.
+    Look(fn(&mut Walk<'_>, Node<'_>) -> Way),
+}
+
+/// Returns the rule that a node defines what its field `name` says.
+pub(crate) const fn define(node: &'static str, kind: SymbolKind) -> Rule {
+    define_by(node, kind, "name")
+}
+
+/// Returns the rule that a node defines what its children with a field, or else of a kind, say.
+pub(crate) const fn define_by(node: &'static str, kind: SymbolKind, name: &'static str) -> Rule {
+    Rule { node, action: Action::Define { kind, member: kind, name, outside: false } }
+}
+
+/// Returns the rule that a node has a function of its own.
+pub(crate) const fn look(node: &'static str, look: fn(&mut Walk<'_>, Node<'_>) -> Way) -> Rule {
+    Rule { node, action: Action::Look(look) }
+}
+
+impl Rule {
+    /// The same, with another kind within a type.
+    pub(crate) const fn member(self, of_type: SymbolKind) -> Self {
+        match self.action {
+            Action::Define { kind, name, outside, .. } => {
+                Self { node: self.node, action: Action::Define { kind, member: of_type, name, outside } }
+            }
+            Action::Look(_) => self,
+        }
+    }
+
+    /// The same, but not within functions.
+    pub(crate) const fn outside(self) -> Self {
+        match self.action {
+            Action::Define { kind, member, name, .. } => {
+                Self { node: self.node, action: Action::Define { kind, member, name, outside: true } }
+            }
+            Action::Look(_) => self,
+        }
+    }
+}
+
+/// What to do at each node, by the number of its kind.
+pub(crate) struct Table(Vec<Step>);
+
+/// See [`Table`].
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    Enter,
+    Skip,
+    Rule(&'static Rule),
+}
+
+impl Table {
+    pub(crate) fn new(grammar: &'static Grammar) -> Self {
+        let language = Language::from(grammar.language);
+        let steps = (0..language.node_kind_count() as u16).map(|id| {
+            let kind = language.node_kind_for_id(id).unwrap_or_default();
+            if !language.node_kind_is_named(id) {
+                // Tokens have no children.
+                return Step::Skip;
+            }
+            match grammar.rules.iter().find(|rule| rule.node == kind) {
+                Some(rule) => Step::Rule(rule),
+                None if grammar.skip.contains(&kind) => Step::Skip,
+                None => Step::Enter,
+            }
+        });
+        Self(steps.collect())
+    }
+
+    pub(crate) fn step(&self, node: Node<'_>) -> Step {
+        // The node of an error has a number beyond all others.
+        self.0.get(usize::from(node.kind_id())).copied().unwrap_or(Step::Enter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::languages::ALL;
+
+    #[test]
+    fn every_node_and_name_of_the_tables_is_in_the_grammar() {
+        for grammar in ALL {
+            let language = Language::from(grammar.language);
+            let known = |kind: &str| language.id_for_node_kind(kind, true) != 0;
+            for kind in grammar.skip.iter().chain(grammar.rules.iter().map(|rule| &rule.node)) {
+                assert!(known(kind), "{:?} has no {kind}", grammar.names);
+            }
+            for rule in grammar.rules {
+                if let Action::Define { name, .. } = rule.action {
+                    let is_field = language.field_id_for_name(name).is_some();
+                    let is_token = language.id_for_node_kind(name, false) != 0;
+                    assert!(is_field || is_token || known(name), "{:?} has no {name}", grammar.names);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn files_are_said_to_be_in_the_languages_of_the_tables() {
+        for name in crate::languages() {
+            assert_eq!(query::check_language(name), Ok(()));
+        }
+    }
+}

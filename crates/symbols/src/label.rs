@@ -1,0 +1,230 @@
+//! What a name is where it stands: called, used as a type, a part of a comment, and so on.
+//!
+//! The grammars agree on what their nodes are called: a call has `call` or `invocation` in its kind, a comment `comment`,
+//! and what is called is in a field `function`, `name` or `method`. So one set of rules does for all.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use crate::{guard, languages, parse};
+
+/// What a name is where it stands. What is likely to be wanted comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// It is defined.
+    Definition,
+    /// It is called.
+    Call,
+    /// It is used as a type.
+    Type,
+    /// It is used in another way.
+    Use,
+    /// It is imported.
+    Import,
+    /// It is a part of a comment.
+    Comment,
+    /// It is a part of a text.
+    String,
+}
+
+impl Label {
+    /// Returns its name in small letters.
+    pub fn word(self) -> &'static str {
+        match self {
+            Label::Definition => "definition",
+            Label::Call => "call",
+            Label::Type => "type",
+            Label::Use => "use",
+            Label::Import => "import",
+            Label::Comment => "comment",
+            Label::String => "string",
+        }
+    }
+
+    /// Returns whether it is code, and not only mentioned.
+    pub fn is_code(self) -> bool {
+        !matches!(self, Label::Comment | Label::String)
+    }
+}
+
+/// Returns what the names at some places of a text are, in a language that is named in small letters; `None` if the
+/// language has no grammar, or the text cannot be parsed in a bounded time.
+pub fn labels(language: &str, text: &str, places: &[Range<usize>]) -> Option<Vec<Label>> {
+    let grammar = languages::ALL.iter().find(|grammar| grammar.names.contains(&language))?;
+    guard::check(text).ok()?;
+    let (_, tree) = parse(grammar, text).ok()?;
+    let root = tree.root_node();
+    let label = |place: &Range<usize>| {
+        root.descendant_for_byte_range(place.start, place.end).map_or(Label::Use, label)
+    };
+    Some(places.iter().map(label).collect())
+}
+
+/// Parts of the kinds of nodes that are texts, and of what is code within them.
+const STRINGS: [&str; 5] =
+    ["string", "char_literal", "character_literal", "heredoc", "rune_literal"];
+const WITHIN_STRINGS: [&str; 4] = ["interpolation", "substitution", "expansion", "embedded"];
+
+/// Parts of the kinds of nodes that name what is defined elsewhere.
+const IMPORTS: [&str; 6] =
+    ["import", "use_declaration", "preproc_include", "using_d", "namespace_use", "extern_crate"];
+
+/// Parts of the kinds of nodes that define what their field `name` says.
+const DEFINERS: [&str; 9] = [
+    "definition",
+    "declaration",
+    "_item",
+    "_spec",
+    "declarator",
+    "parameter",
+    "signature",
+    "_def",
+    "specifier",
+];
+
+/// Parts of the kinds of nodes whose last part says what they are about: `a.b`, `a::b`.
+const PATHS: [&str; 9] = [
+    "selector",
+    "field_expression",
+    "member",
+    "attribute",
+    "scoped",
+    "qualified",
+    "navigation",
+    "access",
+    "generic_function",
+];
+
+fn has(kind: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| kind.contains(part))
+}
+
+fn label(node: Node<'_>) -> Label {
+    if let Some(label) = by_surroundings(node) {
+        return label;
+    }
+    let Some(parent) = node.parent() else { return Label::Use };
+    let is =
+        |of: Node<'_>, field: &str, node: Node<'_>| of.child_by_field_name(field) == Some(node);
+    if is_called(node) {
+        return Label::Call;
+    }
+    let defines = has(parent.kind(), &DEFINERS) && is(parent, "name", node);
+    if defines || is(parent, "declarator", node) && !has(parent.kind(), &["call"]) {
+        return Label::Definition;
+    }
+    let of_type =
+        ["user_type", "named_type", "type", "generic_type", "simple_type", "type_annotation"];
+    let is_type = ["type_identifier", "simple_identifier_type", "class_type"]
+        .contains(&node.kind())
+        || of_type.contains(&parent.kind())
+        || ["type", "return_type", "returns", "superclass"]
+            .iter()
+            .any(|field| is(parent, field, node));
+    if is_type { Label::Type } else { Label::Use }
+}
+
+/// What a node is by what is around it.
+fn by_surroundings(node: Node<'_>) -> Option<Label> {
+    let mut around = Some(node);
+    let mut in_code = false;
+    while let Some(of) = around {
+        let kind = of.kind();
+        in_code |= has(kind, &WITHIN_STRINGS);
+        if kind.contains("comment") {
+            return Some(Label::Comment);
+        }
+        if !in_code && has(kind, &STRINGS) {
+            let import =
+                std::iter::successors(of.parent(), Node::parent).any(|of| has(of.kind(), &IMPORTS));
+            return Some(if import { Label::Import } else { Label::String });
+        }
+        if has(kind, &IMPORTS) {
+            return Some(Label::Import);
+        }
+        around = of.parent();
+    }
+    None
+}
+
+/// Whether a node is what is called.
+fn is_called(node: Node<'_>) -> bool {
+    let mut callee = node;
+    while let Some(parent) = callee.parent() {
+        let kind = parent.kind();
+        if has(kind, &["call", "invocation", "object_creation", "new_expression"])
+            || kind == "command"
+        {
+            let named = ["function", "name", "method", "macro", "constructor", "type"]
+                .iter()
+                .any(|field| parent.child_by_field_name(field) == Some(callee));
+            return named
+                || parent.named_child(0) == Some(callee) && parent.named_child_count() > 1;
+        }
+        let last = parent.end_byte() == callee.end_byte();
+        if !(last && has(kind, &PATHS) || kind == "command_name" || kind == "navigation_suffix") {
+            return false;
+        }
+        callee = parent;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks what each place of `name` in a text is.
+    #[track_caller]
+    fn check(language: &str, text: &str, expected: &[Label]) {
+        let places: Vec<Range<usize>> =
+            text.match_indices("name").map(|(at, name)| at..at + name.len()).collect();
+        assert_eq!(labels(language, text, &places).unwrap(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_name_is_labelled_by_its_syntax() {
+        use Label::{Call, Comment, Definition, Import, String, Type, Use};
+        check(
+            "go",
+            "package p\nimport \"x/name\"\n// name\nfunc name(a name) { b.name(); c(name); d := \"name\"; name(1) }\n",
+            &[Import, Comment, Definition, Type, Call, Use, String, Call],
+        );
+        check(
+            "rust",
+            "use a::name;\nfn f(x: name) -> u8 { name(x); y.name(); z::name(1); w.name; name!(\"name\"); /* name */ }\n",
+            &[Import, Type, Call, Call, Call, Use, Call, String, Comment],
+        );
+        check(
+            "python",
+            "from a import name\nclass name:\n    pass\ndef f(x: name):\n    x.name(name) # name\n    f\"name {name}\"\n",
+            &[Import, Definition, Type, Call, Use, Comment, String, Use],
+        );
+        check(
+            "javascript",
+            "import { name } from 'x';\nfunction name() {}\na.name(1); name(2); new name(3); let x = name + `name ${name}`;\n",
+            &[Import, Definition, Call, Call, Call, Use, String, Use],
+        );
+        check("typescript", "let x: name = name();\n", &[Type, Call]);
+        check(
+            "java",
+            "import a.name;\nclass A { name x; void name() { this.name(); name(1); new name(); } }\n",
+            &[Import, Type, Definition, Call, Call, Call],
+        );
+        check(
+            "c",
+            "#include \"name.h\"\nint name(name *a) { return name(b->name); }\n",
+            &[Import, Definition, Type, Call, Use],
+        );
+        check("c++", "void f() { a::name(1); b.name(2); name x; }\n", &[Call, Call, Type]);
+        check("ruby", "name(1)\na.name\n# name\n\"name\"\n", &[Call, Call, Comment, String]);
+        check("shell", "name() { :; }\nname \"$name\" 'name'\n", &[Definition, Call, Use, String]);
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_has_no_labels() {
+        assert_eq!(labels("klingon", "name", &[0..4]), None);
+        assert_eq!(labels("go", &"(".repeat(10_000), &[0..1]), None);
+    }
+}

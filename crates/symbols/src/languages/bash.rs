@@ -1,0 +1,57 @@
+//! Shell scripts.
+
+use query::SymbolKind::{Constant, Function, Variable};
+use tree_sitter::Node;
+
+use crate::grammar::{Grammar, define, look};
+use crate::walk::{Walk, Way, child, children, field};
+
+pub(crate) static BASH: Grammar = Grammar {
+    names: &["shell"],
+    language: tree_sitter_bash::LANGUAGE,
+    rules: &[
+        define("function_definition", Function),
+        look("variable_assignment", assignment),
+        look("declaration_command", declaration),
+        look("command", command),
+    ],
+    skip: &["command_substitution", "heredoc_body", "string"],
+    neighbour: None,
+    blank: None,
+};
+
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    if let Some(name) = field(node, "name").filter(|name| name.kind() == "variable_name")
+        && !walk.is_in_function()
+    {
+        walk.add(Variable, name, node);
+    }
+    Way::Past
+}
+
+/// `readonly A=b`, `export A=b`, `declare -r A=b`.
+fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    if walk.is_in_function() {
+        return Way::Past;
+    }
+    let is_constant = child(node, "readonly").is_some()
+        || children(node, "word").into_iter().any(|flag| walk.text(flag).starts_with('-') && walk.text(flag).contains('r'));
+    for name in children(node, "variable_assignment").into_iter().filter_map(|of| field(of, "name")) {
+        walk.add(if is_constant { Constant } else { Variable }, name, node);
+    }
+    Way::Past
+}
+
+/// `alias name=...`; assignments before a command hold for it alone.
+fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    if field(node, "name").is_some_and(|name| walk.text(name) == "alias") {
+        let mut cursor = node.walk();
+        for argument in node.children_by_field_name("argument", &mut cursor) {
+            if let Some((name, _)) = walk.text(argument).split_once('=') {
+                let start = argument.start_byte();
+                walk.add_range(Function, start..start + name.len(), argument.start_position().row, argument.end_byte());
+            }
+        }
+    }
+    Way::Past
+}

@@ -1,0 +1,91 @@
+//! Kotlin.
+
+use query::SymbolKind::{
+    Class, Constant, Constructor, Enum, EnumMember, Function, Interface, Method, Package, Property, Type, Variable,
+};
+use tree_sitter::Node;
+
+use crate::grammar::{Grammar, define, define_by, look};
+use crate::blanks::Blanks;
+use crate::walk::{Walk, Way, child, children};
+
+pub(crate) static KOTLIN: Grammar = Grammar {
+    names: &["kotlin"],
+    language: tree_sitter_kotlin_ng::LANGUAGE,
+    rules: &[
+        look("package_header", package),
+        look("class_declaration", class),
+        define("object_declaration", Class),
+        define("companion_object", Class),
+        define("function_declaration", Function).member(Method),
+        define_by("secondary_constructor", Constructor, "constructor"),
+        look("property_declaration", property),
+        look("class_parameter", parameter),
+        define_by("enum_entry", EnumMember, "identifier"),
+        define_by("type_alias", Type, "type"),
+    ],
+    skip: &["function_value_parameters", "import", "value_arguments"],
+    neighbour: None,
+    blank: Some(annotations),
+};
+
+fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    if let Some(name) = child(node, "qualified_identifier").or_else(|| child(node, "identifier")) {
+        walk.add(Package, name, node);
+    }
+    Way::Past
+}
+
+fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    let kind = match (child(node, "interface"), child(node, "enum_class_body")) {
+        (Some(_), _) => Interface,
+        (None, Some(_)) => Enum,
+        (None, None) if has_modifier(walk, node, "enum") => Enum,
+        (None, None) => Class,
+    };
+    walk.define(kind, node, "name")
+}
+
+fn has_modifier(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
+    child(node, "modifiers")
+        .is_some_and(|modifiers| modifiers.named_children(&mut modifiers.walk()).any(|one| walk.text(one) == word))
+}
+
+fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    if walk.is_in_function() {
+        return Way::In;
+    }
+    let kind = match () {
+        () if has_modifier(walk, node, "const") => Constant,
+        () if walk.is_in_type() => Property,
+        () => Variable,
+    };
+    let several = child(node, "multi_variable_declaration");
+    let mut last = None;
+    for declared in children(several.unwrap_or(node), "variable_declaration") {
+        last = child(declared, "identifier").map(|name| walk.add(kind, name, node));
+    }
+    last.map_or(Way::In, Way::Within)
+}
+
+/// `class A(val name: B)`.
+fn parameter(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    let is_property = child(node, "val").or_else(|| child(node, "var")).is_some();
+    if let Some(name) = child(node, "identifier").filter(|_| is_property) {
+        walk.add(Property, name, node);
+    }
+    Way::Past
+}
+
+/// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.
+fn annotations(text: &mut Blanks) {
+    for at in text.find("@") {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
+        let end = text.end_of(at + 1, is_word);
+        if end == at + 1 || !text.is_first_on_line(at) {
+            continue;
+        }
+        let end = if text.byte(end) == b'(' { text.after_parentheses(end).unwrap_or(end) } else { end };
+        text.blank(at..end);
+    }
+}

@@ -1,0 +1,97 @@
+//! The symbols of a text: what it defines, with the kind, the container and the extent of each.
+//!
+//! [`take`] parses the text with tree-sitter and walks the tree with a table of its language: which nodes define
+//! something, of which kind, and where its name is ([`grammar`], one small file for each language in [`languages`]).
+//! What cannot be parsed in a bounded time is given up with a [`Reason`].
+//!
+//! This crate does no I/O.
+
+mod blanks;
+mod finish;
+mod grammar;
+mod guard;
+mod label;
+mod languages;
+mod markdown;
+mod walk;
+
+use std::ops::Range;
+
+use query::SymbolKind;
+use tree_sitter::Tree;
+
+use crate::grammar::{Grammar, Neighbour};
+
+pub use label::{Label, labels};
+pub use guard::{MAX_BYTES, MAX_LINE_BYTES, MAX_NAME_BYTES, MAX_NESTING, MAX_SECONDS, MAX_SYMBOLS, Reason};
+
+/// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.
+pub const FORMAT: i32 = 1;
+
+/// Something that a text defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// What it is.
+    pub kind: SymbolKind,
+    /// Where its name is, in bytes.
+    pub name: Range<usize>,
+    /// Where its definition ends, in bytes.
+    pub end: usize,
+    /// The line of its name, from 1.
+    pub line: usize,
+    /// The index of the symbol that contains it.
+    pub parent: Option<usize>,
+}
+
+/// The symbols of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// The symbols, in the order in which their names begin. No two begin at the same place.
+    pub symbols: Vec<Symbol>,
+    /// Why there are not more.
+    pub given_up: Option<Reason>,
+}
+
+/// Returns the names of the languages that have symbols, in small letters.
+pub fn languages() -> Vec<&'static str> {
+    let mut names: Vec<&str> = markdown::NAMES.to_vec();
+    names.extend(languages::ALL.iter().flat_map(|grammar| grammar.names));
+    names.sort_unstable();
+    names
+}
+
+/// Parses a text. What is said to be in one language may be in its neighbour: headers of C++ in C, files with elements
+/// (`<a/>`) in TypeScript.
+fn parse(grammar: &'static Grammar, text: &str) -> Result<(&'static Grammar, Tree), Reason> {
+    if let Some(Neighbour { grammar: other, signs }) = grammar.neighbour
+        && signs.iter().any(|sign| text.contains(sign))
+    {
+        let tree = guard::parse(other, text)?;
+        if !tree.root_node().has_error() {
+            return Ok((other, tree));
+        }
+        let plain = guard::parse(grammar, text)?;
+        let is_plain = !plain.root_node().has_error();
+        return Ok(if is_plain { (grammar, plain) } else { (other, tree) });
+    }
+    guard::parse(grammar, text).map(|tree| (grammar, tree))
+}
+
+/// Returns the symbols of a text in a language, named in small letters; `None` if the language has no symbols.
+pub fn take(language: &str, text: &str) -> Option<Taken> {
+    let grammar = languages::ALL.iter().find(|grammar| grammar.names.contains(&language));
+    if grammar.is_none() && !markdown::NAMES.contains(&language) {
+        return None;
+    }
+    if let Err(reason) = guard::check(text) {
+        return Some(Taken { symbols: Vec::new(), given_up: Some(reason) });
+    }
+    let found = match grammar {
+        None => Ok(markdown::headings(text)),
+        Some(grammar) => parse(grammar, text).map(|(grammar, tree)| walk::walk(grammar, &tree, text)),
+    };
+    Some(match found {
+        Ok(found) => finish::finish(found, text),
+        Err(reason) => Taken { symbols: Vec::new(), given_up: Some(reason) },
+    })
+}

@@ -1,0 +1,786 @@
+//! Small texts in each language: kinds, containers, and where definitions end.
+
+use query::SymbolKind;
+use symbols::{Reason, Taken, take};
+
+/// Returns a line for each symbol: its kind, its name after those of its containers, its line and that of its end.
+fn outline(language: &str, text: &str) -> Vec<String> {
+    let Taken { symbols, given_up } = take(language, text).unwrap();
+    assert_eq!(given_up, None);
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let lines: Vec<String> = symbols
+        .iter()
+        .map(|symbol| {
+            let mut name = text[symbol.name.clone()].to_owned();
+            let mut above = symbol.parent;
+            while let Some(parent) = above {
+                name = format!("{} > {name}", &text[symbols[parent].name.clone()]);
+                above = symbols[parent].parent;
+            }
+            assert_eq!(line(symbol.name.start), symbol.line);
+            format!("{} {name} {}-{}", symbol.kind.word(), symbol.line, line(symbol.end))
+        })
+        .collect();
+    assert!(symbols.is_sorted_by(|a, b| a.name.start < b.name.start));
+    lines
+}
+
+fn check(language: &str, text: &str, expected: &[&str]) {
+    let found = outline(language, text);
+    assert_eq!(found, expected, "{language}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn go() {
+    check(
+        "go",
+        "package sail
+type Ship struct {
+\tName, Port string
+}
+type Mover interface{ Move(to string) error }
+type Knots = int
+const (
+\tSlow = iota
+\tFast
+)
+var fleet, spare []Ship
+func (s *Ship) Move(to string) error {
+\tlocal := func() {}
+\treturn nil
+}
+func New[T any]() *Ship { return nil }
+func (d Dock[T]) Free() {}
+",
+        &[
+            "package sail 1-1",
+            "struct Ship 2-4",
+            "field Ship > Name 3-3",
+            "field Ship > Port 3-3",
+            "interface Mover 5-5",
+            "method Mover > Move 5-5",
+            "type Knots 6-6",
+            "constant Slow 8-8",
+            "constant Fast 9-9",
+            "variable fleet 11-11",
+            "variable spare 11-11",
+            "method Ship > Move 12-15",
+            "function New 16-16",
+            "implementation Dock 17-17",
+            "method Dock > Free 17-17",
+        ],
+    );
+}
+
+#[test]
+fn rust() {
+    check(
+        "rust",
+        "pub mod tide {
+    pub struct Tide<T> { height: T }
+    pub enum Phase { Ebb, Flow(u8) }
+    union Raw { a: u8 }
+}
+trait Rise { type Unit; const MAX: u8; fn rise(&self); }
+impl<T> Rise for tide::Tide<T> {
+    fn rise(&self) {
+        fn inner() {}
+        let local = 1;
+    }
+}
+static COUNT: u8 = 0;
+type Alias = u8;
+macro_rules! wave { () => {}; }
+async fn run() {}
+",
+        &[
+            "module tide 1-5",
+            "struct tide > Tide 2-2",
+            "field tide > Tide > height 2-2",
+            "enum tide > Phase 3-3",
+            "enum-member tide > Phase > Ebb 3-3",
+            "enum-member tide > Phase > Flow 3-3",
+            "union tide > Raw 4-4",
+            "field tide > Raw > a 4-4",
+            "trait Rise 6-6",
+            "type Rise > Unit 6-6",
+            "constant Rise > MAX 6-6",
+            "method Rise > rise 6-6",
+            "implementation Tide 7-12",
+            "method Tide > rise 8-11",
+            "function Tide > rise > inner 9-9",
+            "variable COUNT 13-13",
+            "type Alias 14-14",
+            "macro wave 15-15",
+            "function run 16-16",
+        ],
+    );
+}
+
+#[test]
+fn c() {
+    check(
+        "c",
+        "#define LIMIT 10
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+struct ship { int sails; char *(*name)(void); };
+typedef struct { int x; } point;
+typedef unsigned long knots, *knots_ptr;
+enum phase { EBB, FLOW = 2 };
+union raw { int i; };
+extern int elsewhere;
+static int fleet[3], spare = 1;
+int declared(struct ship *s);
+static char *
+move(struct ship *s)
+{
+#define INNER 1
+    int local;
+    return 0;
+}
+",
+        &[
+            "macro LIMIT 1-2",
+            "macro MIN 2-3",
+            "struct ship 3-3",
+            "field ship > sails 3-3",
+            "field ship > name 3-3",
+            "field point > x 4-4",
+            "struct point 4-4",
+            "type knots 5-5",
+            "type knots_ptr 5-5",
+            "enum phase 6-6",
+            "enum-member phase > EBB 6-6",
+            "enum-member phase > FLOW 6-6",
+            "union raw 7-7",
+            "field raw > i 7-7",
+            "variable fleet 9-9",
+            "variable spare 9-9",
+            "function move 12-17",
+            "macro move > INNER 14-15",
+        ],
+    );
+}
+
+#[test]
+fn c_plus_plus() {
+    let text = "namespace a::b {
+class EXPORT Ship final : public Base {
+ public:
+  explicit Ship(int n);
+  ~Ship();
+  virtual int sails() const = 0;
+  bool operator==(const Ship& o) const { return true; }
+  int count_ = 0;
+};
+template <typename T> struct Box { T value; };
+using Knots = int;
+int Ship::sails() const {
+  return 1;
+}
+Ship::Ship(int n) {}
+void Other::run() {}
+void free_function() {}
+int declared();
+}
+";
+    let expected = [
+        "namespace b 1-19",
+        "class b > Ship 2-9",
+        "constructor b > Ship > Ship 4-4",
+        "method b > Ship > ~Ship 5-5",
+        "method b > Ship > sails 6-6",
+        "method b > Ship > operator== 7-7",
+        "field b > Ship > count_ 8-8",
+        "struct b > Box 10-10",
+        "field b > Box > value 10-10",
+        "type b > Knots 11-11",
+        "method b > Ship > sails 12-14",
+        "constructor b > Ship > Ship 15-15",
+        "implementation Other 16-16",
+        "method Other > run 16-16",
+        "function b > free_function 17-17",
+    ];
+    check("c++", text, &expected);
+    // A header of C++ that is taken for C.
+    check("c", text, &expected);
+}
+
+#[test]
+fn python() {
+    check(
+        "python",
+        "LIMIT = 3
+fleet: list = []
+a, b = 1, 2
+square = lambda x: x * x
+class Ship(Base):
+    sails = 2
+    crew: int
+    def __init__(self):
+        self.x = 1
+        local = 2
+    @property
+    async def name(self):
+        def inner(): pass
+        return 1
+def free(): pass
+",
+        &[
+            "constant LIMIT 1-1",
+            "variable fleet 2-2",
+            "variable a 3-3",
+            "variable b 3-3",
+            "function square 4-4",
+            "class Ship 5-14",
+            "field Ship > sails 6-6",
+            "field Ship > crew 7-7",
+            "constructor Ship > __init__ 8-10",
+            "method Ship > name 12-14",
+            "function Ship > name > inner 13-13",
+            "function free 15-15",
+        ],
+    );
+}
+
+#[test]
+fn javascript() {
+    check(
+        "javascript",
+        "const LIMIT = 3, move = (x) => { const local = 1; };
+let fleet;
+function run() { function inner() {} var local; }
+class Ship extends Base {
+  #crew = 1;
+  static make = () => {};
+  constructor() {}
+  get sails() { return 1; }
+}
+const api = { open() {}, close: function () {}, size: 1 };
+Ship.prototype.dock = function () {};
+exports.start = () => {};
+module.exports = class Port {};
+describe('x', () => { const local = 1; });
+export default function () {}
+",
+        &[
+            "constant LIMIT 1-1",
+            "function move 1-1",
+            "variable fleet 2-2",
+            "function run 3-3",
+            "function run > inner 3-3",
+            "class Ship 4-9",
+            "field Ship > #crew 5-5",
+            "method Ship > make 6-6",
+            "constructor Ship > constructor 7-7",
+            "method Ship > sails 8-8",
+            "constant api 10-10",
+            "method api > open 10-10",
+            "method api > close 10-10",
+            "method Ship > dock 11-11",
+            "function start 12-12",
+            "class Port 13-13",
+        ],
+    );
+}
+
+#[test]
+fn typescript() {
+    check(
+        "typescript",
+        "export interface Ship<T> { name: string; move(to: T): void }
+export type Knots = number;
+export enum Phase { Ebb, Flow = 2 }
+export abstract class Boat implements Ship<string> {
+  private crew: number = 1;
+  abstract move(to: string): void;
+}
+namespace harbour { export const depth = 3; }
+declare module 'port' { function open(): void; }
+const cast = <any>window;
+",
+        &[
+            "interface Ship 1-1",
+            "property Ship > name 1-1",
+            "method Ship > move 1-1",
+            "type Knots 2-2",
+            "enum Phase 3-3",
+            "enum-member Phase > Ebb 3-3",
+            "enum-member Phase > Flow 3-3",
+            "class Boat 4-7",
+            "field Boat > crew 5-5",
+            "method Boat > move 6-6",
+            "namespace harbour 8-8",
+            "constant harbour > depth 8-8",
+            "namespace port 9-9",
+            "function port > open 9-9",
+            "constant cast 10-10",
+        ],
+    );
+    check(
+        "typescript",
+        "export const Page: FC<Props> = ({ a }) => <div>{a}<br/></div>;\nfunction Other<T,>() { return <b>x</b>; }\n",
+        &["function Page 1-1", "function Other 2-2"],
+    );
+}
+
+#[test]
+fn java() {
+    check(
+        "java",
+        "package com.sea.ship;
+public class Ship<T> implements Moves {
+    static final int LIMIT = 3;
+    private int sails, masts;
+    Ship() {}
+    void move() { Runnable r = new Runnable() { public void run() {} }; }
+    enum Phase { EBB, FLOW { void x() {} }; }
+    interface Moves { int MAX = 1; void move(); }
+    record Point(int x) {}
+    @interface Mark { String value(); }
+}
+",
+        &[
+            "package com.sea.ship 1-1",
+            "class Ship 2-11",
+            "constant Ship > LIMIT 3-3",
+            "field Ship > sails 4-4",
+            "field Ship > masts 4-4",
+            "constructor Ship > Ship 5-5",
+            "method Ship > move 6-6",
+            "method Ship > move > run 6-6",
+            "enum Ship > Phase 7-7",
+            "enum-member Ship > Phase > EBB 7-7",
+            "enum-member Ship > Phase > FLOW 7-7",
+            "method Ship > Phase > FLOW > x 7-7",
+            "interface Ship > Moves 8-8",
+            "constant Ship > Moves > MAX 8-8",
+            "method Ship > Moves > move 8-8",
+            "class Ship > Point 9-9",
+            "interface Ship > Mark 10-10",
+            "method Ship > Mark > value 10-10",
+        ],
+    );
+}
+
+#[test]
+fn c_sharp() {
+    check(
+        "c#",
+        "using Alias = System.Int32;
+namespace Sea.Ships;
+public class Ship : Base {
+    const int Limit = 3;
+    private int sails;
+    public string Name { get; set; }
+    public event Handler Moved;
+    public Ship() {}
+    ~Ship() {}
+    public static Ship operator +(Ship a, Ship b) => a;
+    void IMoves.Move() { void Inner() {} }
+}
+public struct Point { public int X; }
+interface IMoves { void Move(); }
+enum Phase { Ebb, Flow = 2 }
+delegate void Handler(int x);
+record Log(string Text);
+",
+        &[
+            "type Alias 1-1",
+            "namespace Sea.Ships 2-18",
+            "class Sea.Ships > Ship 3-12",
+            "constant Sea.Ships > Ship > Limit 4-4",
+            "field Sea.Ships > Ship > sails 5-5",
+            "property Sea.Ships > Ship > Name 6-6",
+            "field Sea.Ships > Ship > Moved 7-7",
+            "constructor Sea.Ships > Ship > Ship 8-8",
+            "method Sea.Ships > Ship > ~Ship 9-9",
+            "method Sea.Ships > Ship > operator + 10-10",
+            "method Sea.Ships > Ship > Move 11-11",
+            "function Sea.Ships > Ship > Move > Inner 11-11",
+            "struct Sea.Ships > Point 13-13",
+            "field Sea.Ships > Point > X 13-13",
+            "interface Sea.Ships > IMoves 14-14",
+            "method Sea.Ships > IMoves > Move 14-14",
+            "enum Sea.Ships > Phase 15-15",
+            "enum-member Sea.Ships > Phase > Ebb 15-15",
+            "enum-member Sea.Ships > Phase > Flow 15-15",
+            "type Sea.Ships > Handler 16-16",
+            "class Sea.Ships > Log 17-17",
+        ],
+    );
+}
+
+#[test]
+fn ruby() {
+    check(
+        "ruby",
+        "module Sea
+  LIMIT = 3
+  class Port::Ship < Base
+    attr_reader :sails, :masts
+    def initialize(a)
+    end
+    def self.make; end
+    def moved?
+      local = 1
+    end
+    alias_method :dock, :moved?
+  end
+end
+def free; end
+",
+        &[
+            "module Sea 1-13",
+            "constant Sea > LIMIT 2-2",
+            "class Sea > Ship 3-12",
+            "property Sea > Ship > sails 4-4",
+            "property Sea > Ship > masts 4-4",
+            "constructor Sea > Ship > initialize 5-6",
+            "method Sea > Ship > make 7-7",
+            "method Sea > Ship > moved? 8-10",
+            "method Sea > Ship > dock 11-11",
+            "function free 14-14",
+        ],
+    );
+}
+
+#[test]
+fn php() {
+    check(
+        "php",
+        "<?php
+namespace Sea\\Ships;
+define('LIMIT', 3);
+const SPARE = 1;
+abstract class Ship extends Base implements Moves {
+    const MAX = 2;
+    private static ?int $sails = 1;
+    public function __construct(private int $crew) {}
+    abstract function move(): void;
+}
+interface Moves { function move(): void; }
+trait Docks { function dock() {} }
+enum Phase: string { case Ebb = 'e'; }
+function free() { $local = 1; }
+",
+        &[
+            "namespace Sea\\Ships 2-15",
+            "constant Sea\\Ships > LIMIT 3-3",
+            "constant Sea\\Ships > SPARE 4-4",
+            "class Sea\\Ships > Ship 5-10",
+            "constant Sea\\Ships > Ship > MAX 6-6",
+            "field Sea\\Ships > Ship > sails 7-7",
+            "constructor Sea\\Ships > Ship > __construct 8-8",
+            "field Sea\\Ships > Ship > __construct > crew 8-8",
+            "method Sea\\Ships > Ship > move 9-9",
+            "interface Sea\\Ships > Moves 11-11",
+            "method Sea\\Ships > Moves > move 11-11",
+            "trait Sea\\Ships > Docks 12-12",
+            "method Sea\\Ships > Docks > dock 12-12",
+            "enum Sea\\Ships > Phase 13-13",
+            "enum-member Sea\\Ships > Phase > Ebb 13-13",
+            "function Sea\\Ships > free 14-14",
+        ],
+    );
+}
+
+#[test]
+fn kotlin() {
+    check(
+        "kotlin",
+        "@file:JvmName(\"Ships\")
+package com.sea
+const val LIMIT = 3
+val fleet = 1
+typealias Knots = Int
+@RunWith(Fast::class)
+data class Ship(val name: String, crew: Int) : Base() {
+    var sails = 1
+    constructor() : this(\"\", 1)
+    @Test fun move() { val local = 1 }
+    companion object { const val MAX = 1 }
+}
+interface Moves { fun move() }
+enum class Phase { EBB, FLOW }
+object Harbour { fun open() {} }
+fun String.shout() = this
+",
+        &[
+            "package com.sea 2-2",
+            "constant LIMIT 3-3",
+            "variable fleet 4-4",
+            "type Knots 5-5",
+            "class Ship 7-12",
+            "property Ship > name 7-7",
+            "property Ship > sails 8-8",
+            "constructor Ship > constructor 9-9",
+            "method Ship > move 10-10",
+            "constant Ship > MAX 11-11",
+            "interface Moves 13-13",
+            "method Moves > move 13-13",
+            "enum Phase 14-14",
+            "enum-member Phase > EBB 14-14",
+            "enum-member Phase > FLOW 14-14",
+            "class Harbour 15-15",
+            "method Harbour > open 15-15",
+            "function shout 16-16",
+        ],
+    );
+}
+
+#[test]
+fn swift() {
+    check(
+        "swift",
+        "typealias Handler = (Int) -> Void
+let top = 1
+protocol Moves { associatedtype To; var name: String { get }; func move(to: To) -> Bool }
+final class Ship: Moves {
+    let a = 1, b = 2
+    init(a: Int) { let local = 1 }
+    func move(to: Int) -> Bool { func inner() {}; return true }
+    enum Phase: String { case ebb = \"e\", flow }
+    struct Point { var x: Int }
+}
+extension Port.Dock { func open() {} }
+func ==(l: Ship, r: Ship) -> Bool { true }
+",
+        &[
+            "type Handler 1-1",
+            "variable top 2-2",
+            "interface Moves 3-3",
+            "type Moves > To 3-3",
+            "property Moves > name 3-3",
+            "method Moves > move 3-3",
+            "class Ship 4-10",
+            "property Ship > a 5-5",
+            "property Ship > b 5-5",
+            "constructor Ship > init 6-6",
+            "method Ship > move 7-7",
+            "function Ship > move > inner 7-7",
+            "enum Ship > Phase 8-8",
+            "enum-member Ship > Phase > ebb 8-8",
+            "enum-member Ship > Phase > flow 8-8",
+            "struct Ship > Point 9-9",
+            "property Ship > Point > x 9-9",
+            "implementation Dock 11-11",
+            "method Dock > open 11-11",
+            "function == 12-12",
+        ],
+    );
+}
+
+#[test]
+fn scala() {
+    check(
+        "scala",
+        "package com.sea
+trait Moves[A] { def move(x: Int): Int; val v: Int; type X = Int }
+case class Ship(a: Int) extends Moves[Int] {
+  val (q, r) = (1, 2)
+  var z = 3
+  def move(x: Int) = { def inner = 1; val local = 2; inner }
+}
+object Harbour { def +(o: Int) = o }
+enum Phase { case Ebb, Flow; case Other(x: Int) }
+",
+        &[
+            "package com.sea 1-1",
+            "trait Moves 2-2",
+            "method Moves > move 2-2",
+            "field Moves > v 2-2",
+            "type Moves > X 2-2",
+            "class Ship 3-7",
+            "field Ship > q 4-4",
+            "field Ship > r 4-4",
+            "field Ship > z 5-5",
+            "method Ship > move 6-6",
+            "function Ship > move > inner 6-6",
+            "class Harbour 8-8",
+            "method Harbour > + 8-8",
+            "enum Phase 9-9",
+            "enum-member Phase > Ebb 9-9",
+            "enum-member Phase > Flow 9-9",
+            "enum-member Phase > Other 9-9",
+        ],
+    );
+}
+
+#[test]
+fn shell() {
+    check(
+        "shell",
+        "#!/bin/bash
+PORT=80
+readonly LIMIT=3
+export HOME_PORT=x
+alias ll='ls -l'
+function move {
+  local x=1
+  INNER=2
+}
+dock-now() { :; }
+DEBUG=1 make
+",
+        &[
+            "variable PORT 2-2",
+            "constant LIMIT 3-3",
+            "variable HOME_PORT 4-4",
+            "function ll 5-5",
+            "function move 6-9",
+            "function dock-now 10-10",
+        ],
+    );
+}
+
+#[test]
+fn lua() {
+    check(
+        "lua",
+        "local M = {}
+local limit = 3
+local function helper() end
+function M.open(a) local x = function() end end
+function M:close() end
+M.start = function() end
+return { stop = function() end, ['go'] = function() end }
+",
+        &[
+            "variable M 1-1",
+            "variable limit 2-2",
+            "function helper 3-3",
+            "method M > open 4-4",
+            "function M > open > x 4-4",
+            "method M > close 5-5",
+            "method M > start 6-6",
+            "method stop 7-7",
+            "method go 7-7",
+        ],
+    );
+}
+
+#[test]
+fn markdown() {
+    check(
+        "markdown",
+        "---
+title: x
+---
+# The *sea*
+text
+## [Ships](x.md)
+
+```
+# no heading
+```
+### Sails
+Second
+------
+",
+        &[
+            "heading The *sea* 4-14",
+            "heading The *sea* > Ships 6-12",
+            "heading The *sea* > Ships > Sails 11-12",
+            "heading The *sea* > Second 12-14",
+        ],
+    );
+}
+
+#[test]
+fn a_language_without_symbols_has_none() {
+    assert_eq!(take("plain text", "fn x() {}"), None);
+    assert!(symbols::languages().contains(&"rust") && !symbols::languages().contains(&"json"));
+}
+
+#[test]
+fn what_a_text_must_not_be_is_said() {
+    let given_up = |language: &str, text: &str| take(language, text).unwrap().given_up;
+    assert_eq!(given_up("go", &"// a line\n".repeat(30_000)), Some(Reason::TooLarge));
+    assert_eq!(given_up("javascript", &"var a=1;".repeat(100)), Some(Reason::Minified));
+    assert_eq!(
+        given_up("c", &format!("int x = \n{};", "(\n".repeat(501))),
+        Some(Reason::TooNested)
+    );
+    let long = format!("fn a() {{}}\nfn {}() {{}}\n{}", "x".repeat(1001), "\n".repeat(20));
+    let taken = take("rust", &long).unwrap();
+    assert_eq!((taken.symbols.len(), taken.given_up), (1, Some(Reason::LongName)));
+    let many = "a=1\n".repeat(40_000);
+    let taken = take("python", &many).unwrap();
+    assert_eq!((taken.symbols.len(), taken.given_up), (32_767, Some(Reason::TooMany)));
+    assert_eq!(taken.symbols[0].kind, SymbolKind::Variable);
+}
+
+/// Texts that make parsers slow or fill stacks: every one is through in a bounded time, with symbols or a reason.
+#[test]
+fn hostile_texts_end() {
+    let units = [
+        "(",
+        "[",
+        "{",
+        "<",
+        "if x\n",
+        "if (x) ",
+        "a ? ",
+        "!",
+        "- ",
+        "x = ",
+        "x.",
+        "not ",
+        "else ",
+        "`",
+        "\"",
+        "${",
+        "$(",
+        "#{",
+        "/*",
+        "case x:",
+        "class A {\n",
+        "class A\n",
+        "def f\n",
+        "fn f() {\n",
+        "do ",
+        "function(){",
+        "<a>",
+        "@",
+        "#if x\n",
+        "begin ",
+        "end ",
+        "}",
+        ")",
+        "]",
+        "\\\n",
+        "'",
+        "int ",
+        "template<",
+        "a<b",
+        "*",
+        "&",
+        ": ",
+        ", ",
+        "=> ",
+        "-> ",
+        "f(g,",
+        "# ",
+        "> ",
+        "* ",
+    ];
+    for language in symbols::languages() {
+        for unit in units {
+            // As long as a text may be, in lines that are no longer than lines may be.
+            let mut text = String::new();
+            while text.len() + unit.len() < 60_000 {
+                text.push_str(unit);
+                if text.len() - text.rfind('\n').map_or(0, |at| at + 1) > 80 {
+                    text.push('\n');
+                }
+            }
+            eprintln!("{language} {unit:?}");
+            let begun = std::time::Instant::now();
+            let taken = take(language, &text).unwrap();
+            if begun.elapsed().as_millis() > 300 {
+                println!("{language} {unit:?}: {:?} {:?}", begun.elapsed(), taken.given_up);
+            }
+        }
+    }
+}
