@@ -137,7 +137,9 @@ impl Expr {
             Expr::Predicate(predicate) => seen(*predicate, negated),
             Expr::Not(inner) => inner.with_sign(!negated, seen),
             Expr::All(parts) | Expr::Any(parts) => {
-                parts.iter().for_each(|part| part.with_sign(negated, seen));
+                for part in parts {
+                    part.with_sign(negated, seen);
+                }
             }
         }
     }
