@@ -17,9 +17,9 @@ use crate::search::merge::Merge;
 use crate::search::plans::PlanCache;
 use crate::search::shards::Selection;
 use crate::search::state::{EndOnDrop, Search, State};
+use crate::search::symbols::enclose;
 use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
-use crate::symbol::enclose;
 use crate::types::{Error, FileMatch, Request, Resume};
 
 /// Searches one database. All requests of a server share it.
