@@ -17,9 +17,9 @@ use crate::search::merge::Merge;
 use crate::search::plans::PlanCache;
 use crate::search::shards::Selection;
 use crate::search::state::{EndOnDrop, Search, State};
+use crate::search::symbols::enclose;
 use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
-use crate::symbol::enclose;
 use crate::types::{Error, FileMatch, Request, Resume};
 
 /// Searches one database. All requests of a server share it.
@@ -96,7 +96,7 @@ impl Searcher {
         }
         let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
-        if let Some((search, _)) = &searched {
+        if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_beside) {
             let left = Box::pin(left_out::symbols(search, &self.store, done.files > 0));
             if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
                 done.symbols = left?;

@@ -5,8 +5,6 @@ use std::ops::Range;
 use query::{SymbolKind, SymbolKinds};
 use store::SymbolRow;
 
-use crate::types::Line;
-
 /// A definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
@@ -95,22 +93,6 @@ impl<'r> Symbols<'r> {
         let row = self.row;
         let starts_before = row.starts.partition_point(|start| (*start as u64) <= byte);
         (0..starts_before).rev().find(|at| byte < row.ends[*at] as u64)
-    }
-}
-
-/// Says of matching lines what symbol is around each: the innermost one that holds its first match and does not begin
-/// in the line itself.
-pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
-    let symbols = Symbols::of(row);
-    for line in lines {
-        let Some(first) = line.ranges.first() else { continue };
-        let mut around = symbols.enclosing(line.offset + first.start as u64);
-        while let Some(at) =
-            around.filter(|at| row.lines.get(*at).is_some_and(|n| *n as u64 == line.number))
-        {
-            around = symbols.container(at);
-        }
-        line.enclosing = around.map(|at| Box::new(symbols.get(at)));
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Request {
     pub brute: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
+    /// It looks for something beside another request, which tells what was left out.
+    pub(crate) is_beside: bool,
     /// The results will be ranked: find what is likely to be the best of them, too, if the limit ends the search before.
     pub best: bool,
 }
@@ -61,6 +63,7 @@ impl Request {
             skipped: false,
             brute: false,
             resume: None,
+            is_beside: false,
             best: false,
         })
     }
@@ -93,6 +96,7 @@ impl Request {
             skipped: false,
             brute: self.brute,
             resume,
+            is_beside: true,
             best: false,
         }
     }

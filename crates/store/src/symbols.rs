@@ -77,6 +77,9 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
     Ok(())
 }
 
+/// The columns of a row.
+type Columns = (i32, String, Vec<u8>, Vec<i32>, Vec<i32>, Vec<i32>, Vec<i16>);
+
 /// Returns the statement that reads the rows for which a condition holds.
 fn rows_of(shard: ShardId, condition: &str) -> String {
     format!(
@@ -177,8 +180,7 @@ impl Lease {
     }
 
     async fn symbol_rows(&mut self, ask: Ask) -> Result<Vec<SymbolRow>> {
-        let rows: Vec<(i32, String, Vec<u8>, Vec<i32>, Vec<i32>, Vec<i32>, Vec<i16>)> =
-            self.fetch(ask).await?;
+        let rows: Vec<Columns> = self.fetch(ask).await?;
         Ok(rows
             .into_iter()
             .map(|(blob, names, kinds, starts, ends, lines, parents)| SymbolRow {

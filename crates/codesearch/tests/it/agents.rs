@@ -102,7 +102,7 @@ fn searches() {
         agent.told("search", &json!({ "query": "func repo:one", "context_lines": 1 })),
         "3 matching lines in 2 files. That is all.\n\n\
          one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n--\n6-\n7:func B() {\n8-}\n\n\
-         one: lib/b.py (Python)\n1-def a():\n2:    return func\n"
+         one: lib/b.py (Python)\n1-def a():\nin function a:\n2:    return func\n"
     );
     // Files that were left out of the index might match.
     assert_eq!(

@@ -166,7 +166,7 @@ fn of_a_file_the_best_lines_are_shown() {
     assert!(head.contains("Of some files not all matching lines are shown"), "{head}");
     assert_eq!(
         body,
-        "crate: py/loader.py (Python)\n7:    loader(\"a\")\n10:class Loader:\n25:def loader(name):\n... and 14 more matching lines\n"
+        "crate: py/loader.py (Python)\nin function main:\n7:    loader(\"a\")\noutside:\n10:class Loader:\n25:def loader(name):\n... and 14 more matching lines\n"
     );
     let (_, _, page) = fixture.serve().get("/search?q=loader&wait=1", "text/html");
     assert!(page.contains("#L25") && !page.contains("Licence"), "{page}");

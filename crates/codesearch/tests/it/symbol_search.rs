@@ -441,3 +441,35 @@ fn agents_follow_names_over_http() {
     );
     assert!(told(&server, "outline", &json!({ "repo": "one", "path": "x" })).contains("find_file"));
 }
+
+#[test]
+fn what_an_ingest_takes_is_found() {
+    let fixture = Fixture::new();
+    fixture.write("one/harbor/server.go", SERVER);
+    fixture.write("two/ship.rs", "struct Ship;\n\nimpl Ship {\n    fn sail(&self) {}\n}\n");
+    fixture.write("two/Ship.java", "class Ship {\n  void sail() {}\n  class Mast {}\n}\n");
+    fixture.ingest();
+    let server = served(&fixture);
+    for (query, expected) in [
+        ("sym:Server.Serve$", vec!["one/harbor/server.go:12:func (s *Server) Serve() error {"]),
+        ("sym:^Ship$", vec!["two/Ship.java:1:class Ship {", "two/ship.rs:1:struct Ship;"]),
+        (
+            "sym:Ship::sail",
+            vec!["two/Ship.java:2:  void sail() {}", "two/ship.rs:4:    fn sail(&self) {}"],
+        ),
+        ("kind:struct lang:rust", vec!["two/ship.rs:1:struct Ship;"]),
+    ] {
+        assert_eq!(fixture.search(&["--", query]), expected, "{query}");
+        assert_eq!(fixture.search(&["--brute", "--", query]), expected, "--brute {query}");
+        let query =
+            query.replace(':', "%3A").replace('$', "%24").replace('^', "%5E").replace(' ', "+");
+        let mut found = lines(&server.json(&format!("/search?q={query}")).1);
+        found.sort();
+        assert_eq!(found, expected, "{query}");
+    }
+    let def = fixture.run(&["def", "Ship.sail", "--lang", "rust"]).code(0).out;
+    assert_eq!(def, "two/ship.rs:4:method of Ship: fn sail(&self) {}\n");
+    // A page in order of relevance has the definitions first.
+    let answer = server.json("/search?q=Ship&sort=relevance").1;
+    assert!(answer["files"][0]["path"].as_str().unwrap().starts_with(['S', 's']), "{answer}");
+}

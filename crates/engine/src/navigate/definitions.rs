@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use query::{Case, SymbolKind, SymbolKinds, Tree};
 
-use super::{Error, NameRequest, Near, Scope, parts};
+use super::near::Near;
+use super::place::Error;
+use super::request::{NameRequest, Scope, parts};
 use crate::search::rank::standing;
 use crate::search::{FileMatch, Searcher, Stats};
 use crate::symbol::Symbol;

@@ -10,213 +10,21 @@
 //! | what a file defines | [`outline`] |
 //! | languages whose names mean the same | [`family`] |
 //! | how near a file is to another | [`near`] |
+//! | the search for a name | [`request`], [`place`] |
 
 mod definitions;
 mod family;
 mod label;
 mod near;
 mod outline;
+mod place;
 mod references;
-
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
-
-use query::{Case, Count, Field, Pattern, Query, QueryError, Tree};
-use tokio::sync::mpsc;
-
-use crate::search::{FileMatch, Request, Searcher, Stats, Stopped};
+mod request;
 
 pub use ::symbols::Label;
 pub use definitions::{Definition, Definitions};
 pub use near::Near;
 pub use outline::{Outline, OutlineSymbol, SymbolsState};
+pub use place::{Error, Place};
 pub use references::{Reference, ReferenceFile, References};
-
-use near::Origin;
-
-/// Longest name, in bytes.
-const MAX_NAME: usize = 512;
-
-/// Files that are looked at, of the repository from which is asked and of all. The nearest of them are given.
-const POOL: usize = 500;
-
-/// Batches of files that a search may be ahead.
-const AHEAD: usize = 2;
-
-/// What is asked of a name.
-#[derive(Clone, Debug)]
-pub struct NameRequest {
-    /// The name, perhaps with its containers: `Foo.bar`, `Foo::bar`.
-    pub name: String,
-    /// The place from which is asked.
-    pub from: Option<Place>,
-    /// A pattern for the names of repositories.
-    pub repo: Option<String>,
-    /// A language; by default that of the place and those whose names mean the same.
-    pub language: Option<String>,
-    /// Most definitions, or most files with references.
-    pub limit: usize,
-    /// How long the search may take.
-    pub timeout: Duration,
-}
-
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Name of the repository.
-    pub repo: String,
-    /// Path in it.
-    pub path: String,
-    /// Line, from 1.
-    pub line: Option<u64>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The name is empty or too long, or a pattern is invalid.
-    #[error("{0}")]
-    Asked(String),
-    /// There is no such file.
-    #[error("{0} is not in the index; codesearch files finds it by what is typed of its path")]
-    NoFile(String),
-    /// The search has no answer.
-    #[error(transparent)]
-    Search(#[from] crate::search::Error),
-}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Search(error.into())
-    }
-}
-
-impl From<QueryError> for Error {
-    fn from(error: QueryError) -> Self {
-        Self::Asked(error.message)
-    }
-}
-
-/// A name in its parts, the last of which is what is looked for.
-fn parts(name: &str) -> Result<Vec<&str>, Error> {
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(Error::Asked("which name? give one, such as Foo or Foo.bar".to_owned()));
-    }
-    if name.len() > MAX_NAME || name.contains(['\n', '\0']) {
-        return Err(Error::Asked(format!("a name has one line of up to {MAX_NAME} bytes")));
-    }
-    let mut parts = vec![name];
-    for between in ["::", ".", "#", "->"] {
-        let cut = |part| str::split(part, between);
-        let cut: Vec<&str> = parts.iter().copied().flat_map(cut).collect();
-        // What has nothing before or behind it is a part of a name.
-        if cut.iter().all(|part| !part.trim().is_empty()) {
-            parts = cut;
-        }
-    }
-    Ok(parts)
-}
-
-/// What files must be beside having the name, and where it is looked for first.
-struct Scope {
-    trees: Vec<Tree>,
-    origin: Option<Origin>,
-}
-
-impl Searcher {
-    /// Reads the place from which is asked, and what else narrows the search.
-    async fn scope(&self, asked: &NameRequest) -> Result<Scope, Error> {
-        let origin = match &asked.from {
-            Some(place) => Some(self.origin(place).await?),
-            None => None,
-        };
-        let mut trees = Vec::new();
-        if let Some(repo) = asked.repo.as_deref().filter(|repo| !repo.is_empty()) {
-            trees.push(Tree::term(Field::Repo, Pattern::parse(repo, Case::Smart, false)?));
-        }
-        let languages: Vec<String> = match (&asked.language, &origin) {
-            (Some(language), _) => {
-                query::check_language(language).map_err(Error::Asked)?;
-                vec![language.clone()]
-            }
-            (None, Some(origin)) => {
-                let of = origin.language.as_deref();
-                of.map_or(Vec::new(), |of| family::of(of).into_iter().map(str::to_owned).collect())
-            }
-            (None, None) => Vec::new(),
-        };
-        if !languages.is_empty() {
-            trees.push(Tree::any(languages.into_iter().map(Tree::Language).collect()));
-        }
-        Ok(Scope { trees, origin })
-    }
-
-    /// Returns the files for which a condition holds: first of the repository from which is asked, then of all; each
-    /// once.
-    async fn near_and_far(
-        &self,
-        name: Tree,
-        scope: &Scope,
-        timeout: Duration,
-    ) -> Result<(Vec<FileMatch>, Stats), Error> {
-        let mut all = vec![name];
-        all.extend(scope.trees.iter().cloned());
-        let everywhere = Query::from_tree(Tree::all(all.clone()));
-        let (mut files, mut stats) = self.found(everywhere, timeout).await?;
-        if let (Some(origin), Some(Stopped::Limit)) = (&scope.origin, &stats.stopped) {
-            let name = format!("^{}$", query::escape(&origin.place.repo));
-            all.push(Tree::term(Field::Repo, Pattern::parse(&name, Case::Sensitive, false)?));
-            let (near, beside) = self.found(Query::from_tree(Tree::all(all)), timeout).await?;
-            let known: HashSet<(String, String)> =
-                files.iter().map(|file| (file.repo.clone(), file.path.clone())).collect();
-            let is_new =
-                |file: &FileMatch| !known.contains(&(file.repo.clone(), file.path.clone()));
-            files.extend(near.into_iter().filter(is_new));
-            stats.duration += beside.duration;
-        }
-        Ok((files, stats))
-    }
-
-    async fn found(
-        &self,
-        mut query: Query,
-        timeout: Duration,
-    ) -> Result<(Vec<FileMatch>, Stats), Error> {
-        query.settings.count = Some(Count::Most(POOL));
-        query.settings.timeout = Some(timeout);
-        let request = Arc::new(Request::new(&query)?);
-        let (send, mut found) = mpsc::channel(AHEAD);
-        let all = async {
-            let mut all = Vec::new();
-            while let Some(some) = found.recv().await {
-                all.extend(some);
-            }
-            all
-        };
-        let (stats, files) = tokio::join!(self.search(&request, send), all);
-        Ok((files, stats?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_has_parts() {
-        for (name, expected) in [
-            ("foo", vec!["foo"]),
-            (" Foo.bar ", vec!["Foo", "bar"]),
-            ("a::B.c#d", vec!["a", "B", "c", "d"]),
-            ("x->y", vec!["x", "y"]),
-            (".hidden", vec![".hidden"]),
-            ("Foo::", vec!["Foo::"]),
-            ("operator==", vec!["operator=="]),
-        ] {
-            assert_eq!(parts(name).unwrap(), expected, "{name}");
-        }
-        assert!(parts(" ").is_err() && parts(&"x".repeat(600)).is_err() && parts("a\nb").is_err());
-    }
-}
+pub use request::NameRequest;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Error, Place};
+use super::place::{Error, Place};
 use crate::search::Searcher;
 use crate::search::rank::is_import;
 

@@ -1,6 +1,6 @@
 //! The outline of a file: what it defines, in order.
 
-use super::{Error, Place};
+use super::place::{Error, Place};
 use crate::search::Searcher;
 use crate::symbol::{Symbol, Symbols};
 

@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use std::time::{Duration, Instant};
 
-use ::symbols::labels;
+use ::symbols::{Label, labels};
 use query::{Case, Field, Pattern, Tree};
 use store::{BlobId, ShardId, SymbolRow};
 
-use super::{Error, Label, NameRequest, Near, Scope, label, parts};
+use super::label;
+use super::near::Near;
+use super::place::Error;
+use super::request::{NameRequest, Scope, parts};
 use crate::search::rank::standing;
 use crate::search::{FileMatch, Searcher, Stats};
 use crate::symbol::{Symbol, Symbols};

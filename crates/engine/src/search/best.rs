@@ -1,4 +1,4 @@
-//! A search whose results will be ranked: after the first ones that are found, those that define what is looked for or
+//! A search whose results will be ranked: before the first ones that are found, those that define what is looked for or
 //! are called so, wherever they are ([`Lead`](super::rank::lead::Lead)).
 //!
 //! They belong to the first results. A search that goes on behind these looks for them again, and leaves them out: all
@@ -46,52 +46,36 @@ pub(crate) async fn search(
     if request.resume.is_some_and(|from| from.results > 0) {
         return search_on(plain, request, lead, begun, found).await;
     }
-    if lead.goes_beyond {
-        return search_beyond(plain, request, lead, begun, found).await;
-    }
-    let (send, first) = mpsc::channel(AHEAD);
-    let pass = pass(first, found.clone(), |_| true);
-    let (stats, (given, listens)) = tokio::join!(plain(Arc::clone(request), send), pass);
-    let mut stats = stats?;
-    if !stats.ended_at_limit() || !listens {
-        return Ok(stats);
-    }
-    let switch = Some(stats.switch);
-    let (more, done) = search_lead(plain, request, lead, begun, switch).await?;
-    let more: Vec<FileMatch> =
-        more.into_iter().filter(|file| !given.contains(&key(file))).collect();
-    add(&mut stats, &more, &done, request);
-    if !more.is_empty() {
-        // Who has left has heard enough.
-        let _ = found.send(more).await;
-    }
-    stats.duration = begun.elapsed();
-    Ok(stats)
+    search_from_start(plain, request, lead, begun, found).await
 }
 
-/// Searches where what leads is not all found otherwise: it comes first, with lines that the query does not match.
-async fn search_beyond(
+/// Searches: what leads comes first, perhaps with lines that the query does not match.
+async fn search_from_start(
     plain: &Plain<'_>,
     request: &Arc<Request>,
     lead: Lead,
     begun: Instant,
     found: mpsc::Sender<Vec<FileMatch>>,
 ) -> Result<Stats, Error> {
-    let (files, done) = search_lead(plain, request, lead, begun, None).await?;
+    let hash = order::hash(request.program());
+    if request.resume.is_some_and(|from| from.query != hash) {
+        return Err(Error::OtherQuery);
+    }
+    let switch = request.resume.map(|from| from.switch);
+    let (files, done) = search_lead(plain, request, lead, begun, switch).await?;
     let known: Files = files.iter().map(key).collect();
     let more = files.clone();
     if !files.is_empty() && found.send(files).await.is_err() {
         return Ok(done);
     }
     // The same state of the index.
-    let hash = order::hash(request.program());
     let mut here = Request::clone(request);
     here.resume = Some(Resume::start(done.switch, hash));
     let here = Arc::new(here);
     let (send, first) = mpsc::channel(AHEAD);
     let mut left_out = (0, 0);
     let pass = pass(first, found, |file| is_new(file, &known, &mut left_out));
-    let (stats, _) = tokio::join!(plain(here, send), pass);
+    let (stats, ()) = tokio::join!(plain(here, send), pass);
     let mut stats = stats?;
     subtract(&mut stats, left_out);
     add(&mut stats, &more, &done, request);
@@ -113,7 +97,7 @@ async fn search_on(
     let (send, first) = mpsc::channel(AHEAD);
     let mut left_out = (0, 0);
     let pass = pass(first, found, |file| is_new(file, &known, &mut left_out));
-    let (stats, _) = tokio::join!(plain(Arc::clone(request), send), pass);
+    let (stats, ()) = tokio::join!(plain(Arc::clone(request), send), pass);
     let mut stats = stats?;
     subtract(&mut stats, left_out);
     stats.duration = begun.elapsed();
@@ -173,21 +157,18 @@ fn subtract(stats: &mut Stats, (files, matches): (usize, usize)) {
     stats.matches -= matches.min(stats.matches);
 }
 
-/// Passes files on that are wanted. Gives what was passed on, and whether somebody listens still.
+/// Passes files on that are wanted, as long as somebody listens.
 async fn pass(
     mut files: mpsc::Receiver<Vec<FileMatch>>,
     found: mpsc::Sender<Vec<FileMatch>>,
     mut wanted: impl FnMut(&FileMatch) -> bool,
-) -> (Files, bool) {
-    let mut given = Files::new();
+) {
     while let Some(mut some) = files.recv().await {
         some.retain(&mut wanted);
-        given.extend(some.iter().map(key));
         if !some.is_empty() && found.send(some).await.is_err() {
-            return (given, false);
+            return;
         }
     }
-    (given, true)
 }
 
 fn key(file: &FileMatch) -> (RepoId, String) {

@@ -35,7 +35,7 @@ mod source;
 pub(crate) mod state;
 mod stats;
 mod survivors;
-mod symbols;
+pub(crate) mod symbols;
 mod verify;
 
 pub use crate::searcher::Searcher;

@@ -18,9 +18,8 @@ use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
 use super::source::{Reads, Source};
 use super::state::{ChunkCount, Search};
-use super::symbols::lines;
+use super::symbols::{enclose, lines};
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
-use crate::symbol::enclose;
 use crate::types::FileMatch;
 
 /// The search of one shard.

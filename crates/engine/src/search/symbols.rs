@@ -107,6 +107,22 @@ pub(crate) fn lines(
     lines
 }
 
+/// Says of matching lines what symbol is around each: the innermost one that holds its first match and does not begin
+/// in the line itself.
+pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
+    let symbols = Symbols::of(row);
+    for line in lines {
+        let Some(first) = line.ranges.first() else { continue };
+        let mut around = symbols.enclosing(line.offset + first.start as u64);
+        while let Some(at) =
+            around.filter(|at| row.lines.get(*at).is_some_and(|n| *n as u64 == line.number))
+        {
+            around = symbols.container(at);
+        }
+        line.enclosing = around.map(|at| Box::new(symbols.get(at)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use query::{Case, CompiledQuery, Query};

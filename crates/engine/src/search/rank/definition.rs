@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use query::SymbolKind;
+
 use super::words::is_name;
 
 /// How far inside a line something may be defined, in bytes. A line may be very long.
@@ -89,6 +91,23 @@ pub(super) const COMMON_DEFINERS: [&str; 16] = [
     "type",
     "var",
 ];
+
+/// How much the definition of a symbol of a kind counts.
+pub(super) fn of_kind(kind: &str) -> f32 {
+    use SymbolKind::{
+        Class, Constant, Constructor, Enum, EnumMember, Field, Function, Heading, Implementation,
+        Interface, Macro, Method, Module, Namespace, Package, Property, Struct, Trait, Type, Union,
+        Variable,
+    };
+    match SymbolKind::from_word(kind) {
+        Some(Class | Struct | Enum | Interface | Trait | Union | Type) => TYPE,
+        Some(Function | Macro) => FUNCTION,
+        Some(Method | Constructor) => MEMBER,
+        Some(Constant | Variable) | None => VALUE,
+        Some(Field | Property | EnumMember | Heading) => ENTRY,
+        Some(Module | Namespace | Package | Implementation) => MODULE,
+    }
+}
 
 /// How much a line defines the name in a range of it: 1 for a type, less for other things, none if it does not look as
 /// if it defined it.

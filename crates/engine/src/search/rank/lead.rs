@@ -6,7 +6,7 @@
 //! one exception: `json.Unmarshal` also leads to the definition of `Unmarshal` in a folder or file called `json`, where
 //! nobody writes the qualifier.
 
-use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, Tree};
+use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
 
 use super::definition::COMMON_DEFINERS;
 use super::words::{Word, alternatives, groups, of_term};
@@ -25,8 +25,6 @@ const MAX_ALTERNATIVES: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Lead {
     pub(crate) query: CompiledQuery,
-    /// It finds files that the other query does not find.
-    pub(crate) goes_beyond: bool,
 }
 
 /// What is asked for one query.
@@ -35,7 +33,6 @@ struct Asked {
     trees: Vec<Tree>,
     /// The patterns, as they print, that say which files lead and are no matches.
     hidden: Vec<String>,
-    goes_beyond: bool,
 }
 
 impl Lead {
@@ -67,7 +64,7 @@ impl Lead {
             let is_own = shown.terms.iter().any(|own| own.name == term.name);
             term.shown = is_own || !asked.hidden.contains(&term.name);
         }
-        Ok(Some(Self { query, goes_beyond: asked.goes_beyond }))
+        Ok(Some(Self { query }))
     }
 }
 
@@ -75,6 +72,8 @@ impl Asked {
     /// Results that define the names as one, or are called so; or that define one of them and have the others in their paths.
     fn named(&mut self, tree: &Tree, names: &[&Word]) -> Result<(), QueryError> {
         let mut any = vec![
+            // Where symbols are taken they say so, elsewhere the words before a name.
+            symbol(&spelled(names), is_exact(names))?,
             self.hide(Field::Content, &defined(&spelled(names)), is_exact(names))?,
             self.hide(Field::Path, &called(&spelled(names)), false)?,
         ];
@@ -84,7 +83,11 @@ impl Asked {
                     continue;
                 }
                 let definition = defined(&spelled(&[name]));
-                let mut all = vec![self.hide(Field::Content, &definition, false)?];
+                let definition = vec![
+                    symbol(&spelled(&[name]), false)?,
+                    self.hide(Field::Content, &definition, false)?,
+                ];
+                let mut all = vec![Tree::any(definition)];
                 for (other, name) in names.iter().enumerate() {
                     if other != at {
                         all.push(self.hide(Field::Path, &below(&spelled(&[name])), false)?);
@@ -122,7 +125,6 @@ impl Asked {
             let mut parts = parts.to_vec();
             parts[at] = Tree::all(home);
             self.trees.push(Tree::all(parts));
-            self.goes_beyond = true;
         }
         Ok(())
     }
@@ -144,6 +146,12 @@ fn is_exact(names: &[&Word]) -> bool {
 fn spelled(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
     words.join("_?")
+}
+
+/// A definition of a name. It is shown: its place tells that a line defines the name.
+fn symbol(name: &str, exact: bool) -> Result<Tree, QueryError> {
+    let case = if exact { Case::Sensitive } else { Case::Insensitive };
+    Tree::symbol(&format!("^(?:{name})$"), case, SymbolKinds::DEFINITIONS)
 }
 
 /// A pattern for a definition of a name.
@@ -172,11 +180,11 @@ fn home(qualifier: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lead(text: &str) -> Option<(String, bool, Vec<String>)> {
+    fn lead(text: &str) -> Option<(String, Vec<String>)> {
         let lead = Lead::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()?;
         let shown = lead.query.terms.iter().filter(|term| term.shown);
         let shown = shown.map(|term| term.name.clone()).collect();
-        Some((lead.query.tree, lead.goes_beyond, shown))
+        Some((lead.query.tree, shown))
     }
 
     #[test]
@@ -188,14 +196,16 @@ mod tests {
 
     #[test]
     fn a_lead_shows_what_its_query_shows() {
-        let (tree, beyond, shown) = lead("read file").unwrap();
+        let (tree, shown) = lead("read file").unwrap();
         assert!(tree.contains("func read_?file"), "{tree}");
-        assert_eq!((beyond, shown), (false, vec!["/read/i".to_owned(), "/file/i".to_owned()]));
-        let (tree, beyond, shown) = lead("json.Unmarshal").unwrap();
+        let of_words: Vec<&str> =
+            shown.iter().map(String::as_str).filter(|name| !name.starts_with("sym:")).collect();
+        assert_eq!(of_words, ["/read/i", "/file/i"]);
+        assert!(shown.contains(&"sym:/^(?:read_?file)$/i".to_owned()), "{shown:?}");
+        let (tree, shown) = lead("json.Unmarshal").unwrap();
         assert!(tree.contains("func Unmarshal"), "{tree}");
-        assert_eq!(
-            (beyond, shown),
-            (true, vec!["/json.Unmarshal/".to_owned(), r"/\bUnmarshal\b/".to_owned()])
-        );
+        let of_words: Vec<&str> =
+            shown.iter().map(String::as_str).filter(|name| !name.starts_with("sym:")).collect();
+        assert_eq!(of_words, ["/json.Unmarshal/", r"/\bUnmarshal\b/"]);
     }
 }

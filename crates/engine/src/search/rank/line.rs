@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::definition::{defines, is_comment, is_import, is_one_liner, wraps};
+use super::definition::{defines, is_comment, is_import, is_one_liner, of_kind, wraps};
 use super::name::{Name, Share};
 use super::path::PathNames;
 use super::words::{Group, Word, is_name};
@@ -139,7 +139,10 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         let mut best = 0.0_f32;
         for spot in &spots {
             let Some((strength, all)) = self.strength(spot) else { continue };
-            if let Some(weight) = defines(text, &spot.range) {
+            // A symbol that was looked up is known to be defined; of others their line makes a guess.
+            let known = line.symbols.iter().find(|found| found.range == spot.range);
+            let known = known.map(|found| of_kind(found.symbol.kind));
+            if let Some(weight) = known.or_else(|| defines(text, &spot.range)) {
                 let mut points = DEFINITION * weight * strength;
                 points *= if self.at_home { 1.0 } else { ELSEWHERE };
                 points += if is_one_liner(text, &spot.range) { ONE_LINER } else { 0.0 };
