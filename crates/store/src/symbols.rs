@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Row};
 
 use crate::error::Result;
 use crate::lease::{Ask, Lease};
@@ -29,7 +30,48 @@ pub struct SymbolRow {
     pub parents: Vec<i16>,
 }
 
+impl FromRow<'_, PgRow> for SymbolRow {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            blob: BlobId(row.try_get("blob")?),
+            names: row.try_get("names")?,
+            kinds: row.try_get("kinds")?,
+            starts: row.try_get("starts")?,
+            ends: row.try_get("ends")?,
+            lines: row.try_get("lines")?,
+            parents: row.try_get("parents")?,
+        })
+    }
+}
+
 impl SymbolRow {
+    /// Returns whether these may be symbols of a text: they have names that stand where they are
+    /// said to, and lists that fit together.
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        let count = self.starts.len();
+        let lists = [self.kinds.len(), self.ends.len(), self.lines.len(), self.parents.len()];
+        let names = if self.names.is_empty() { 0 } else { self.names.split('\n').count() };
+        if lists.iter().any(|len| *len != count) || names != count {
+            return false;
+        }
+        let (mut line, mut counted) = (1, 0);
+        self.names().enumerate().all(|(at, name)| {
+            let (start, end) = (self.starts[at] as usize, self.ends[at] as usize);
+            let stands = text.get(start..).is_some_and(|rest| rest.starts_with(name));
+            if !stands
+                || (at > 0 && start <= counted)
+                || end < start + name.len()
+                || end > text.len()
+            {
+                return false;
+            }
+            line += text[counted..start].matches('\n').count();
+            counted = start;
+            let parent = self.parents[at];
+            self.lines[at] as usize == line && parent >= -1 && (parent as i64) < count as i64
+        })
+    }
+
     /// Returns the names, one for each symbol.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         // An empty text would split into one empty name.
@@ -88,6 +130,44 @@ fn rows_of(shard: ShardId, condition: &str) -> String {
         shard.symbols(),
         shard.0
     )
+}
+
+/// Forgets the symbols of a shard, which are taken anew then.
+pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    for sql in [
+        &*format!("delete from {}", shard.symbols()),
+        "delete from symbols_skipped where shard = $1",
+        "update shards set symbols_upto = 0 where shard = $1",
+    ] {
+        let bound = sql.contains("$1");
+        let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
+        let query = if bound { query.bind(shard.0) } else { query };
+        query.execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// Returns all symbols of a shard.
+pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<Vec<SymbolRow>> {
+    let sql =
+        format!("select blob, names, kinds, starts, ends, lines, parents from {}", shard.symbols());
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?)
+}
+
+/// Returns the number of contents of a shard that have had their turn, are in a language with
+/// symbols, and lack theirs.
+pub(crate) async fn missing(conn: &mut PgConnection, shard: ShardId) -> Result<i64> {
+    let sql = format!(
+        "select count(distinct f.blob) from {} f, state, shards h
+         where f.shard = {n} and h.shard = {n} and f.blob < h.symbols_upto and f.valid_to = 2147483647
+           and lower(f.language) = any(symbols_languages)
+           and not exists (select from {} s where s.shard = {n} and s.blob = f.blob)
+           and not exists (select from symbols_skipped k where k.shard = {n} and k.blob = f.blob)",
+        shard.files(),
+        shard.symbols(),
+        n = shard.0
+    );
+    Ok(sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(conn).await?)
 }
 
 impl Lease {
@@ -180,19 +260,7 @@ impl Lease {
     }
 
     async fn symbol_rows(&mut self, ask: Ask) -> Result<Vec<SymbolRow>> {
-        let rows: Vec<Columns> = self.fetch(ask).await?;
-        Ok(rows
-            .into_iter()
-            .map(|(blob, names, kinds, starts, ends, lines, parents)| SymbolRow {
-                blob: BlobId(blob),
-                names,
-                kinds,
-                starts,
-                ends,
-                lines,
-                parents,
-            })
-            .collect())
+        self.fetch(ask).await
     }
 }
 

@@ -37,7 +37,13 @@ pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
             break;
         }
         places[at] = Some(symbols.len());
-        symbols.push(Symbol { kind: *kind, name: name.clone(), end: (*end).max(name.end), line: row + 1, parent: None });
+        symbols.push(Symbol {
+            kind: *kind,
+            name: name.clone(),
+            end: (*end).max(name.end),
+            line: row + 1,
+            parent: None,
+        });
     }
     for (at, place) in places.iter().enumerate() {
         if let (Some(place), Parent::Symbol(parent)) = (place, &found[at].parent) {

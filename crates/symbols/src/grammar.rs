@@ -68,9 +68,10 @@ impl Rule {
     /// The same, with another kind within a type.
     pub(crate) const fn member(self, of_type: SymbolKind) -> Self {
         match self.action {
-            Action::Define { kind, name, outside, .. } => {
-                Self { node: self.node, action: Action::Define { kind, member: of_type, name, outside } }
-            }
+            Action::Define { kind, name, outside, .. } => Self {
+                node: self.node,
+                action: Action::Define { kind, member: of_type, name, outside },
+            },
             Action::Look(_) => self,
         }
     }
@@ -78,9 +79,10 @@ impl Rule {
     /// The same, but not within functions.
     pub(crate) const fn outside(self) -> Self {
         match self.action {
-            Action::Define { kind, member, name, .. } => {
-                Self { node: self.node, action: Action::Define { kind, member, name, outside: true } }
-            }
+            Action::Define { kind, member, name, .. } => Self {
+                node: self.node,
+                action: Action::Define { kind, member, name, outside: true },
+            },
             Action::Look(_) => self,
         }
     }
@@ -138,7 +140,11 @@ mod tests {
                 if let Action::Define { name, .. } = rule.action {
                     let is_field = language.field_id_for_name(name).is_some();
                     let is_token = language.id_for_node_kind(name, false) != 0;
-                    assert!(is_field || is_token || known(name), "{:?} has no {name}", grammar.names);
+                    assert!(
+                        is_field || is_token || known(name),
+                        "{:?} has no {name}",
+                        grammar.names
+                    );
                 }
             }
         }

@@ -21,7 +21,7 @@ pub const MAX_LINE_BYTES: usize = 500;
 pub const MAX_NESTING: usize = 500;
 
 /// Longest time for a text, in seconds. Of 28,000 files of all kinds, the slowest took 0.33.
-pub const MAX_SECONDS: u64 = 5;
+pub const MAX_SECONDS: u64 = 3;
 
 /// Most steps of the parser for each byte, beyond [`FREE_STEPS`]. Of 7,400 files in 15 languages, none took more than 2.7.
 /// What takes more is in error recovery, where each step may take time and memory that grow with all that was read.
@@ -141,10 +141,16 @@ pub(crate) fn parse(grammar: &Grammar, text: &str) -> Result<Tree, Reason> {
     let mut asked = 0;
     let mut go_on = |_: &_| {
         asked += 1;
-        if asked > most || Instant::now() > end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if asked > most || Instant::now() > end {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     PARSER.with_borrow_mut(|parser| {
-        parser.set_language(&grammar.language.into()).expect("the parser knows the grammar's version");
+        parser
+            .set_language(&grammar.language.into())
+            .expect("the parser knows the grammar's version");
         // A parser goes on with a text that it was stopped in.
         parser.reset();
         let options = ParseOptions::new().progress_callback(&mut go_on);
@@ -153,7 +159,11 @@ pub(crate) fn parse(grammar: &Grammar, text: &str) -> Result<Tree, Reason> {
             blank(&mut blanks);
         }
         let bytes = blanks.into_bytes();
-        let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        let tree = parser.parse_with_options(
+            &mut |at, _| bytes.get(at..).unwrap_or_default(),
+            None,
+            Some(options),
+        );
         tree.ok_or(Reason::TooSlow)
     })
 }

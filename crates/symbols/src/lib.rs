@@ -22,8 +22,10 @@ use tree_sitter::Tree;
 
 use crate::grammar::{Grammar, Neighbour};
 
+pub use guard::{
+    MAX_BYTES, MAX_LINE_BYTES, MAX_NAME_BYTES, MAX_NESTING, MAX_SECONDS, MAX_SYMBOLS, Reason,
+};
 pub use label::{Label, labels};
-pub use guard::{MAX_BYTES, MAX_LINE_BYTES, MAX_NAME_BYTES, MAX_NESTING, MAX_SECONDS, MAX_SYMBOLS, Reason};
 
 /// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.
 pub const FORMAT: i32 = 1;
@@ -88,7 +90,9 @@ pub fn take(language: &str, text: &str) -> Option<Taken> {
     }
     let found = match grammar {
         None => Ok(markdown::headings(text)),
-        Some(grammar) => parse(grammar, text).map(|(grammar, tree)| walk::walk(grammar, &tree, text)),
+        Some(grammar) => {
+            parse(grammar, text).map(|(grammar, tree)| walk::walk(grammar, &tree, text))
+        }
     };
     Some(match found {
         Ok(found) => finish::finish(found, text),

@@ -15,9 +15,13 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
     let mut open: Vec<(usize, usize)> = Vec::new();
     let (mut row, mut counted) = (0, 0);
     let mut heading = None;
-    for (event, range) in Parser::new_ext(text, Options::ENABLE_YAML_STYLE_METADATA_BLOCKS).into_offset_iter() {
+    for (event, range) in
+        Parser::new_ext(text, Options::ENABLE_YAML_STYLE_METADATA_BLOCKS).into_offset_iter()
+    {
         match event {
-            Event::Start(Tag::Heading { level, .. }) => heading = Some((level as usize, range.start, None)),
+            Event::Start(Tag::Heading { level, .. }) => {
+                heading = Some((level as usize, range.start, None))
+            }
             Event::End(TagEnd::Heading(_)) => {
                 let Some((level, start, Some((from, to)))) = heading.take() else { continue };
                 while let Some((_, last)) = open.pop_if(|(above, _)| *above >= level) {
@@ -32,7 +36,8 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
             }
             Event::End(_) => {}
             // What stands in a heading, with its marks; of a heading that is a link, what is to be read.
-            Event::Start(Tag::Link { .. }) if heading.as_ref().is_some_and(|(.., named)| named.is_none()) => {}
+            Event::Start(Tag::Link { .. })
+                if heading.as_ref().is_some_and(|(.., named)| named.is_none()) => {}
             _ => {
                 if let Some((.., named)) = &mut heading {
                     let (from, to): (usize, usize) = named.unwrap_or((range.start, range.end));

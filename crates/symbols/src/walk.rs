@@ -65,7 +65,11 @@ pub(crate) fn walk(grammar: &'static Grammar, tree: &Tree, text: &str) -> Vec<Fo
                 Action::Look(look) => look(&mut walk, node),
                 Action::Define { kind, member, name, outside } => {
                     let kind = if walk.is_in_type() { member } else { kind };
-                    if outside && walk.is_in_function() { Way::In } else { walk.define(kind, node, name) }
+                    if outside && walk.is_in_function() {
+                        Way::In
+                    } else {
+                        walk.define(kind, node, name)
+                    }
                 }
             },
         };
@@ -95,7 +99,8 @@ pub(crate) fn walk(grammar: &'static Grammar, tree: &Tree, text: &str) -> Vec<Fo
 fn table(grammar: &'static Grammar) -> &'static Table {
     static TABLES: OnceLock<Vec<OnceLock<Table>>> = OnceLock::new();
     let tables = TABLES.get_or_init(|| ALL.iter().map(|_| OnceLock::new()).collect());
-    let at = ALL.iter().position(|one| std::ptr::eq(*one, grammar)).expect("all grammars are listed");
+    let at =
+        ALL.iter().position(|one| std::ptr::eq(*one, grammar)).expect("all grammars are listed");
     tables[at].get_or_init(|| Table::new(grammar))
 }
 
@@ -137,7 +142,13 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds a symbol.
-    pub(crate) fn add_range(&mut self, kind: SymbolKind, name: Range<usize>, row: usize, end: usize) -> usize {
+    pub(crate) fn add_range(
+        &mut self,
+        kind: SymbolKind,
+        name: Range<usize>,
+        row: usize,
+        end: usize,
+    ) -> usize {
         let parent = self.around.last().map_or(Parent::None, |(_, symbol)| Parent::Symbol(*symbol));
         self.found.push(Found { kind, name, end, row, parent });
         self.found.len() - 1
@@ -166,8 +177,13 @@ impl<'t> Walk<'t> {
 
 /// Returns whether symbols in one of this kind are its members.
 pub(crate) fn is_type(kind: SymbolKind) -> bool {
-    use SymbolKind::{Class, Enum, EnumMember, Implementation, Interface, Struct, Trait, Type, Union};
-    matches!(kind, Class | Enum | EnumMember | Implementation | Interface | Struct | Trait | Type | Union)
+    use SymbolKind::{
+        Class, Enum, EnumMember, Implementation, Interface, Struct, Trait, Type, Union,
+    };
+    matches!(
+        kind,
+        Class | Enum | EnumMember | Implementation | Interface | Struct | Trait | Type | Union
+    )
 }
 
 /// Returns the child with a field.

@@ -30,7 +30,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
         }
         let (shards, mended) = (count(report.shards, "shard"), report.repaired);
         if mended > 0 {
-            say!("{} repaired; restart the servers of this index", count(mended, "shard"));
+            say!(
+                "{} repaired; restart the servers of this index, and take symbols anew with: codesearch symbols",
+                count(mended, "shard")
+            );
         }
         if report.problems.is_empty() {
             say!("{shards} checked: no problems found");

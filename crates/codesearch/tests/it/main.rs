@@ -33,6 +33,7 @@ mod search;
 mod sql;
 mod stats;
 mod symbol_search;
+mod symbols;
 mod torture;
 mod trigrams;
 mod typed;

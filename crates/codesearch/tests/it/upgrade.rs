@@ -198,6 +198,9 @@ fn check(make_old: impl FnOnce(&Fixture)) {
     // Nothing is read again, and the index can be extended and reduced.
     let out = fixture.run(&["ingest", "r"]).code(0).out;
     assert!(out.contains("0 new or changed, 0 gone"), "{out}");
+    // Symbols are taken of the stored texts.
+    let symbols = "select count(*) from codesearch_sql.symbols where kind = 'function'";
+    assert_eq!(fixture.sql::<i64>(symbols), 40 * 400);
     fixture.write("r/new.rs", "fn word7_39_new() {}\n");
     fixture.run(&["ingest", "r"]).code(0);
     assert_eq!(answers(&fixture)[0].len(), before[0].len() + 1);

@@ -96,7 +96,9 @@ async fn take_all(
                     let next = batch.last().map_or(from, |last| last.blob.0 + 1);
                     let texts = shard.texts(&small(batch)).await?;
                     let rows = take(session, &mut client, batch, texts).await?;
-                    shard.store(&rows.rows, &rows.given_up(), next).await?;
+                    // Only when the index is built, all have had their turn.
+                    let upto = next.min(todo.chunks - 1);
+                    shard.store(&rows.rows, &rows.given_up(), upto).await?;
                     let mut state = state.lock().expect("no panics hold it");
                     state.report.add(&rows);
                     state.done += part(&todo, next) - part(&todo, from);
@@ -107,8 +109,7 @@ async fn take_all(
                     break;
                 }
             }
-            shard.store(&[], &[], todo.chunks).await?;
-            shard.finish().await?;
+            shard.finish(todo.chunks).await?;
             let mut state = state.lock().expect("no panics hold it");
             state.done += part(&todo, todo.chunks) - part(&todo, from);
             progress(Event::SymbolsTaken(state.done));

@@ -7,12 +7,12 @@ mod shard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::locks::WRITE_LOCK;
 use crate::store::Store;
-use crate::{BlobId, ShardId};
+use crate::{BlobId, ShardId, symbols};
 
 /// Number of attempts to take the lock, and the pause between them: the server takes a moment to
 /// notice that an ingest has ended.
@@ -88,14 +88,18 @@ impl Check {
         Ok(shards)
     }
 
-    /// Remakes all data derived from a shard's texts. Servers that hold them in memory must be
+    /// Remakes all data derived from a shard's texts, but its symbols, which it forgets. Servers that hold them in memory must be
     /// restarted.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
     /// as it was.
     pub async fn repair(&self, shard: ShardId) -> Result<()> {
-        self.store.derive_anew(shard).await
+        self.store.derive_anew(shard).await?;
+        let mut conn = self.store.helper().await?;
+        let mut tx = conn.begin().await?;
+        symbols::forget(&mut tx, shard).await?;
+        Ok(tx.commit().await?)
     }
 
     /// Returns the name of a file with some contents, for messages.

@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Connection};
 use super::{Check, Problem};
 use crate::error::Result;
 use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
+use crate::symbols::{self, SymbolRow};
 use crate::{BlobId, ShardId};
 
 /// Most problems reported for one shard; more would tell nothing more.
@@ -40,6 +41,7 @@ struct Stored {
     /// Ascending by first chunk.
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
+    symbols: HashMap<i32, SymbolRow>,
     /// Number of chunks that are in documents and filters.
     filtered: i32,
 }
@@ -94,6 +96,10 @@ impl Check {
         let filters = stored.filters.take();
         if filters.is_none() && stored.filtered > 0 {
             found.derived("some filters are missing");
+        }
+        let lacking = symbols::missing(&mut self.conn, shard).await?;
+        if lacking > 0 {
+            found.derived(format!("texts without their symbols: {lacking}"));
         }
         let mut reader = self.store.helper().await?;
         let sql = format!(
@@ -176,8 +182,10 @@ impl Check {
         );
         let documents = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
         let filters = filters::read(&mut self.conn, shard, filtered).await?;
+        let symbols = symbols::of_shard(&mut self.conn, shard).await?;
+        let symbols = symbols.into_iter().map(|row| (row.blob.0, row)).collect();
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
-        Ok(Stored { blobs, documents, filters, filtered })
+        Ok(Stored { blobs, documents, filters, symbols, filtered })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_TOLD`], and then a count of the
@@ -224,6 +232,13 @@ impl Stored {
             // finds them.
             return;
         };
+        if self.symbols.remove(&text.blob).is_some_and(|row| !row.fits(&text.text)) {
+            found.problems.push((
+                Some(BlobId(text.blob)),
+                "its symbols are those of another text".to_owned(),
+                true,
+            ));
+        }
         let (bytes, chunks) = (text.text.len(), text.chunks);
         if bytes != blob.bytes as usize || chunks != blob.chunks {
             found.text(

@@ -244,12 +244,14 @@ impl SymbolsWriter {
         Ok(tx.commit().await?)
     }
 
-    /// Brings the index of the symbols up to date when all of the shard are stored.
+    /// Brings the index of the symbols up to date when all of the shard are stored, and notes that
+    /// all contents before `upto` have had their turn.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.
-    pub async fn finish(mut self) -> Result<()> {
+    pub async fn finish(mut self, upto: i32) -> Result<()> {
         self.conn.execute(AssertSqlSafe(symbols::index_sql(self.shard))).await?;
+        self.store(&[], &[], upto).await?;
         Ok(self.conn.close().await?)
     }
 }

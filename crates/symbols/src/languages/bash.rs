@@ -35,8 +35,11 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         return Way::Past;
     }
     let is_constant = child(node, "readonly").is_some()
-        || children(node, "word").into_iter().any(|flag| walk.text(flag).starts_with('-') && walk.text(flag).contains('r'));
-    for name in children(node, "variable_assignment").into_iter().filter_map(|of| field(of, "name")) {
+        || children(node, "word")
+            .into_iter()
+            .any(|flag| walk.text(flag).starts_with('-') && walk.text(flag).contains('r'));
+    for name in children(node, "variable_assignment").into_iter().filter_map(|of| field(of, "name"))
+    {
         walk.add(if is_constant { Constant } else { Variable }, name, node);
     }
     Way::Past
@@ -49,7 +52,12 @@ fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         for argument in node.children_by_field_name("argument", &mut cursor) {
             if let Some((name, _)) = walk.text(argument).split_once('=') {
                 let start = argument.start_byte();
-                walk.add_range(Function, start..start + name.len(), argument.start_position().row, argument.end_byte());
+                walk.add_range(
+                    Function,
+                    start..start + name.len(),
+                    argument.start_position().row,
+                    argument.end_byte(),
+                );
             }
         }
     }

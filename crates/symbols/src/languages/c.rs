@@ -2,12 +2,13 @@
 
 use query::SymbolKind;
 use query::SymbolKind::{
-    Class, Constructor, Enum, EnumMember, Field, Function, Macro, Method, Namespace, Struct, Type, Union, Variable,
+    Class, Constructor, Enum, EnumMember, Field, Function, Macro, Method, Namespace, Struct, Type,
+    Union, Variable,
 };
 use tree_sitter::Node;
 
-use crate::grammar::{Grammar, Neighbour, Rule, define, look};
 use crate::blanks::Blanks;
+use crate::grammar::{Grammar, Neighbour, Rule, define, look};
 use crate::walk::{Walk, Way, child, field};
 
 const MACRO: Rule = define("preproc_def", Macro);
@@ -25,7 +26,16 @@ pub(crate) static C: Grammar = Grammar {
     names: &["c"],
     language: tree_sitter_c::LANGUAGE,
     rules: &[
-        MACRO, MACRO_FUNCTION, ENUMERATOR, STRUCT, UNION, ENUM, TYPEDEF, FUNCTION, DECLARATION, MEMBERS,
+        MACRO,
+        MACRO_FUNCTION,
+        ENUMERATOR,
+        STRUCT,
+        UNION,
+        ENUM,
+        TYPEDEF,
+        FUNCTION,
+        DECLARATION,
+        MEMBERS,
     ],
     skip: &["argument_list", "initializer_list", "preproc_arg", "preproc_include"],
     neighbour: Some(Neighbour { grammar: &CPP, signs: &["namespace ", "template", "class "] }),
@@ -51,7 +61,13 @@ pub(crate) static CPP: Grammar = Grammar {
         define("alias_declaration", Type),
         define("concept_definition", Type),
     ],
-    skip: &["argument_list", "initializer_list", "preproc_arg", "preproc_include", "template_parameter_list"],
+    skip: &[
+        "argument_list",
+        "initializer_list",
+        "preproc_arg",
+        "preproc_include",
+        "template_parameter_list",
+    ],
     neighbour: None,
     blank: Some(class_macros),
 };
@@ -64,10 +80,15 @@ fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
     let name = match field(node, "name") {
         Some(name) => innermost(name),
         None => {
-            let Some(parent) = node.parent().filter(|parent| parent.kind() == "type_definition") else {
+            let Some(parent) = node.parent().filter(|parent| parent.kind() == "type_definition")
+            else {
                 return Way::In;
             };
-            match parent.children_by_field_name("declarator", &mut parent.walk()).next().and_then(declared) {
+            match parent
+                .children_by_field_name("declarator", &mut parent.walk())
+                .next()
+                .and_then(declared)
+            {
                 Some((name, false)) => name,
                 _ => return Way::In,
             }
@@ -79,7 +100,8 @@ fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
 /// Each declarator of a `typedef` names a type.
 fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     // A type that is defined in it comes first: the name is that type's if it has no other.
-    let is_named = field(node, "type").is_none_or(|of| field(of, "body").is_none() || field(of, "name").is_some());
+    let is_named = field(node, "type")
+        .is_none_or(|of| field(of, "body").is_none() || field(of, "name").is_some());
     let mut cursor = node.walk();
     for (at, declarator) in node.children_by_field_name("declarator", &mut cursor).enumerate() {
         if let Some((name, through)) = declared(declarator)
@@ -97,15 +119,25 @@ fn declared(mut declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
     let mut through = false;
     loop {
         match declarator.kind() {
-            "identifier" | "field_identifier" | "type_identifier" | "primitive_type" | "qualified_identifier"
-            | "operator_name" | "destructor_name" | "template_function" | "template_method" | "operator_cast" => {
+            "identifier"
+            | "field_identifier"
+            | "type_identifier"
+            | "primitive_type"
+            | "qualified_identifier"
+            | "operator_name"
+            | "destructor_name"
+            | "template_function"
+            | "template_method"
+            | "operator_cast" => {
                 return Some((declarator, through));
             }
             "init_declarator" | "parenthesized_declarator" | "attributed_declarator" => {}
             _ => through = true,
         }
         declarator = field(declarator, "declarator").or_else(|| {
-            declarator.named_children(&mut declarator.walk()).find(|child| child.kind() != "attribute_declaration")
+            declarator
+                .named_children(&mut declarator.walk())
+                .find(|child| child.kind() != "attribute_declaration")
         })?;
     }
 }
@@ -124,7 +156,9 @@ fn function_declarator(mut declarator: Node<'_>) -> Option<Node<'_>> {
             "pointer_declarator" | "attributed_declarator" | "parenthesized_declarator" => {
                 field(declarator, "declarator").or_else(|| declarator.named_child(0))?
             }
-            "reference_declarator" => declarator.named_child(declarator.named_child_count().checked_sub(1)? as u32)?,
+            "reference_declarator" => {
+                declarator.named_child(declarator.named_child_count().checked_sub(1)? as u32)?
+            }
             _ => return None,
         };
     }
@@ -132,8 +166,11 @@ fn function_declarator(mut declarator: Node<'_>) -> Option<Node<'_>> {
 
 /// Returns the last part of a qualified name.
 fn innermost(mut name: Node<'_>) -> Node<'_> {
-    while let "qualified_identifier" | "template_type" | "template_function" | "template_method" | "dependent_name" =
-        name.kind()
+    while let "qualified_identifier"
+    | "template_type"
+    | "template_function"
+    | "template_method"
+    | "dependent_name" = name.kind()
     {
         match field(name, "name") {
             Some(inner) => name = inner,
@@ -161,7 +198,9 @@ fn add_function(walk: &mut Walk<'_>, declarator: Node<'_>, node: Node<'_>) -> Op
         // operator bool(): its type names it.
         inner = field(inner, "type").unwrap_or(inner);
     }
-    let of = scope.map(|scope| walk.text(scope)).or_else(|| walk.around_name().filter(|_| walk.is_in_type()));
+    let of = scope
+        .map(|scope| walk.text(scope))
+        .or_else(|| walk.around_name().filter(|_| walk.is_in_type()));
     let kind = match of {
         None => Function,
         Some(of) if of == walk.text(inner) => Constructor,
@@ -176,7 +215,8 @@ fn add_function(walk: &mut Walk<'_>, declarator: Node<'_>, node: Node<'_>) -> Op
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let Some(declarator) = field(node, "declarator") else { return Way::In };
-    let found = function_declarator(declarator).or_else(|| (declarator.kind() == "operator_cast").then_some(declarator));
+    let found = function_declarator(declarator)
+        .or_else(|| (declarator.kind() == "operator_cast").then_some(declarator));
     // Without parameters it is something that the parser took for a function, such as a macro before a class.
     match found.and_then(|declarator| add_function(walk, declarator, node)) {
         Some(function) => Way::Within(function),
@@ -232,7 +272,8 @@ fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let Some(mut name) = field(node, "name") else { return Way::In };
     while name.kind() == "nested_namespace_specifier" {
-        let last = name.named_child_count().checked_sub(1).and_then(|last| name.named_child(last as u32));
+        let last =
+            name.named_child_count().checked_sub(1).and_then(|last| name.named_child(last as u32));
         let Some(last) = last else { break };
         name = last;
     }
@@ -244,11 +285,21 @@ fn class_macros(text: &mut Blanks) {
     for word in ["class ", "struct "] {
         for at in text.find(word) {
             let begin = at + word.len();
-            let end = text.end_of(begin, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-            let end = if text.byte(end) == b'(' { text.after_parentheses(end).unwrap_or(begin) } else { end };
+            let end = text.end_of(begin, |byte| {
+                byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
+            });
+            let end = if text.byte(end) == b'(' {
+                text.after_parentheses(end).unwrap_or(begin)
+            } else {
+                end
+            };
             let name = text.end_of(end, |byte| byte == b' ');
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            if name > end && end > begin + 1 && !is_word(text.byte(at.wrapping_sub(1))) && is_word(text.byte(name)) {
+            if name > end
+                && end > begin + 1
+                && !is_word(text.byte(at.wrapping_sub(1)))
+                && is_word(text.byte(name))
+            {
                 let after = text.end_of(name, is_word);
                 // class A final, but class EXPORT A.
                 if text.text()[name..after] != *"final" {

@@ -1,7 +1,8 @@
 //! C#.
 
 use query::SymbolKind::{
-    Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace, Property, Struct, Type,
+    Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace,
+    Property, Struct, Type,
 };
 use tree_sitter::Node;
 
@@ -50,12 +51,19 @@ fn namespace_of_file(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 fn destructor(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let Some(name) = field(node, "name") else { return Way::In };
     let start = child(node, "~").map_or(name.start_byte(), |tilde| tilde.start_byte());
-    Way::Within(walk.add_range(Method, start..name.end_byte(), name.start_position().row, node.end_byte()))
+    Way::Within(walk.add_range(
+        Method,
+        start..name.end_byte(),
+        name.start_position().row,
+        node.end_byte(),
+    ))
 }
 
 /// `operator +`, `operator bool`.
 fn operator(walk: &mut Walk<'_>, node: Node<'_>, last: &str) -> Way {
-    let Some((first, last)) = child(node, "operator").zip(field(node, last)) else { return Way::In };
+    let Some((first, last)) = child(node, "operator").zip(field(node, last)) else {
+        return Way::In;
+    };
     let name = first.start_byte()..last.end_byte();
     Way::Within(walk.add_range(Method, name, first.start_position().row, node.end_byte()))
 }
@@ -66,9 +74,12 @@ fn record(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 }
 
 fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let is_constant = children(node, "modifier").into_iter().any(|modifier| walk.text(modifier) == "const");
+    let is_constant =
+        children(node, "modifier").into_iter().any(|modifier| walk.text(modifier) == "const");
     let Some(declared) = child(node, "variable_declaration") else { return Way::In };
-    for name in children(declared, "variable_declarator").into_iter().filter_map(|of| field(of, "name")) {
+    for name in
+        children(declared, "variable_declarator").into_iter().filter_map(|of| field(of, "name"))
+    {
         walk.add(if is_constant { Constant } else { Field }, name, node);
     }
     Way::In

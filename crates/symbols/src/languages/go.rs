@@ -1,6 +1,8 @@
 //! Go.
 
-use query::SymbolKind::{Constant, Field, Function, Interface, Method, Package, Struct, Type, Variable};
+use query::SymbolKind::{
+    Constant, Field, Function, Interface, Method, Package, Struct, Type, Variable,
+};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};

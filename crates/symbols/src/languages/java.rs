@@ -1,6 +1,8 @@
 //! Java.
 
-use query::SymbolKind::{Class, Constant, Constructor, Enum, EnumMember, Field, Interface, Method, Module, Package};
+use query::SymbolKind::{
+    Class, Constant, Constructor, Enum, EnumMember, Field, Interface, Method, Module, Package,
+};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
@@ -39,10 +41,12 @@ fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 
 /// What is `static final`, or stands in an interface, is a constant.
 fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let has = |word| child(node, "modifiers").is_some_and(|modifiers| child(modifiers, word).is_some());
+    let has =
+        |word| child(node, "modifiers").is_some_and(|modifiers| child(modifiers, word).is_some());
     let is_constant = node.kind() == "constant_declaration" || has("static") && has("final");
     let mut last = None;
-    for name in children(node, "variable_declarator").into_iter().filter_map(|of| field(of, "name")) {
+    for name in children(node, "variable_declarator").into_iter().filter_map(|of| field(of, "name"))
+    {
         last = Some(walk.add(if is_constant { Constant } else { Field }, name, node));
     }
     last.map_or(Way::In, Way::Within)

@@ -2,8 +2,8 @@
 
 use query::SymbolKind;
 use query::SymbolKind::{
-    Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace, Property, Type,
-    Variable,
+    Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace,
+    Property, Type, Variable,
 };
 use tree_sitter::Node;
 
@@ -29,7 +29,7 @@ pub(crate) static JAVASCRIPT: Grammar = Grammar {
         CLASS,
         CLASS_VALUE,
         FUNCTION_VALUE,
-    FUNCTION_VALUE,
+        FUNCTION_VALUE,
         METHOD,
         DECLARATOR,
         PAIR,
@@ -67,7 +67,8 @@ const TYPED: &[Rule] = &[
     look("module", module),
 ];
 
-const TYPED_SKIP: &[&str] = &["import_statement", "template_string", "type_arguments", "type_parameters"];
+const TYPED_SKIP: &[&str] =
+    &["import_statement", "template_string", "type_arguments", "type_parameters"];
 
 pub(crate) static TYPESCRIPT: Grammar = Grammar {
     names: &["typescript"],
@@ -89,7 +90,9 @@ pub(crate) static TSX: Grammar = Grammar {
 
 /// Adds a symbol named by a node, within its quotes if it has some.
 fn named(walk: &mut Walk<'_>, kind: SymbolKind, name: Option<Node<'_>>, node: Node<'_>) -> Way {
-    let name = name.and_then(|name| if name.kind() == "string" { child(name, "string_fragment") } else { Some(name) });
+    let name = name.and_then(|name| {
+        if name.kind() == "string" { child(name, "string_fragment") } else { Some(name) }
+    });
     match name {
         Some(name) if !matches!(name.kind(), "computed_property_name" | "number") => {
             Way::Within(walk.add(kind, name, node))
@@ -111,14 +114,16 @@ fn kind_of(value: Option<Node<'_>>) -> Option<SymbolKind> {
 fn value(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
     let is_assigned = node.parent().is_some_and(|parent| {
         let parent = parent.kind();
-        ["variable_declarator", "assignment_expression", "pair"].contains(&parent) || parent.ends_with("field_definition")
+        ["variable_declarator", "assignment_expression", "pair"].contains(&parent)
+            || parent.ends_with("field_definition")
     });
     if is_assigned { Way::In } else { named(walk, kind, field(node, "name"), node) }
 }
 
 fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let name = field(node, "name");
-    let is_constructor = name.is_some_and(|name| walk.text(name) == "constructor") && walk.is_in_type();
+    let is_constructor =
+        name.is_some_and(|name| walk.text(name) == "constructor") && walk.is_in_type();
     named(walk, if is_constructor { Constructor } else { Method }, name, node)
 }
 
@@ -139,7 +144,9 @@ fn is_outside_functions(declarator: Node<'_>) -> bool {
             "program" | "internal_module" | "module" => return true,
             "export_statement" | "ambient_declaration" => above = node.parent(),
             // The body of a namespace, but of nothing else.
-            "statement_block" => above = node.parent().filter(|of| matches!(of.kind(), "internal_module" | "module")),
+            "statement_block" => {
+                above = node.parent().filter(|of| matches!(of.kind(), "internal_module" | "module"))
+            }
             _ => return false,
         }
     }
@@ -158,7 +165,10 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     if !is_outside_functions(node) {
         return Way::In;
     }
-    let is_constant = node.parent().and_then(|parent| field(parent, "kind")).is_some_and(|kind| kind.kind() == "const");
+    let is_constant = node
+        .parent()
+        .and_then(|parent| field(parent, "kind"))
+        .is_some_and(|kind| kind.kind() == "const");
     Way::Within(walk.add(if is_constant { Constant } else { Variable }, name, node))
 }
 
@@ -178,9 +188,13 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     match left.kind() {
         "identifier" => Way::Within(walk.add(kind, left, node)),
         "member_expression" => {
-            let Some((mut object, name)) = field(left, "object").zip(field(left, "property")) else { return Way::In };
+            let Some((mut object, name)) = field(left, "object").zip(field(left, "property"))
+            else {
+                return Way::In;
+            };
             if object.kind() == "member_expression"
-                && field(object, "property").is_some_and(|property| walk.text(property) == "prototype")
+                && field(object, "property")
+                    .is_some_and(|property| walk.text(property) == "prototype")
             {
                 object = field(object, "object").unwrap_or(object);
             }

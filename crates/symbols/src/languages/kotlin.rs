@@ -1,12 +1,13 @@
 //! Kotlin.
 
 use query::SymbolKind::{
-    Class, Constant, Constructor, Enum, EnumMember, Function, Interface, Method, Package, Property, Type, Variable,
+    Class, Constant, Constructor, Enum, EnumMember, Function, Interface, Method, Package, Property,
+    Type, Variable,
 };
 use tree_sitter::Node;
 
-use crate::grammar::{Grammar, define, define_by, look};
 use crate::blanks::Blanks;
+use crate::grammar::{Grammar, define, define_by, look};
 use crate::walk::{Walk, Way, child, children};
 
 pub(crate) static KOTLIN: Grammar = Grammar {
@@ -47,8 +48,9 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 }
 
 fn has_modifier(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
-    child(node, "modifiers")
-        .is_some_and(|modifiers| modifiers.named_children(&mut modifiers.walk()).any(|one| walk.text(one) == word))
+    child(node, "modifiers").is_some_and(|modifiers| {
+        modifiers.named_children(&mut modifiers.walk()).any(|one| walk.text(one) == word)
+    })
 }
 
 fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
@@ -85,7 +87,8 @@ fn annotations(text: &mut Blanks) {
         if end == at + 1 || !text.is_first_on_line(at) {
             continue;
         }
-        let end = if text.byte(end) == b'(' { text.after_parentheses(end).unwrap_or(end) } else { end };
+        let end =
+            if text.byte(end) == b'(' { text.after_parentheses(end).unwrap_or(end) } else { end };
         text.blank(at..end);
     }
 }

@@ -25,7 +25,8 @@ pub(crate) static LUA: Grammar = Grammar {
 /// Adds a function: `name`, `table.name` or `table:name`.
 fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
     let last = field(name, "method").or_else(|| field(name, "field"));
-    let function = walk.add(if last.is_some() { Method } else { Function }, last.unwrap_or(name), node);
+    let function =
+        walk.add(if last.is_some() { Method } else { Function }, last.unwrap_or(name), node);
     if let Some(table) = field(name, "table").filter(|_| last.is_some()) {
         walk.member_of(function, field(table, "field").unwrap_or(table));
     }
@@ -34,7 +35,9 @@ fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
 
 /// `a, b = function() end, 1`. Other variables count outside functions, when they are new or the file's own.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let (Some(names), Some(values)) = (child(node, "variable_list"), child(node, "expression_list")) else {
+    let (Some(names), Some(values)) =
+        (child(node, "variable_list"), child(node, "expression_list"))
+    else {
         return Way::In;
     };
     let mut last = None;
@@ -53,10 +56,13 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 
 /// `{ name = function() end }`.
 fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let is_function = field(node, "value").is_some_and(|value| value.kind() == "function_definition");
+    let is_function =
+        field(node, "value").is_some_and(|value| value.kind() == "function_definition");
     let name = field(node, "name").filter(|_| is_function);
     // ["name"] = function() end
-    let name = name.and_then(|name| if name.kind() == "string" { child(name, "string_content") } else { Some(name) });
+    let name = name.and_then(|name| {
+        if name.kind() == "string" { child(name, "string_content") } else { Some(name) }
+    });
     match name.filter(|name| matches!(name.kind(), "identifier" | "string_content")) {
         Some(name) => Way::Within(walk.add(Method, name, node)),
         None => Way::In,

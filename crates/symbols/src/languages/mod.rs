@@ -60,6 +60,8 @@ pub(crate) static ALL: &[&Grammar] = &[
     #[cfg(feature = "all-languages")]
     &ocaml::OCAML,
     #[cfg(feature = "all-languages")]
+    &ocaml::INTERFACE,
+    #[cfg(feature = "all-languages")]
     &proto::PROTO,
     #[cfg(feature = "all-languages")]
     &sql::SQL,

@@ -1,6 +1,9 @@
 //! PHP.
 
-use query::SymbolKind::{Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace, Trait};
+use query::SymbolKind::{
+    Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Method, Namespace,
+    Trait,
+};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
@@ -46,7 +49,9 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 /// A property, without its dollar sign.
 fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let name = field(node, "name");
-    if let Some(name) = name.filter(|name| name.kind() == "variable_name").and_then(|name| child(name, "name")) {
+    if let Some(name) =
+        name.filter(|name| name.kind() == "variable_name").and_then(|name| child(name, "name"))
+    {
         walk.add(Field, name, node);
     }
     Way::In
@@ -54,7 +59,8 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 
 /// `define('NAME', 1)`.
 fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let is_define = field(node, "function").is_some_and(|name| walk.text(name).eq_ignore_ascii_case("define"));
+    let is_define =
+        field(node, "function").is_some_and(|name| walk.text(name).eq_ignore_ascii_case("define"));
     if is_define
         && let Some(first) = field(node, "arguments").and_then(|all| child(all, "argument"))
         && let Some(string) = child(first, "string").or_else(|| child(first, "encapsed_string"))

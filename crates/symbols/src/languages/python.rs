@@ -45,8 +45,10 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             };
             for name in names.into_iter().filter(|name| name.kind() == "identifier") {
                 let text = walk.text(name);
-                let is_constant = text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);
-                let is_lambda = field(assignment, "right").is_some_and(|right| right.kind() == "lambda");
+                let is_constant =
+                    text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);
+                let is_lambda =
+                    field(assignment, "right").is_some_and(|right| right.kind() == "lambda");
                 let kind = match (walk.is_in_type(), is_constant) {
                     (false, _) if is_lambda => Function,
                     (true, _) if is_lambda => Method,

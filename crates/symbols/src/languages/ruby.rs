@@ -62,7 +62,9 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 
 /// `attr_reader :name`, `define_method(:name)`, `alias_method :name, :other`.
 fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let (Some(name), Some(arguments)) = (field(node, "method"), field(node, "arguments")) else { return Way::In };
+    let (Some(name), Some(arguments)) = (field(node, "method"), field(node, "arguments")) else {
+        return Way::In;
+    };
     let (kind, most) = match walk.text(name) {
         "attr_reader" | "attr_writer" | "attr_accessor" | "attr" => (Property, usize::MAX),
         "define_method" | "alias_method" => (Method, 1),

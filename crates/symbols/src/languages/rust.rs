@@ -1,8 +1,8 @@
 //! Rust.
 
 use query::SymbolKind::{
-    Constant, Enum, EnumMember, Field, Function, Implementation, Macro, Method, Module, Struct, Trait, Type, Union,
-    Variable,
+    Constant, Enum, EnumMember, Field, Function, Implementation, Macro, Method, Module, Struct,
+    Trait, Type, Union, Variable,
 };
 use tree_sitter::Node;
 

@@ -1,6 +1,8 @@
 //! Scala.
 
-use query::SymbolKind::{Class, Enum, EnumMember, Field, Function, Method, Package, Trait, Type, Variable};
+use query::SymbolKind::{
+    Class, Enum, EnumMember, Field, Function, Method, Package, Trait, Type, Variable,
+};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
@@ -44,7 +46,10 @@ fn value(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     };
     let kind = if walk.is_in_type() { Field } else { Variable };
     let mut last = None;
-    for name in names.into_iter().filter(|name| name.kind() == "identifier" || name.kind() == "operator_identifier") {
+    for name in names
+        .into_iter()
+        .filter(|name| name.kind() == "identifier" || name.kind() == "operator_identifier")
+    {
         last = Some(walk.add(kind, name, node));
     }
     last.map_or(Way::In, Way::Within)

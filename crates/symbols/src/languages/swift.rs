@@ -1,8 +1,8 @@
 //! Swift.
 
 use query::SymbolKind::{
-    Class, Constructor, Enum, EnumMember, Function, Implementation, Interface, Macro, Method, Property, Struct, Type,
-    Variable,
+    Class, Constructor, Enum, EnumMember, Function, Implementation, Interface, Macro, Method,
+    Property, Struct, Type, Variable,
 };
 use tree_sitter::Node;
 
@@ -42,7 +42,8 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     if name.kind() == "user_type" {
         // extension A.B: the last part.
         let mut cursor = name.walk();
-        let last = name.named_children(&mut cursor).filter(|part| part.kind() == "type_identifier").last();
+        let last =
+            name.named_children(&mut cursor).filter(|part| part.kind() == "type_identifier").last();
         name = last.unwrap_or(name);
     }
     Way::Within(walk.add(kind, name, node))
@@ -72,7 +73,9 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let mut last = None;
     let mut cursor = node.walk();
     for pattern in node.children_by_field_name("name", &mut cursor) {
-        if let Some(name) = field(pattern, "bound_identifier").or_else(|| child(pattern, "simple_identifier")) {
+        if let Some(name) =
+            field(pattern, "bound_identifier").or_else(|| child(pattern, "simple_identifier"))
+        {
             last = Some(walk.add(kind, name, node));
         }
     }

@@ -28,8 +28,11 @@ impl Server {
     /// Starts a server; `None` if it ends before it serves.
     pub(crate) fn try_start(mut command: Command) -> Option<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (mut line, mut out) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
+        // `up` tells what it has ingested first.
+        while out.read_line(&mut line).unwrap() > 0 && !line.starts_with("serving on ") {
+            line.clear();
+        }
         if line.is_empty() {
             assert_eq!(child.wait().unwrap().code(), Some(2));
             return None;

@@ -1,0 +1,305 @@
+//! Symbols: what indexed texts define, taken in the background after an ingest.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::harness::{Fixture, Ran, eventually};
+
+/// How many symbols there are, in files that are seen.
+const SYMBOLS: &str = "select count(*) from codesearch_sql.symbols";
+
+/// What a repository defines, a line each.
+fn outline(fixture: &Fixture) -> Vec<String> {
+    let text: String = fixture.sql(
+        "select coalesce(string_agg(format('%s %s %s%s:%s', path, kind, container || '.', symbol, line), E'\\n'
+             order by repository, path, line, symbol), '') from codesearch_sql.symbols",
+    );
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The reasons in the ledger, each with its number of texts.
+fn given_up(fixture: &Fixture) -> String {
+    fixture.sql(
+        "select coalesce(string_agg(format('%s %s', reason, n), ', ' order by reason), '')
+         from (select reason, count(*) n from symbols_skipped group by 1) r",
+    )
+}
+
+fn written() -> Fixture {
+    let fixture = Fixture::new();
+    fixture
+        .write("one/ship.rs", "struct Ship { sails: u8 }\nimpl Ship {\n    fn sail(&self) {}\n}\n");
+    fixture.write("one/README.md", "# Ships\n\n## Sailing\n");
+    fixture.write("one/notes.txt", "fn nothing() {}\n");
+    fixture.write("two/copy.rs", fs::read(fixture.path().join("one/ship.rs")).unwrap());
+    fixture
+}
+
+#[test]
+fn symbols_are_taken_after_an_ingest_once_for_each_text() {
+    let fixture = written();
+    let out = fixture.ingest().out;
+    // The text of both Rust files is the same.
+    assert!(out.contains("\nsymbols: 6 in 2 files, "), "{out}");
+    assert_eq!(
+        outline(&fixture),
+        [
+            "README.md heading Ships:1",
+            "README.md heading Ships.Sailing:3",
+            "ship.rs struct Ship:1",
+            "ship.rs field Ship.sails:1",
+            "ship.rs implementation Ship:2",
+            "ship.rs method Ship.sail:3",
+            "copy.rs struct Ship:1",
+            "copy.rs field Ship.sails:1",
+            "copy.rs implementation Ship:2",
+            "copy.rs method Ship.sail:3",
+        ]
+    );
+    fixture.check_invariants();
+    // Nothing is left to do.
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert!(out.contains("were taken before"), "{out}");
+    let ran = fixture.run(&["repos"]).code(0);
+    assert!(!ran.err.contains("symbols"), "{}", ran.err);
+}
+
+#[test]
+fn symbols_can_be_left_for_later_and_how_far_they_are_is_said() {
+    let fixture = written();
+    let args = ["ingest", "--no-symbols", "--shards", "4", "--depth", "1", "."];
+    let out = fixture.run(&args).code(0).out;
+    assert!(!out.contains("symbols:"), "{out}");
+    assert_eq!(fixture.sql::<i64>(SYMBOLS), 0);
+    let ran = fixture.run(&["repos"]).code(0);
+    assert!(
+        ran.err.contains("symbols were taken of 0 % of the text; codesearch symbols"),
+        "{}",
+        ran.err
+    );
+    let server = fixture.serve();
+    let percent = || server.json("/repos").1["symbols_percent"].clone();
+    assert_eq!(percent(), 0);
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert!(out.starts_with("symbols: 6 in 2 files, "), "{out}");
+    assert_eq!(percent(), 100);
+    fixture.check_invariants();
+}
+
+#[test]
+fn up_serves_before_it_takes_symbols() {
+    let fixture = written();
+    fixture.run(&["init", "--shards", "1"]).code(0);
+    // Until this ends, no symbols can be stored.
+    let held = fixture.hold("lock table symbols_000 in share row exclusive mode");
+    let args = ["up", "--depth", "1", "--listen", "127.0.0.1:0", "."];
+    let server = crate::harness::Server::start(fixture.command(&args));
+    assert_eq!(server.json("/search?q=sail").1["stats"]["files"], 4);
+    assert_eq!(server.json("/repos").1["symbols_percent"], 0);
+    drop(held);
+    eventually("symbols are there", || server.json("/repos").1["symbols_percent"] == 100);
+    assert_eq!(fixture.sql::<i64>(SYMBOLS), 10);
+}
+
+#[test]
+fn a_small_ingest_adds_the_symbols_of_new_texts_only() {
+    let fixture = written();
+    fixture.ingest();
+    let rows = "select string_agg(format('%s %s %s', shard, blob, xmin), ',' order by shard, blob) from symbols";
+    let before: String = fixture.sql(rows);
+    fixture.write("two/more.go", "package more\nfunc More() {}\n");
+    let out = fixture.ingest().out;
+    assert!(out.contains("\nsymbols: 2 in 1 file, "), "{out}");
+    let after: String = fixture.sql(rows);
+    assert!(after.split(',').filter(|row| !before.contains(row)).count() == 1, "{before} {after}");
+    fixture.check_invariants();
+    // A text that is known already gets a file in a language with symbols.
+    fixture.write("two/nothing.rs", fs::read(fixture.path().join("one/notes.txt")).unwrap());
+    let out = fixture.ingest().out;
+    assert!(out.contains("\nsymbols: 1 in 1 file, "), "{out}");
+    assert!(outline(&fixture).contains(&"nothing.rs function nothing:1".to_owned()));
+    fixture.check_invariants();
+}
+
+#[test]
+fn what_goes_takes_its_symbols_with_it() {
+    let fixture = written();
+    fixture.write("one/large.c", "int x;\n".repeat(40_000));
+    fixture.ingest();
+    assert_eq!(given_up(&fixture), "too-large 1");
+    for path in ["one/README.md", "one/large.c", "two/copy.rs"] {
+        fs::remove_file(fixture.path().join(path)).unwrap();
+    }
+    fixture.ingest();
+    // The other file still has the text of copy.rs.
+    assert_eq!((fixture.sql::<i64>("select count(*) from symbols"), &*given_up(&fixture)), (1, ""));
+    fixture.run(&["remove", "one", "two"]).code(0);
+    assert_eq!(fixture.sql::<i64>("select count(*) from symbols"), 0);
+    fixture.check_invariants();
+}
+
+/// Many texts of which each defines 21 symbols.
+fn many(files: usize) -> Fixture {
+    let fixture = Fixture::new();
+    for n in 0..files {
+        let functions: Vec<String> = (0..20).map(|m| format!("func F{n}_{m}() {{}}\n")).collect();
+        let filling = "// what is parsed, too, and takes some time\n".repeat(200);
+        fixture.write(
+            &format!("r{}/f{n}.go", n % 3),
+            format!("package p\n{}{filling}", functions.concat()),
+        );
+    }
+    fixture
+}
+
+#[test]
+fn killed_in_the_middle_it_goes_on_where_it_was() {
+    const FILES: usize = 1500;
+    let fixture = many(FILES);
+    let args = [
+        "ingest",
+        "--no-symbols",
+        "--shards",
+        "6",
+        "--shard-bytes",
+        "3000000",
+        "--depth",
+        "1",
+        ".",
+    ];
+    fixture.run(&args).code(0);
+    for moment in ["true", "exists (select from symbols)", "(select count(*) > 700 from symbols)"] {
+        let mut child = fixture
+            .command(&["symbols"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // It may be over before.
+        eventually(moment, || {
+            child.try_wait().unwrap().is_some() || fixture.sql::<bool>(&format!("select {moment}"))
+        });
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    let before: i64 = fixture.sql("select count(*) from symbols");
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert_eq!(fixture.sql::<i64>(SYMBOLS), FILES as i64 * 21);
+    // What is told is what this run has taken.
+    let taken = FILES as i64 - before;
+    assert!(
+        taken == 0 || out.replace(',', "").contains(&format!(" in {taken} file")),
+        "{before}: {out}"
+    );
+    fixture.check_invariants();
+}
+
+#[test]
+fn an_ingest_that_waits_has_its_turn() {
+    let fixture = many(40);
+    fixture.run(&["ingest", "--no-symbols", "--shards", "1", "--depth", "1", "."]).code(0);
+    let held = fixture.hold("lock table symbols_000 in share row exclusive mode");
+    let taking = fixture.command(&["symbols"]).stdout(Stdio::piped()).spawn().unwrap();
+    let waits = "select exists (select from pg_locks where not granted and relation = 'symbols_000'::regclass)";
+    eventually("it stores", || fixture.sql::<bool>(waits));
+    fixture.write("r0/new.go", "package p\nfunc New() {}\n");
+    let next = ["ingest", "--depth", "1", "."];
+    let next = fixture.command(&next).stdout(Stdio::piped()).spawn().unwrap();
+    // 0x637300000002 is the lock of those who wait.
+    let waits = "select exists (select from pg_locks where locktype = 'advisory' and classid = 25459 and objid = 2)";
+    eventually("the ingest waits", || fixture.sql::<bool>(waits));
+    drop(held);
+    // Both end, whoever has taken the rest.
+    Ran::of(taking.wait_with_output().unwrap()).code(0);
+    Ran::of(next.wait_with_output().unwrap()).code(0);
+    assert_eq!(fixture.sql::<i64>(SYMBOLS), 40 * 21 + 2);
+    fixture.check_invariants();
+}
+
+#[test]
+fn hostile_texts_cost_their_symbols_only() {
+    let fixture = written();
+    let lines = |unit: &str, bytes: usize| {
+        let line = format!("{}\n", unit.repeat(80 / unit.len()));
+        line.repeat(bytes / line.len())
+    };
+    // What lets a parser's memory grow beyond bounds, and one's time.
+    fixture.write("bad/memory.py", lines("/* ", 250_000));
+    fixture.write("bad/slow.lua", lines("} ", 250_000));
+    fixture.write("bad/ifs.lua", lines("if x ", 250_000));
+    fixture.write("bad/nested.c", lines("(", 200_000));
+    fixture.write("bad/large.go", "// x\n".repeat(100_000));
+    fixture.write("bad/min.js", "var a=1;".repeat(10_000));
+    fixture.write(
+        "bad/name.rs",
+        format!("fn before() {{}}\nfn {}() {{}}\n{}", "x".repeat(10_000), "\n".repeat(100)),
+    );
+    fixture.write("bad/many.py", "a=1\n".repeat(40_000));
+    let out = fixture.ingest().out;
+    assert!(out.contains("\nsymbols: "), "{out}");
+    assert!(
+        out.contains("; of ") && out.contains("1 nested too deeply") && out.contains("1 minified"),
+        "{out}"
+    );
+    let given_up = given_up(&fixture);
+    for reason in ["too-large 1", "minified 1", "too-nested 1", "long-name 1", "too-many 1"] {
+        assert!(given_up.contains(reason), "{given_up}");
+    }
+    let found = outline(&fixture);
+    assert!(found.contains(&"ship.rs method Ship.sail:3".to_owned()));
+    assert!(found.contains(&"name.rs function before:1".to_owned()));
+    assert_eq!(
+        fixture.sql::<i64>("select count(*) from codesearch_sql.symbols where path = 'many.py'"),
+        32_767
+    );
+    fixture.check_invariants();
+    // They are not tried again.
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert!(out.contains("were taken before"), "{out}");
+}
+
+#[test]
+fn a_program_that_takes_more_takes_the_rest() {
+    let fixture = written();
+    fixture.ingest();
+    let before = outline(&fixture);
+    // As if it had been one without Rust.
+    fixture.exec(
+        "update state set symbols_languages = array_remove(symbols_languages, 'rust');
+         delete from symbols where names like 'Ship%' and names not like 'Ships%'",
+    );
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert!(out.starts_with("symbols: 4 in 1 file, "), "{out}");
+    assert_eq!(outline(&fixture), before);
+    // As if it had taken other symbols.
+    fixture.exec("update state set symbols_format = 0; update symbols set names = upper(names)");
+    let out = fixture.ingest().out;
+    assert!(out.contains("\nsymbols: 6 in 2 files, "), "{out}");
+    assert_eq!(outline(&fixture), before);
+    fixture.check_invariants();
+}
+
+#[test]
+fn damaged_symbols_are_found_and_taken_anew() {
+    let fixture = written();
+    fixture.ingest();
+    let before = outline(&fixture);
+    let told = |what: &str| {
+        let ran = fixture.run(&["check"]).code(1);
+        assert!(ran.out.contains(what), "{}", ran.out);
+    };
+    fixture.exec("update symbols set names = upper(names)");
+    told("its symbols are those of another text");
+    fixture.exec("delete from symbols");
+    told("texts without their symbols: 2");
+    let out = fixture.run(&["check", "--repair"]).code(0).out;
+    assert!(out.contains("take symbols anew with: codesearch symbols"), "{out}");
+    let out = fixture.run(&["symbols"]).code(0).out;
+    assert!(out.starts_with("symbols: 6 in 2 files"), "{out}");
+    assert_eq!(outline(&fixture), before);
+    fixture.exec("insert into symbols_skipped select shard, 4711, 'too-large' from shards where live_from is not null");
+    told("symbols without a text: ");
+    let name: String = fixture.sql("select indexrelid::regclass::text from pg_index where indexrelid::regclass::text like 'symbols%trgm' limit 1");
+    fixture.exec(&format!("drop index {name}"));
+    told("shards with all symbols but no complete index of them: 1");
+}

@@ -1,0 +1,36 @@
+//! SQL.
+
+use query::SymbolKind;
+use query::SymbolKind::{Field, Function, Namespace, Struct, Type, Variable};
+use tree_sitter::Node;
+
+use crate::grammar::{Grammar, define, define_by, look};
+use crate::walk::{Walk, Way, child, field};
+
+pub(crate) static SQL: Grammar = Grammar {
+    names: &["sql"],
+    language: tree_sitter_sequel::LANGUAGE,
+    rules: &[
+        look("create_table", |walk, node| named(walk, node, Struct)),
+        look("create_view", |walk, node| named(walk, node, Struct)),
+        look("create_materialized_view", |walk, node| named(walk, node, Struct)),
+        look("create_type", |walk, node| named(walk, node, Type)),
+        look("create_function", |walk, node| named(walk, node, Function)),
+        look("create_trigger", |walk, node| named(walk, node, Function)),
+        look("create_sequence", |walk, node| named(walk, node, Variable)),
+        define_by("create_index", Variable, "column"),
+        define_by("create_schema", Namespace, "identifier"),
+        define("column_definition", Field),
+    ],
+    skip: &["function_body", "create_query"],
+    neighbour: None,
+    blank: None,
+};
+
+/// `create ... schema.name`.
+fn named(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
+    match child(node, "object_reference").and_then(|reference| field(reference, "name")) {
+        Some(name) => Way::Within(walk.add(kind, name, node)),
+        None => Way::In,
+    }
+}

@@ -1,0 +1,35 @@
+//! Zig.
+
+use query::SymbolKind::{Constant, Enum, Field, Function, Method, Struct, Union, Variable};
+use tree_sitter::Node;
+
+use crate::grammar::{Grammar, define, look};
+use crate::walk::{Walk, Way, child};
+
+pub(crate) static ZIG: Grammar = Grammar {
+    names: &["zig"],
+    language: tree_sitter_zig::LANGUAGE,
+    rules: &[
+        define("function_declaration", Function).member(Method),
+        define("container_field", Field),
+        look("variable_declaration", variable),
+    ],
+    skip: &["arguments", "parameters"],
+    neighbour: None,
+    blank: None,
+};
+
+/// `const Name = struct {}`: what it holds says what it is.
+fn variable(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+    let Some(name) = child(node, "identifier") else { return Way::In };
+    let holds = |kind: &str| child(node, kind).is_some();
+    let kind = match () {
+        () if holds("struct_declaration") || holds("opaque_declaration") => Struct,
+        () if holds("enum_declaration") || holds("error_set_declaration") => Enum,
+        () if holds("union_declaration") => Union,
+        () if walk.is_in_function() => return Way::In,
+        () if holds("const") => Constant,
+        () => Variable,
+    };
+    Way::Within(walk.add(kind, name, node))
+}
