@@ -205,15 +205,18 @@ fn without_scripts_a_form_looks_names_up() {
             }
             tab.keys(".look-up [name=name]", "berth").await;
             tab.click(".look-up button:first-of-type").await;
+            // The page that comes has been read when this is on it.
+            assert_eq!(tab.text("h1 > code").await, "berth");
+            let address = tab.address().await;
             assert!(
-                tab.address().await.contains("/definitions?from=one/src/harbor.py"),
-                "{}",
-                tab.address().await
+                address.contains("/definitions?from=one%2Fsrc%2Fharbor.py%3A1&name=berth"),
+                "{address}"
             );
             assert!(tab.text("main").await.contains("def berth(self):"));
             tab.open(FILE).await;
             tab.keys(".look-up [name=name]", "berth").await;
             tab.click(".look-up button:last-of-type").await;
+            assert_eq!(tab.text("h1 > code").await, "berth");
             assert_eq!(tab.text("h1").await, "References of berth");
             // An outline leads to lines.
             tab.open(FILE).await;

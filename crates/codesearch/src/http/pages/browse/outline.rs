@@ -1,7 +1,7 @@
 //! What stands beside the text of a file: its outline, from its symbols or from the headings of its text.
 
 use engine::browse::FileText;
-use engine::navigate::Outline;
+use engine::navigate::{Outline, OutlineSymbol};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::print::outline_note;
@@ -31,23 +31,21 @@ pub(super) struct Entry {
     pub(super) last_line: u64,
 }
 
-/// The outline of a file: its symbols; of a document without symbols, its headings.
+/// The outline of a file: its symbols; of a document in Markdown, its headings as they are read.
 pub(super) fn pane(document: &FileText, outline: Option<Outline>) -> Pane {
     let mut pane = Pane::default();
-    if let Some(outline) = outline {
+    if document.language.as_deref() == Some("Markdown") {
+        pane.entries = headings(&document.text);
+    } else if let Some(outline) = outline {
         pane.note = outline_note(&outline);
-        let entry = |one: engine::navigate::OutlineSymbol| Entry {
+        let entry = |one: OutlineSymbol| Entry {
             level: one.depth.min(5) + 1,
             name: one.symbol.name,
-            kind: if one.symbol.kind == "heading" { "" } else { one.symbol.kind },
+            kind: one.symbol.kind,
             line: one.symbol.line,
             last_line: one.last_line,
         };
         pane.entries = outline.symbols.into_iter().map(entry).collect();
-    }
-    if pane.entries.is_empty() && document.language.as_deref() == Some("Markdown") {
-        pane.entries = headings(&document.text);
-        pane.note.clear();
     }
     pane.more = pane.entries.len().saturating_sub(MAX_ENTRIES);
     pane.entries.truncate(MAX_ENTRIES);
