@@ -1,5 +1,5 @@
 // What the pages do beyond showing: nothing here is needed to search, read or find. It runs when the page
-// has been painted, after first.js.
+// has been painted, after first.js. What the page of a file does follows it, in reading.js.
 "use strict";
 
 const one = (selector, root = document) => root.querySelector(selector);
@@ -322,94 +322,6 @@ one("#find").addEventListener("click", (event) => {
   open_finder();
 });
 
-// --- the page of a file -----------------------------------------------------
-
-const text = one("#text");
-let anchor = null;
-function lines_on() {
-  if (!text) return;
-  all("li.on", text).forEach((line) => line.classList.remove("on"));
-  const place = location.hash.match(/^#L(\d+)(?:-L?(\d+))?$/);
-  if (!place) return;
-  const [from, upto] = [Number(place[1]), Number(place[2] || place[1])].sort((a, b) => a - b);
-  anchor = from;
-  for (let n = from; n <= upto && n < from + 5000; n += 1) one(`#L${n}`, text)?.classList.add("on");
-  one(`#L${from}`, text)?.scrollIntoView({ block: "center" });
-  const origin = one("#origin");
-  if (origin) origin.hash = upto > from ? `L${from}-L${upto}` : `L${from}`;
-}
-if (text) {
-  lines_on();
-  window.addEventListener("hashchange", lines_on);
-  text.addEventListener("click", (event) => {
-    const number = event.target.closest?.(".no");
-    if (!number || !event.shiftKey || !anchor) return;
-    event.preventDefault();
-    const to = Number(number.textContent);
-    location.hash = `L${Math.min(anchor, to)}-L${Math.max(anchor, to)}`;
-  });
-}
-const marks = text ? all("li.hit", text) : [];
-let mark = -1;
-function go(step) {
-  if (!marks.length) return;
-  if (mark < 0) {
-    // The first one from the line that is shown.
-    const at = marks.findIndex((line) => Number(line.id.slice(1)) >= (anchor || 0));
-    mark = step > 0 ? (at < 0 ? 0 : at) - (marks[at]?.classList.contains("on") ? 0 : 1) : (at < 0 ? 0 : at);
-  }
-  all("mark.current", text).forEach((old) => old.classList.remove("current"));
-  mark = (mark + step + marks.length) % marks.length;
-  one("mark", marks[mark])?.classList.add("current");
-  marks[mark].scrollIntoView({ block: "center" });
-  one(".hits").textContent = `match ${mark + 1} of ${marks.length} lines`;
-}
-for (const [id, step] of [["#previous", -1], ["#following", 1]]) {
-  const button = one(id);
-  if (button) button.addEventListener("click", () => go(step));
-}
-
-// --- copying, wrapping, going to a line --------------------------------------
-
-async function copy(said, button) {
-  try {
-    await navigator.clipboard.writeText(said);
-  } catch {
-    // Over plain HTTP a page has no clipboard but this one.
-    const area = Object.assign(document.createElement("textarea"), { value: said, className: "unseen" });
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-  if (!button) return;
-  const name = button.dataset.name ||= button.textContent;
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = name; }, 1500);
-}
-const copy_link = () => copy(location.href, one("#copy-link"));
-const copy_path = () => { const path = one("h1[data-path]")?.dataset.path; if (path) copy(path, one("#copy-path")); };
-one("#copy-link")?.addEventListener("click", copy_link);
-one("#copy-path")?.addEventListener("click", copy_path);
-
-function wrap(on) {
-  document.documentElement.classList.toggle("wrapped", on);
-  one("#wrap")?.setAttribute("aria-pressed", String(on));
-}
-const toggle_wrap = () => { const on = !document.documentElement.classList.contains("wrapped"); kept.set("wrap", on ? "1" : ""); wrap(on); };
-wrap(kept.get("wrap") === "1");
-one("#wrap")?.addEventListener("click", toggle_wrap);
-
-function go_to_line() {
-  if (!text) return;
-  const said = prompt("Go to line", "");
-  if (/^\d+$/.test(said?.trim() ?? "")) location.hash = `#L${said.trim()}`;
-}
-
-// The file that is shown is seen in its tree, too.
-const shown = one(".tree [aria-current]");
-if (shown) { const tree = shown.closest(".tree"); tree.scrollTop = shown.offsetTop - tree.clientHeight / 2; }
-
 // --- keys -------------------------------------------------------------------
 
 const help = one("#keys");
@@ -433,7 +345,11 @@ document.addEventListener("keydown", (event) => {
     w: toggle_wrap,
     y: copy_link,
     c: copy_path,
+    C: copy_lines,
     l: go_to_line,
+    s: narrow_outline,
+    d: look_up,
+    b: toggle_wide,
     "/": () => { box.focus(); box.select(); },
     t: open_finder,
     j: () => walk(1),
@@ -444,5 +360,3 @@ document.addEventListener("keydown", (event) => {
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
-
-document.documentElement.dataset.script = "on";

@@ -68,7 +68,7 @@ impl SymbolRow {
             line += text[counted..start].matches('\n').count();
             counted = start;
             let parent = self.parents[at];
-            self.lines[at] as usize == line && parent >= -1 && (parent as i64) < count as i64
+            self.lines[at] as usize == line && parent >= -1 && i64::from(parent) < count as i64
         })
     }
 
@@ -118,9 +118,6 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
     }
     Ok(())
 }
-
-/// The columns of a row.
-type Columns = (i32, String, Vec<u8>, Vec<i32>, Vec<i32>, Vec<i32>, Vec<i16>);
 
 /// Returns the statement that reads the rows for which a condition holds.
 fn rows_of(shard: ShardId, condition: &str) -> String {

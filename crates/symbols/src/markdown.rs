@@ -20,7 +20,7 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
     {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                heading = Some((level as usize, range.start, None))
+                heading = Some((level as usize, range.start, None));
             }
             Event::End(TagEnd::Heading(_)) => {
                 let Some((level, start, Some((from, to)))) = heading.take() else { continue };

@@ -7,6 +7,7 @@ mod audit;
 mod axe;
 mod everyday;
 mod paint;
+mod reading;
 mod tab;
 
 use std::process::Command;

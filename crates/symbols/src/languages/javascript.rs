@@ -145,7 +145,8 @@ fn is_outside_functions(declarator: Node<'_>) -> bool {
             "export_statement" | "ambient_declaration" => above = node.parent(),
             // The body of a namespace, but of nothing else.
             "statement_block" => {
-                above = node.parent().filter(|of| matches!(of.kind(), "internal_module" | "module"))
+                above =
+                    node.parent().filter(|of| matches!(of.kind(), "internal_module" | "module"));
             }
             _ => return false,
         }

@@ -33,7 +33,10 @@ pub(crate) static FIRST: Asset = Asset {
 pub(crate) static SCRIPT: Asset = Asset {
     path: "/static/script.js",
     kind: "text/javascript; charset=utf-8",
-    text: include_str!("../../../../../web/static/script.js"),
+    text: concat!(
+        include_str!("../../../../../web/static/script.js"),
+        include_str!("../../../../../web/static/reading.js")
+    ),
 };
 
 impl Asset {

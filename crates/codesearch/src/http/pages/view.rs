@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use engine::search::{FileMatch, Line};
+use engine::symbol::Symbol;
 
 use super::highlight::{Coloured, Grammar};
 use super::link;
@@ -49,6 +50,19 @@ pub(crate) struct LineView {
     /// Whether lines are left out before it.
     pub(crate) gap: bool,
     pub(crate) pieces: Vec<Piece>,
+    /// The symbol around it, unless the line before it stands in the same.
+    pub(crate) around: Option<Around>,
+}
+
+/// A symbol around a line.
+#[derive(Debug)]
+pub(crate) struct Around {
+    /// It with its container: `Server.Serve`.
+    pub(crate) name: String,
+    /// `method, line 12`.
+    pub(crate) about: String,
+    /// The line in which it begins.
+    pub(crate) href: String,
 }
 
 /// A piece of a line.
@@ -85,6 +99,7 @@ pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
     let grammar = Grammar::of(file.language.as_deref(), &file.path);
     let mut views = Vec::with_capacity(file.lines.len());
     let mut next = None;
+    let mut last: Option<&Symbol> = None;
     let follows = |a: &Line, b: &Line| a.number + 1 == b.number;
     for run in file.lines.chunk_by(follows) {
         let mut colours = grammar.map_or_else(Vec::new, |grammar| {
@@ -94,10 +109,32 @@ pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
         for (line, colours) in run.iter().zip(colours) {
             let gap = next.is_some_and(|next| next != line.number);
             next = Some(line.number + 1);
-            views.push(one(line, &colours, gap));
+            let mut view = one(line, &colours, gap);
+            if view.hit {
+                let symbol = line.enclosing.as_deref();
+                view.around = symbol.filter(|_| symbol != last).map(|symbol| around(file, symbol));
+                last = symbol;
+            }
+            views.push(view);
         }
     }
     views
+}
+
+fn around(file: &FileMatch, symbol: &Symbol) -> Around {
+    Around {
+        name: qualified(symbol),
+        about: format!("{}, line {}", symbol.kind, symbol.line),
+        href: link::file(&file.repo, &file.path, "", Some(symbol.line)),
+    }
+}
+
+/// `Server.Serve`.
+pub(crate) fn qualified(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{name}.{}", symbol.name),
+        None => symbol.name.clone(),
+    }
 }
 
 /// Splits a line into pieces; of a long one, the part around its first match.
@@ -118,7 +155,7 @@ fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     if upto < text.len() {
         shown.push(cut(" …"));
     }
-    LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown }
+    LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown, around: None }
 }
 
 /// Splits a range of a text where a match or a colour begins or ends.

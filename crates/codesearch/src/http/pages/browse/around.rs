@@ -1,16 +1,12 @@
-//! The parts of a file's page beside its text: the tree of files around it, and its headings.
+//! The tree of files on a file's page, beside its text.
 
 use askama::Template;
-use engine::browse::{FileText, FolderItem, RepoTree, Tree};
-use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
+use engine::browse::{FolderItem, RepoTree, Tree};
 
 use crate::http::pages::link;
 
 /// Most items shown of one folder, around the one that is open.
 const MAX_ITEMS: usize = 150;
-
-/// Most headings shown.
-const MAX_HEADINGS: usize = 300;
 
 /// One level of the tree: a folder and the child of it that is open.
 #[derive(Template)]
@@ -33,14 +29,6 @@ struct Item {
     open: bool,
     /// Whether it is the file of this page.
     here: bool,
-}
-
-/// A heading of a document.
-pub(super) struct Heading {
-    pub(super) level: u8,
-    pub(super) text: String,
-    /// The line on which it begins, counted from 1.
-    pub(super) line: usize,
 }
 
 /// Returns the tree around a file as HTML: the items of its folder and of each folder above.
@@ -96,60 +84,4 @@ fn level(
     let behind = count - before - items.len();
     let level = Level { items, before, behind, all: link::folder(repo, folder), inner };
     level.render().unwrap_or_default()
-}
-
-/// Returns the headings of a Markdown document; none of any other file.
-pub(super) fn outline(document: &FileText) -> Vec<Heading> {
-    if document.language.as_deref() != Some("Markdown") {
-        return Vec::new();
-    }
-    headings(&document.text)
-}
-
-fn headings(text: &str) -> Vec<Heading> {
-    let mut headings: Vec<Heading> = Vec::new();
-    let mut open = false;
-    // The start of the last heading, and its line number: line feeds are counted from there.
-    let (mut counted, mut line) = (0, 1);
-    for (event, range) in Parser::new(text).into_offset_iter() {
-        match event {
-            Event::Start(Tag::Heading { level, .. }) => {
-                if headings.len() == MAX_HEADINGS {
-                    break;
-                }
-                line += text[counted..range.start].matches('\n').count();
-                counted = range.start;
-                headings.push(Heading { level: depth(level), text: String::new(), line });
-                open = true;
-            }
-            Event::End(TagEnd::Heading(_)) => open = false,
-            Event::Text(piece) | Event::Code(piece) if open => {
-                if let Some(heading) = headings.last_mut() {
-                    heading.text.push_str(&piece);
-                }
-            }
-            _ => {}
-        }
-    }
-    headings.retain(|heading| !heading.text.trim().is_empty());
-    headings
-}
-
-fn depth(level: HeadingLevel) -> u8 {
-    level as u8
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headings_have_the_lines_in_which_they_begin() {
-        let text = "# One `x`\n\ntext\n```\n# none\n```\n\nTwo\n---\n### Three\n#\n";
-        let told: Vec<String> = headings(text)
-            .into_iter()
-            .map(|Heading { level, text, line }| format!("{level} {line} {text}"))
-            .collect();
-        assert_eq!(told, ["1 1 One x", "2 8 Two", "3 10 Three"]);
-    }
 }

@@ -11,19 +11,22 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::browse::FileText;
+use engine::navigate::{self, Outline, Place};
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
-use super::around::{Heading, files_around, outline};
+use super::around::files_around;
 use super::missing::no_such_file;
+use super::outline::{Pane, pane};
 use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::{tag_of, tagged};
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::link;
+use crate::http::pages::navigate::refused;
 use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::names::FORMAT;
@@ -52,7 +55,9 @@ struct FilePage<'a> {
     same: Vec<(String, String)>,
     /// The tree of files around it, as HTML.
     tree: String,
-    outline: Vec<Heading>,
+    outline: Pane,
+    /// The address of the page with all of it.
+    outline_href: String,
 }
 
 /// The name of a repository.
@@ -142,6 +147,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     }
     let web = repo(server, &wanted.repo).await?.and_then(|repo| repo.web);
     let tree = server.searcher.tree().await?;
+    let symbols = symbols(server, &document).await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn as well.
@@ -150,7 +156,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         let lines = file_lines(&document, &q);
         let around = tree.repo(&document.repo);
         let around = around.map(|repo| files_around(&tree, repo, &document.path));
-        let beside = (around.unwrap_or_default(), outline(&document));
+        let beside = (around.unwrap_or_default(), pane(&document, symbols));
         (document, lines, beside)
     });
     let (document, (lines, hits), (tree, outline)) =
@@ -182,8 +188,19 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         hits,
         tree,
         outline,
+        outline_href: link::to("/outline", &raw[..2]),
     };
     Ok(render(StatusCode::OK, &page))
+}
+
+/// What a file defines; nothing of one that has gone by now.
+async fn symbols(server: &Server, document: &FileText) -> Result<Option<Outline>, Failure> {
+    let FileText { repo, path, .. } = document;
+    let place = Place { repo: repo.clone(), path: path.clone(), line: None };
+    match server.searcher.outline(&place).await {
+        Err(navigate::Error::NoFile(_)) => Ok(None),
+        outline => outline.map(Some).map_err(refused),
+    }
 }
 
 /// Longest time to match a page's query.
@@ -229,7 +246,13 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
             let text = format!(" … {} more bytes", grouped(line.len() - upto));
             pieces.push(Piece { hit: false, class: "cut", text });
         }
-        LineView { number: at as u64 + 1, hit: !ranges.is_empty(), gap: false, pieces }
+        LineView {
+            number: at as u64 + 1,
+            hit: !ranges.is_empty(),
+            gap: false,
+            pieces,
+            around: None,
+        }
     });
     (views.collect(), hits.len())
 }

@@ -56,6 +56,7 @@ async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
         repos: exactly(&wanted.repo),
         files: exactly(&wanted.path),
         context: (view::CONTEXT, view::CONTEXT),
+        enclosing: true,
         ..Options::default()
     };
     let mut request = built(wanted.q.clone(), options, Client::PROGRAM).await?;

@@ -5,6 +5,7 @@ mod file;
 mod finder;
 mod lines;
 mod missing;
+mod outline;
 mod repos;
 
 use axum::http::HeaderMap;

@@ -97,7 +97,7 @@ async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
 }
 
 /// Why a name has no answer.
-fn refused(error: navigate::Error) -> Failure {
+pub(super) fn refused(error: navigate::Error) -> Failure {
     match error {
         navigate::Error::Asked(why) => Failure::bad_request(why),
         navigate::Error::NoFile(_) => Failure::no_such(error.to_string()),

@@ -14,7 +14,7 @@ use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::pages::link;
 use crate::http::pages::render::render;
-use crate::http::pages::view::{self, Piece};
+use crate::http::pages::view::{self, Piece, qualified};
 use crate::http::params::names::{FORMAT, LANG, REPO};
 use crate::http::params::{Known, StrictParams, wants_page};
 use crate::http::server::Server;
@@ -259,14 +259,6 @@ fn about(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{} of {name}", symbol.kind),
         None => symbol.kind.to_owned(),
-    }
-}
-
-/// `Server.serve`.
-fn qualified(symbol: &Symbol) -> String {
-    match &symbol.container {
-        Some((name, _)) => format!("{name}.{}", symbol.name),
-        None => symbol.name.clone(),
     }
 }
 

@@ -1,0 +1,325 @@
+//! Reading code on the page of a file: its outline, names, what is around a line, and lines that are chosen.
+
+use fantoccini::Locator;
+use fantoccini::key::Key;
+use serde_json::json;
+
+use super::audit::AUDIT;
+use super::tab::{Tab, journeys_in};
+use crate::harness::Fixture;
+
+/// A class with two long methods, and a function.
+fn harbor() -> String {
+    let filler = |word: &str| -> String {
+        (0..60).map(|n| format!("        {word}_{n} = dock({n})\n")).collect()
+    };
+    format!(
+        "class Harbor:\n    def berth(self):\n{}        return berth_1\n\n    def sail(self):\n{}        # berth it again\n        \
+         return self.berth()\n\ndef dock(n):\n    return n\n",
+        filler("berth"),
+        filler("sail")
+    )
+}
+
+/// Lines of [`harbor`].
+const BERTH: u64 = 2;
+const SAIL: u64 = 65;
+const DOCK: u64 = 129;
+
+const FILE: &str = "/file?repo=one&path=src/harbor.py";
+
+fn code() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("one/src/harbor.py", harbor());
+    fixture.write(
+        "one/src/main.py",
+        "from harbor import Harbor\n\ndef main():\n    Harbor().berth()\n",
+    );
+    fixture.write("one/src/<b>.py", "def <b>():\n");
+    fixture.write("two/other.py", "def dock():\n    pass\n");
+    fixture.write("two/notes.txt", "berth\n");
+    fixture.ingest();
+    fixture
+}
+
+/// The texts of what a selector names and is shown.
+async fn shown(tab: &Tab<'_>, selector: &str) -> serde_json::Value {
+    tab.run(&format!(
+        "return [...document.querySelectorAll('{selector}')].filter((e) => e.offsetParent).map((e) => e.textContent.trim())"
+    ))
+    .await
+}
+
+/// Clicks in the middle of a name in a line, with these keys of the mouse event, as if by a hand.
+async fn click_name(tab: &Tab<'_>, line: u64, name: &str, keys: &str) {
+    tab.ready().await;
+    let script = format!(
+        "const code = document.querySelector('#L{line} code');
+         code.scrollIntoView({{ block: 'center' }});
+         const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+         while (walker.nextNode()) {{
+           const at = walker.currentNode.data.indexOf('{name}');
+           if (at < 0) continue;
+           const range = document.createRange();
+           range.setStart(walker.currentNode, at);
+           range.setEnd(walker.currentNode, at + {});
+           const box = range.getBoundingClientRect();
+           walker.currentNode.parentElement.dispatchEvent(new MouseEvent('click', {{
+             bubbles: true, detail: 1, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, {keys}
+           }}));
+           return true;
+         }}
+         return false",
+        name.len()
+    );
+    assert_eq!(tab.run(&script).await, true, "{name} stands in line {line}");
+}
+
+#[test]
+fn an_outline_is_filtered_as_one_types() {
+    journeys_in(code, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        let names = ".outline li span";
+        assert_eq!(shown(tab, names).await, json!(["Harbor", "berth", "sail", "dock"]));
+        assert_eq!(
+            shown(tab, ".outline li small").await,
+            json!(["class", "method", "method", "function"])
+        );
+        // With keys alone: what is around a hit stays, and the first hit is opened.
+        tab.keys("body", "s").await;
+        tab.until("document.activeElement.id === 'narrow'").await;
+        tab.keys("#narrow", "AIL").await;
+        assert_eq!(shown(tab, names).await, json!(["Harbor", "sail"]));
+        assert_eq!(
+            tab.run("return document.querySelector('.outline [role=status]').textContent").await,
+            "1 of 4"
+        );
+        tab.keys("#narrow", &Key::Enter.to_string()).await;
+        tab.until(&format!(
+            "location.hash === '#L{SAIL}' && document.querySelector('#L{SAIL}.on')"
+        ))
+        .await;
+        tab.keys("#narrow", &Key::Escape.to_string()).await;
+        assert_eq!(shown(tab, names).await, json!(["Harbor", "berth", "sail", "dock"]));
+        // The arrow keys walk through it.
+        tab.keys("body", "s").await;
+        tab.keys("#narrow", &Key::Down.to_string()).await;
+        tab.until("document.activeElement.hash === '#L1'").await;
+        tab.keys(":focus", &Key::Down.to_string()).await;
+        tab.until(&format!("document.activeElement.hash === '#L{BERTH}'")).await;
+        // What is beside the text is hidden, also on the next page, until it is asked for.
+        tab.keys("body", "b").await;
+        tab.open(FILE).await;
+        assert_eq!(shown(tab, ".side").await, json!([]));
+        tab.keys("body", "s").await;
+        assert_eq!(shown(tab, names).await, json!(["Harbor", "berth", "sail", "dock"]));
+    });
+}
+
+#[test]
+fn what_is_around_the_first_line_stays_in_sight() {
+    let journey = async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        assert_eq!(shown(tab, "#around li").await, json!([]));
+        let around = |line: u64, wanted: &str| {
+            let scroll =
+                format!("document.querySelector('#L{line}').scrollIntoView({{ block: 'center' }})");
+            let wanted = format!(
+                "[...document.querySelectorAll('#around li')].map((row) => row.textContent).join('|') === '{wanted}'"
+            );
+            async move {
+                tab.run(&scroll).await;
+                tab.until(&wanted).await;
+            }
+        };
+        around(55, &format!("1class Harbor:|{BERTH}    def berth(self):")).await;
+        let current = "document.querySelector('.outline [aria-current]')?.hash";
+        tab.until(&format!("{current} === '#L{BERTH}'")).await;
+        around(118, &format!("1class Harbor:|{SAIL}    def sail(self):")).await;
+        tab.until(&format!("{current} === '#L{SAIL}'")).await;
+        // It stands at the top of what is seen, and its rows lead where they say.
+        let top = "return document.querySelector('#around ol').getBoundingClientRect().top";
+        assert!(tab.run(top).await.as_f64().unwrap() >= 0.0);
+        tab.run("document.querySelector('#around li:last-child code').click()").await;
+        tab.until(&format!("location.hash === '#L{SAIL}'")).await;
+    };
+    journeys_in(code, &["--window-size=1280,900"], &journey);
+    journeys_in(code, &["--window-size=360,800"], &journey);
+}
+
+#[test]
+fn a_name_leads_to_its_definitions_and_references() {
+    let journey = async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        click_name(tab, DOCK - 2, "berth", "").await;
+        tab.until("document.querySelectorAll('#card ul:first-of-type li').length === 1").await;
+        tab.until("document.querySelector('#card ul:last-of-type li')").await;
+        let card = tab.text("#card").await;
+        assert!(card.contains("def berth(self):") && card.contains("method of Harbor"), "{card}");
+        assert!(card.contains("main.py:4") && card.contains("in main"), "{card}");
+        assert_eq!(
+            tab.run("return document.documentElement.scrollWidth <= window.innerWidth").await,
+            true
+        );
+        assert_eq!(tab.run(AUDIT).await, json!([]));
+        // The same name is marked in all of the file, and no longer one: berth_1 is another.
+        assert_eq!(tab.run("return CSS.highlights.get('same').size").await, 3);
+        // Esc closes it; keywords, and words of comments, open none; a selection stays one.
+        tab.keys("body", &Key::Escape.to_string()).await;
+        tab.until("document.querySelector('#card').hidden").await;
+        click_name(tab, DOCK - 2, "return", "").await;
+        click_name(tab, DOCK - 3, "berth", "").await;
+        tab.run("getSelection().selectAllChildren(document.querySelector('#L1 code'))").await;
+        click_name(tab, 1, "Harbor", "").await;
+        assert_eq!(tab.run("return document.querySelector('#card').hidden").await, true);
+        tab.run("getSelection().removeAllRanges()").await;
+        // Titles lead to the pages with all of them.
+        click_name(tab, DOCK - 2, "berth", "").await;
+        tab.click("#card h3:last-of-type a").await;
+        tab.until("location.pathname === '/references'").await;
+        assert_eq!(tab.text("h1").await, "References of berth");
+        // With Ctrl to the only definition, or to the page of several.
+        tab.open(FILE).await;
+        click_name(tab, DOCK - 2, "berth", "ctrlKey: true").await;
+        tab.until(&format!("location.pathname === '/file' && location.hash === '#L{BERTH}'")).await;
+        tab.open(FILE).await;
+        click_name(tab, DOCK, "dock", "ctrlKey: true").await;
+        tab.until("location.pathname === '/definitions'").await;
+        assert!(tab.text("main").await.contains("2 definitions"));
+    };
+    journeys_in(code, &["--window-size=1280,900"], &journey);
+    journeys_in(code, &["--window-size=360,800"], &journey);
+}
+
+#[test]
+fn without_scripts_a_form_looks_names_up() {
+    journeys_in(
+        code,
+        &["--window-size=1280,900", "--blink-settings=scriptEnabled=false"],
+        &async |tab: &Tab<'_>| {
+            tab.open(FILE).await;
+            assert!(tab.text(".outline ul").await.contains("berth"));
+            for scripted in ["#narrow", "#wide", "#copy-lines"] {
+                let part = tab.client.find(Locator::Css(scripted)).await.unwrap();
+                assert!(!part.is_displayed().await.unwrap(), "{scripted}");
+            }
+            tab.keys(".look-up [name=name]", "berth").await;
+            tab.click(".look-up button:first-of-type").await;
+            // The page that comes has been read when this is on it.
+            assert_eq!(tab.text("h1 > code").await, "berth");
+            let address = tab.address().await;
+            assert!(
+                address.contains("/definitions?from=one%2Fsrc%2Fharbor.py%3A1&name=berth"),
+                "{address}"
+            );
+            assert!(tab.text("main").await.contains("def berth(self):"));
+            tab.open(FILE).await;
+            tab.keys(".look-up [name=name]", "berth").await;
+            tab.click(".look-up button:last-of-type").await;
+            assert_eq!(tab.text("h1 > code").await, "berth");
+            assert_eq!(tab.text("h1").await, "References of berth");
+            // An outline leads to lines.
+            tab.open(FILE).await;
+            tab.click(".outline .h2 a").await;
+            assert!(tab.address().await.ends_with(&format!("#L{BERTH}")));
+        },
+    );
+}
+
+#[test]
+fn lines_are_chosen_copied_and_kept_in_the_address() {
+    journeys_in(code, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        tab.run("navigator.clipboard.writeText = async (said) => { window.copied = said; }").await;
+        tab.click("#L3 .no").await;
+        tab.until("location.hash === '#L3' && document.querySelectorAll('#text .on').length === 1")
+            .await;
+        let shift = |line: u64| {
+            format!(
+                "document.querySelector('#L{line} .no').dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true, shiftKey: true }}))"
+            )
+        };
+        tab.run(&shift(5)).await;
+        tab.until(
+            "location.hash === '#L3-L5' && document.querySelectorAll('#text .on').length === 3",
+        )
+        .await;
+        // The other way, from where it began.
+        tab.run(&shift(BERTH)).await;
+        tab.until("location.hash === '#L2-L3'").await;
+        tab.keys("body", "C").await;
+        tab.until("window.copied === '    def berth(self):\\n        berth_0 = dock(0)\\n'").await;
+        // They are there again on a page that is opened with them, or by their numbers.
+        tab.client.refresh().await.unwrap();
+        tab.until("document.querySelectorAll('#text .on').length === 2").await;
+        tab.run("window.prompt = () => '10-12'").await;
+        tab.keys("body", "l").await;
+        tab.until(
+            "location.hash === '#L10-L12' && document.querySelectorAll('#text .on').length === 3",
+        )
+        .await;
+    });
+}
+
+#[test]
+fn results_say_in_what_a_line_stands() {
+    let journey = async |tab: &Tab<'_>| {
+        tab.open("/search?q=berth+repo:one+file:harbor&wait=1").await;
+        let around =
+            "return [...document.querySelectorAll('.lines .in')].map((e) => e.textContent)";
+        let told: Vec<String> = serde_json::from_value(tab.run(around).await).unwrap();
+        // Neighbours in the same say it once.
+        assert!(told.contains(&"in Harbor.berth".to_owned()), "{told:?}");
+        assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "{told:?}");
+        assert_eq!(
+            tab.run("return document.documentElement.scrollWidth <= window.innerWidth").await,
+            true
+        );
+        assert_eq!(tab.run(AUDIT).await, json!([]));
+        // Also of lines that are shown when somebody asks for them.
+        tab.click(".file [data-more]").await;
+        tab.until("[...document.querySelectorAll('.lines .in')].some((e) => e.textContent === 'in Harbor.sail')").await;
+        tab.run("[...document.querySelectorAll('.lines .in')].find((e) => e.textContent === 'in Harbor.sail').click()").await;
+        tab.until(&format!("location.pathname === '/file' && location.hash === '#L{SAIL}'")).await;
+    };
+    journeys_in(code, &["--window-size=1280,900"], &journey);
+    journeys_in(code, &["--window-size=360,800"], &journey);
+}
+
+#[test]
+fn everyone_can_read_code() {
+    for size in ["--window-size=1280,900", "--window-size=1000,800", "--window-size=360,800"] {
+        journeys_in(code, &[size], &async |tab: &Tab<'_>| {
+            for page in [
+                FILE,
+                "/file?repo=two&path=notes.txt",
+                "/definitions?name=dock",
+                "/outline?repo=one&path=src/harbor.py",
+            ] {
+                for theme in ["light", "dark"] {
+                    tab.open(page).await;
+                    tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
+                    tab.run("document.querySelectorAll('.fold').forEach((box) => { box.checked = true; })").await;
+                    assert_eq!(tab.run(AUDIT).await, json!([]), "{page} {theme} {size}");
+                    let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
+                    assert_eq!(tab.run(fits).await, true, "{page} {size}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn style_and_scripts_are_small() {
+    journeys_in(code, &[], &async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        let sent = "const all = performance.getEntriesByType('resource').filter((e) => e.name.includes('/static/'));
+                    return [all.length, all.reduce((bytes, e) => bytes + e.encodedBodySize, 0)]";
+        let (files, bytes): (usize, usize) = serde_json::from_value(tab.run(sent).await).unwrap();
+        assert_eq!(files, 3);
+        assert!(
+            (1..=20_000).contains(&bytes),
+            "style and scripts take {bytes} bytes as they are sent"
+        );
+    });
+}
