@@ -10,9 +10,8 @@ use crate::harness::Fixture;
 
 /// A class with two long methods, and a function.
 fn harbor() -> String {
-    let filler = |word: &str| -> String {
-        (0..60).map(|n| format!("        {word}_{n} = dock({n})\n")).collect()
-    };
+    let line = |word: &str, n: usize| format!("        {word}_{n} = dock({n})");
+    let filler = |word: &str| (0..60).map(|n| line(word, n) + "\n").collect::<String>();
     format!(
         "class Harbor:\n    def berth(self):\n{}        return berth_1\n\n    def sail(self):\n{}        # berth it again\n        \
          return self.berth()\n\ndef dock(n):\n    return n\n",
