@@ -94,7 +94,7 @@ fn up_serves_before_it_takes_symbols() {
     let held = fixture.hold("lock table symbols_000 in share row exclusive mode");
     let args = ["up", "--depth", "1", "--listen", "127.0.0.1:0", "."];
     let server = crate::harness::Server::start(fixture.command(&args));
-    assert_eq!(server.json("/search?q=sail").1["stats"]["files"], 4);
+    assert_eq!(server.json("/search?q=sail").1["stats"]["files"], 3);
     assert_eq!(server.json("/repos").1["symbols_percent"], 0);
     drop(held);
     eventually("symbols are there", || server.json("/repos").1["symbols_percent"] == 100);

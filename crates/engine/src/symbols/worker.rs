@@ -11,7 +11,7 @@ use super::wire;
 pub const ARGUMENT: &str = "symbols-worker";
 
 /// Most bytes of memory that a worker asks for. A text of the greatest size takes 100 MB.
-const MEMORY: u64 = 1 << 30;
+const MEMORY: u64 = 512 << 20;
 
 /// Answers with the symbols of the texts that it reads from standard input, until that ends.
 ///

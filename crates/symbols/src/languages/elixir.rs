@@ -1,6 +1,8 @@
 //! Elixir. Definitions are calls of macros.
 
-use query::SymbolKind::{Constant, Function, Interface, Macro, Module, Struct, Type};
+use query::SymbolKind::{
+    Constant, Function, Implementation, Interface, Macro, Module, Struct, Type,
+};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, look};
@@ -22,6 +24,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     let kind = match walk.text(target) {
         "defmodule" => Module,
         "defprotocol" => Interface,
+        "defimpl" => Implementation,
         "def" | "defp" | "defdelegate" => Function,
         "defmacro" | "defmacrop" | "defguard" | "defguardp" => Macro,
         "defexception" | "defstruct" => Struct,
