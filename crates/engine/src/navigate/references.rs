@@ -1,6 +1,6 @@
 //! Where a name is used: every place where it stands as a whole word, but for its definitions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use std::time::{Duration, Instant};
@@ -107,11 +107,14 @@ impl Searcher {
         let lines = repos.iter().map(|(_, lines)| lines).sum();
         let files: Vec<(Near, FileMatch)> =
             files.into_iter().map(|file| (near(&file), file)).collect();
-        // Parsing takes a while.
+        // Parsers are C, and this is no worker process: only texts that a worker has parsed within its bounds are parsed.
+        // Of others the lines decide.
+        let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
         let work = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let labelled = |(near, file): (Near, FileMatch)| {
-                let text = texts.get(&file.place).filter(|_| begun.elapsed() < PARSING);
+                let may_parse = parsed.contains(&file.place) && begun.elapsed() < PARSING;
+                let text = texts.get(&file.place).filter(|_| may_parse);
                 labelled(near, text.map(String::as_str), file)
             };
             files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
