@@ -45,7 +45,7 @@ impl Searcher {
     /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
     /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are loaded, too.
     #[must_use]
-    pub fn keeping(mut self, bytes: u64) -> Self {
+    pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ShardCache::new(bytes)));
         self
     }
@@ -54,7 +54,7 @@ impl Searcher {
     /// stays on its own runtime: the task that merges results then does more work than each shard, so waking
     /// another thread costs more than it saves.
     #[must_use]
-    pub fn sharing_out(mut self, threads: Handle) -> Self {
+    pub fn with_runtime(mut self, threads: Handle) -> Self {
         self.threads = Some(threads);
         self
     }

@@ -90,7 +90,7 @@ impl<'a> Build<'a> {
             // An alternative of settings only would match every file, which nobody means.
             if let (true, true, Some((at, end))) = (several, parts.is_empty(), setting) {
                 let message = "there is no term on this side of the 'or'; put settings at the end of the query";
-                return Err(self.error(at, message).moving(at..end));
+                return Err(self.error(at, message).with_move_to_end(at..end));
             }
             *alternative = parts;
         }
@@ -132,7 +132,7 @@ impl<'a> Build<'a> {
                 let kinds = SymbolKinds::read(&word.text).map_err(|why| {
                     let near = SymbolKinds::near(&word.text);
                     let instead = near.map_or_else(String::new, |near| written("kind", near));
-                    self.error(word.origins[0], why).replacing(word.range.clone(), instead)
+                    self.error(word.origins[0], why).with_replacement(word.range.clone(), instead)
                 })?;
                 Ok(Some(kinds))
             }
@@ -160,7 +160,7 @@ impl<'a> Build<'a> {
             Part::Not(at, part) => match *part {
                 Part::Word(_, word) if is_setting(&word) => {
                     let message = "a setting cannot be negated; leave out the minus or the setting";
-                    Err(self.error(at, message).replacing(at..word.range.end, ""))
+                    Err(self.error(at, message).with_replacement(at..word.range.end, ""))
                 }
                 part => Ok(!self.part(part, scope, false)?),
             },
@@ -230,7 +230,7 @@ impl<'a> Build<'a> {
             }
             None => String::new(),
         };
-        self.error(word.origins[0], why).replacing(word.range.clone(), instead)
+        self.error(word.origins[0], why).with_replacement(word.range.clone(), instead)
     }
 
     /// Rejects a repository with a revision in Sourcegraph's syntax: `repo:^github\.com/a/b$@main`.
@@ -239,7 +239,7 @@ impl<'a> Build<'a> {
         let message = "a revision is not supported: the index has the files that were in the folder at the last \
                        ingest; leave out @ and what follows";
         let origin = word.origins[end + 1];
-        Err(self.error(origin, message).replacing(
+        Err(self.error(origin, message).with_replacement(
             word.range.clone(),
             format!("repo:{}", &self.source[word.origins[0]..origin]),
         ))
@@ -256,11 +256,11 @@ impl<'a> Build<'a> {
         let field = word.field.expect("a setting has a field");
         if !whole && !matches!(field, FieldName::Case | FieldName::Multiline) {
             let message = "a setting holds for the whole query; put it outside of all parentheses";
-            return Err(self.error(at, message).moving(word.range.clone()));
+            return Err(self.error(at, message).with_move_to_end(word.range.clone()));
         }
         let source = self.source;
         let wrong = |why: String| {
-            QueryError::new(source, word.origins[0], why).replacing(word.range.clone(), "")
+            QueryError::new(source, word.origins[0], why).with_replacement(word.range.clone(), "")
         };
         let unknown = |wanted: &str| wrong(format!("unknown value \"{value}\"; use {wanted}"));
         match field {

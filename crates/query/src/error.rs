@@ -48,13 +48,13 @@ impl QueryError {
     }
 
     /// Returns the error with an edit that replaces a range of the query; an empty replacement deletes it.
-    pub(crate) fn replacing(self, range: Range<usize>, with: impl Into<String>) -> Self {
+    pub(crate) fn with_replacement(self, range: Range<usize>, with: impl Into<String>) -> Self {
         let edit = Edit { range, with: with.into(), append: String::new() };
         Self { edit: Some(Box::new(edit)), ..self }
     }
 
     /// Returns the error with an edit that moves a range of the query to its end.
-    pub(crate) fn moving(self, range: Range<usize>) -> Self {
+    pub(crate) fn with_move_to_end(self, range: Range<usize>) -> Self {
         let append = self.source[range.clone()].to_owned();
         let edit = Edit { range, with: String::new(), append };
         Self { edit: Some(Box::new(edit)), ..self }

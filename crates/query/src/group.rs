@@ -124,12 +124,14 @@ impl<'a> Parser<'a> {
             // `||` is the "or" of many other languages.
             let double = self.source[..at].ends_with('|');
             let range = if double { at - 1..at + 1 } else { at..at + 1 };
-            return self.error(at, message).replacing(range, if double { "or" } else { "\\|" });
+            return self
+                .error(at, message)
+                .with_replacement(range, if double { "or" } else { "\\|" });
         }
         let word = &rest[..length];
         let message =
             format!("'{word}' needs a term {side} it; to search for the word, write \"{word}\"");
-        self.error(at, message).replacing(at..at + length, format!("\"{word}\""))
+        self.error(at, message).with_replacement(at..at + length, format!("\"{word}\""))
     }
 
     fn term(&mut self, depth: usize) -> Result<Part, QueryError> {
@@ -171,7 +173,7 @@ impl<'a> Parser<'a> {
                             "'not' needs a term after it; to search for the word, write \"not\"",
                         )
                     };
-                    Err(self.error(at, message).replacing(at..at + length, sign))
+                    Err(self.error(at, message).with_replacement(at..at + length, sign))
                 }
             },
             Token::Open => {

@@ -157,7 +157,7 @@ impl<'a> Lexer<'a> {
             let length = word_length(value);
             let (message, instead) = field::unknown(name, &value[..length]);
             let range = self.at..self.source.len() - value.len() + length;
-            return Err(self.error(self.at, message).replacing(range, instead));
+            return Err(self.error(self.at, message).with_replacement(range, instead));
         };
         if value.is_empty() || value.starts_with(blank) {
             let message = format!(
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
             let range = self.at..self.at + name.len() + 1;
             return Err(self
                 .error(self.at, message)
-                .replacing(range, literal(&format!("{name}:"))));
+                .with_replacement(range, literal(&format!("{name}:"))));
         }
         if matches!(field, FieldName::Repo | FieldName::Path) {
             let begin = self.source.len() - value.len();
@@ -177,7 +177,7 @@ impl<'a> Lexer<'a> {
                 let (message, instead, _) = call(alone).unwrap_or_default();
                 return Err(self
                     .error(self.at, message)
-                    .replacing(self.at..begin + length, instead));
+                    .with_replacement(self.at..begin + length, instead));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ const MAX_UNINTERRUPTED: usize = 1_000_000_000;
 
 /// Size of a compiled pattern, in bytes, above which `go_on` is called for each name or path. Below it, one takes 20
 /// microseconds at worst.
-const HEAVY: usize = 200_000;
+const SLOW_BYTES: usize = 200_000;
 
 /// A compiled pattern. Threads may share it; each of them needs its own [`Scratch`].
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ impl Matcher {
 
     /// Like [`Matcher::is_match`], but a heavy pattern calls `go_on`; once that returns false, the answer is false.
     pub fn is_match_within(&self, text: &str, go_on: &dyn Fn() -> bool) -> bool {
-        if self.is_heavy() {
+        if self.is_slow() {
             self.is_match_with(&mut self.scratch(), text, go_on)
         } else {
             self.is_match(text)
@@ -261,7 +261,7 @@ impl Matcher {
         text: &str,
         go_on: &dyn Fn() -> bool,
     ) -> bool {
-        if self.is_heavy() {
+        if self.is_slow() {
             let all = 0..text.len();
             return go_on()
                 && matches!(self.find(scratch, text.as_bytes(), all, go_on), Ok(Some(_)));
@@ -273,7 +273,7 @@ impl Matcher {
     /// Returns the byte ranges of the matches in `text`, taken as one line: a name or a path. A heavy pattern calls
     /// `go_on`; once that returns false, the result is empty.
     pub fn ranges(&self, text: &str, go_on: &dyn Fn() -> bool) -> Vec<Range<usize>> {
-        if !self.is_heavy() {
+        if !self.is_slow() {
             return self.regex.find_iter(text).map(|found| found.range()).collect();
         }
         let mut ranges = Vec::new();
@@ -285,8 +285,8 @@ impl Matcher {
     }
 
     /// Whether matching it against a few names may take long.
-    pub fn is_heavy(&self) -> bool {
-        !self.is_literal && self.memory > HEAVY
+    pub fn is_slow(&self) -> bool {
+        !self.is_literal && self.memory > SLOW_BYTES
     }
 }
 

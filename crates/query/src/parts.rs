@@ -114,7 +114,7 @@ impl QueryParts {
     }
 
     /// Returns the query with `case:no`.
-    pub fn in_any_case(&self) -> String {
+    pub fn ignoring_case(&self) -> String {
         let mut other = self.clone();
         let is_case = |setting: &String| setting.to_ascii_lowercase().starts_with("case:");
         other.settings.retain(|setting| !is_case(setting));
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(parts.any_term(), "(foo or \"a b\") lang:go -file:_test repo:x count:5");
         assert_eq!(parts.as_text(), None);
         let parts = QueryParts::of("Foo or b.r case:yes").unwrap();
-        assert_eq!(parts.in_any_case(), "(Foo or b.r) case:no");
+        assert_eq!(parts.ignoring_case(), "(Foo or b.r) case:no");
         let parts = QueryParts::of("a[i] lit:b( content:c.d (x y)").unwrap();
         assert_eq!(parts.as_text().unwrap(), r"lit:a[i] lit:b( content:c\.d (x y)");
     }

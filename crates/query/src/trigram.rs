@@ -85,7 +85,7 @@ pub fn has_trigram(literal: &str) -> bool {
 
 /// Returns the parts of a literal that are worth looking up, in order and without overlaps. Together they contain its
 /// rarest trigrams. `fmt.println` gives `fmt.` and `ntln`.
-pub fn rarest(literal: &str) -> Vec<&str> {
+pub fn rarest_parts(literal: &str) -> Vec<&str> {
     // The server's locale decides the trigrams of non-ASCII letters, so it gets the whole literal.
     if literal.chars().any(|c| !c.is_ascii() && c.is_alphanumeric()) {
         return vec![literal];
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_rarest_few_are_looked_up() {
-        let check = |literal: &str, expected: &[&str]| assert_eq!(rarest(literal), expected);
+        let check = |literal: &str, expected: &[&str]| assert_eq!(rarest_parts(literal), expected);
         check("var", &["var"]);
         check("fmt.println", &["fmt.", "ntln"]);
         check("getelementbyid", &["ntbyid"]);

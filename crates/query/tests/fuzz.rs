@@ -6,7 +6,7 @@ use ngram::{BloomFilter, FilterKind};
 use proptest::prelude::*;
 use query::{
     Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts,
-    ngram_query, rarest, trigrams,
+    ngram_query, rarest_parts, trigrams,
 };
 
 /// Parses, compiles, plans and prints whatever is given.
@@ -15,7 +15,7 @@ fn run(text: &str) {
         match Query::parse(text, case) {
             Ok(query) => {
                 let parts = QueryParts::of(text).unwrap();
-                let others = [parts.with(|_| true), parts.in_any_case(), parts.any_term()];
+                let others = [parts.with(|_| true), parts.ignoring_case(), parts.any_term()];
                 for other in others.into_iter().chain(parts.as_text()) {
                     // Nothing but settings has no terms.
                     let empty = other.trim().is_empty() || other.starts_with("()");
@@ -59,7 +59,7 @@ fn meets(literals: &LiteralQuery, text: &str) -> bool {
 /// Whether `LIKE '%part%part%'` holds, for the parts that are looked up.
 fn looked_up(literal: &str, line: &str) -> bool {
     let mut rest = line;
-    rarest(literal).into_iter().all(|part| {
+    rarest_parts(literal).into_iter().all(|part| {
         let found = rest.find(part);
         if let Some(at) = found {
             rest = &rest[at + part.len()..];
@@ -215,6 +215,6 @@ proptest! {
             prop_assert!(literal.get(trigram.span).is_some());
         }
         prop_assert!(looked_up(&literal, &literal));
-        prop_assert_eq!(rarest(&literal).is_empty(), trigrams(&literal).is_empty() && literal.is_ascii());
+        prop_assert_eq!(rarest_parts(&literal).is_empty(), trigrams(&literal).is_empty() && literal.is_ascii());
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use query::{LiteralQuery, Lookup, Scope, has_trigram, rarest, word_parts};
+use query::{LiteralQuery, Lookup, Scope, has_trigram, rarest_parts, word_parts};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -184,7 +184,7 @@ impl Statement {
 /// Returns the pattern of the rarest trigrams of a text, for the operator without a recheck:
 /// `%fmt.%ntln%`.
 fn trigram_pattern(text: &str) -> String {
-    let parts = rarest(text);
+    let parts = rarest_parts(text);
     if parts.is_empty() {
         return like_pattern(text);
     }

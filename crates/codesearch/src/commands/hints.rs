@@ -62,15 +62,15 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 /// Prints changes to the query that find something.
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
     eprintln!("codesearch: nothing found");
-    let Some(query) = spelled(args, options) else { return };
+    let Some(query) = as_one_query(args, options) else { return };
     let asked = Asked { query: &query, client: Client::COMMAND_LINE, left_out: true };
-    for hint in hints::of_nothing(searcher, &asked).await {
+    for hint in hints::for_no_results(searcher, &asked).await {
         eprintln!("  {}", hints::line(&hint));
     }
 }
 
 /// Returns the search as one query; `None` if it has options that no query expresses.
-fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
+fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     let (patterns, filters) = (&args.patterns, &args.filters);
     let shaped = patterns.word_regexp || patterns.line_regexp || patterns.multiline_dotall;
     let by_glob = [&filters.glob, &filters.iglob, &filters.types, &filters.type_not];
@@ -97,17 +97,17 @@ fn spelled(args: &SearchArgs, options: &Options) -> Option<String> {
         }
         beside.push(request::LinePattern::Text(std::mem::take(&mut text)));
     }
-    Some(request::spelled(&text, &beside, options))
+    Some(request::as_one_query(&text, &beside, options))
 }
 
 /// Prints a hint if a query was read as a regular expression but was probably meant as literal text.
-pub(super) fn taken_for_expression(args: &SearchArgs) {
+pub(super) fn meant_as_text(args: &SearchArgs) {
     if args.patterns.fixed_strings {
         return;
     }
     let text = args.query.join(" ");
     let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
-    if let Some(hint) = hints::taken_for_expression(&text, &parsed) {
+    if let Some(hint) = hints::meant_as_text(&text, &parsed) {
         eprintln!("codesearch: {}", hints::line(&hint));
     }
 }

@@ -18,10 +18,10 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
     let postgres = database.take_postgres().map(Arc::new);
     let done = database.runtime.block_on(async {
-        let stop = serve::told_to_stop()?;
+        let stop = serve::shutdown_signal()?;
         tokio::select! {
             done = answer(Tools::new(Arc::clone(&searcher))) => done,
-            never = serve::look_after(&searcher, postgres.as_ref()) => match never {},
+            never = serve::supervise(&searcher, postgres.as_ref()) => match never {},
             () = stop => Ok(()),
         }
     });

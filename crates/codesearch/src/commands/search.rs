@@ -94,7 +94,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             if stats.files == 0 && stats.stopped.is_none() {
                 hints::nothing_found(&searcher, args, &options).await;
             } else {
-                hints::taken_for_expression(args);
+                hints::meant_as_text(args);
             }
         }
         Ok(match stats.stopped {

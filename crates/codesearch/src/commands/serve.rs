@@ -123,15 +123,15 @@ pub(crate) fn serve(
     let behind_proxy = args.operator.trust_forwarded;
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
-        .keeping(cache)
-        .sharing_out(database.runtime.handle().clone());
+        .with_cache(cache)
+        .with_runtime(database.runtime.handle().clone());
     let searcher = Arc::new(searcher);
     let postgres = database.take_postgres().map(Arc::new);
     let watched = postgres.clone();
     // Dropped after the last statement, since some connections to the database live on these threads.
     let threads = http::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
-        let stop = told_to_stop()?;
+        let stop = shutdown_signal()?;
         say!("serving on http://{address}/");
         let changed = Arc::new(Notify::new());
         let (told, wake) = (Arc::clone(&searcher), Arc::clone(&changed));
@@ -153,10 +153,10 @@ pub(crate) fn serve(
             }
         });
         let watch = Arc::clone(&searcher);
-        let watching = tokio::spawn(async move { look_after(&watch, watched.as_ref()).await });
+        let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
-        let keeping = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
+        let with_cache = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
         let limits = Arc::clone(&server.limits);
         let following = tokio::spawn(async move { follow(tokens, &limits).await });
         let (store, checked) = (searcher.store().clone(), Arc::clone(&server.metrics));
@@ -176,7 +176,7 @@ pub(crate) fn serve(
             stop,
         )
         .await;
-        for task in [watching, keeping, following, checking] {
+        for task in [watching, with_cache, following, checking] {
             task.abort();
             let _ = task.await;
         }
@@ -263,10 +263,7 @@ async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Inf
 }
 
 /// Looks for a newer epoch at intervals, and restarts the private Postgres if it has stopped.
-pub(crate) async fn look_after(
-    searcher: &Searcher,
-    postgres: Option<&Arc<Postgres>>,
-) -> Infallible {
+pub(crate) async fn supervise(searcher: &Searcher, postgres: Option<&Arc<Postgres>>) -> Infallible {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         if let Some(postgres) = postgres.cloned() {
@@ -281,7 +278,7 @@ pub(crate) async fn look_after(
 }
 
 /// Resolves on Ctrl-C or SIGTERM. Both signals are caught from the call on.
-pub(crate) fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+pub(crate) fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {

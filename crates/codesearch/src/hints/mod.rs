@@ -12,7 +12,7 @@ use query::{Query, QueryParts, Suggestion};
 use serde::Serialize;
 
 pub(crate) use count::{Beside, FileCount, count};
-pub(crate) use nothing::{Asked, of_nothing};
+pub(crate) use nothing::{Asked, for_no_results};
 pub(crate) use show::{command, line};
 
 /// A change to the query that may help.
@@ -54,7 +54,7 @@ impl From<Suggestion> for Suggested {
 const MAX_QUERY: usize = 1000;
 
 /// Returns a hint if a term was read as a regular expression but was probably meant as literal text: `c++`.
-pub(crate) fn taken_for_expression(query: &str, parsed: &Query) -> Option<Hint> {
+pub(crate) fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
     if query.len() > MAX_QUERY {
         return None;
     }

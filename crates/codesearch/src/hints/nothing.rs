@@ -54,7 +54,7 @@ enum Change {
 }
 
 /// Returns changes to a query that find something, the most helpful first.
-pub(crate) async fn of_nothing(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hint> {
+pub(crate) async fn for_no_results(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hint> {
     let until = Instant::now() + BUDGET;
     let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
     let Some(parts) = parts else { return Vec::new() };
@@ -129,7 +129,7 @@ impl Search<'_> {
                 .any(|term| !term.pattern.is_caseless() && letters(term.pattern.source()))
         };
         if parsed.is_ok_and(|query| has_case(&query)) {
-            changes.push((Change::AnyCase, self.parts.in_any_case()));
+            changes.push((Change::AnyCase, self.parts.ignoring_case()));
         }
         if terms > 0 {
             for (at, _) in self.filters().take(MAX_TERMS) {

@@ -34,14 +34,14 @@ const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 pub(super) const SIGN_IN: Endpoint = Endpoint {
     admits: Admits::Anyone,
-    ..Endpoint::untold("/sign-in", Class::Light, || {
+    ..Endpoint::undocumented("/sign-in", Class::Light, || {
         get(async || page(StatusCode::OK, "/", "")).post(sign_in)
     })
 };
 
 pub(super) const SIGN_OUT: Endpoint = Endpoint {
     admits: Admits::Anyone,
-    ..Endpoint::untold("/sign-out", Class::Light, || post(sign_out))
+    ..Endpoint::undocumented("/sign-out", Class::Light, || post(sign_out))
 };
 
 /// Admits clients that may search.
@@ -73,7 +73,7 @@ async fn admit(
     may: fn(&Caller) -> bool,
 ) -> Response {
     let (sent, kept) = (bearer(request.headers()), cookie(request.headers()));
-    let token = sent.map(str::to_owned).or(kept).filter(|_| server.limits.knows_tokens());
+    let token = sent.map(str::to_owned).or(kept).filter(|_| server.limits.has_tokens());
     let caller = token.as_deref().and_then(|token| server.limits.caller(token));
     if sent.is_some() && token.is_some() && caller.is_none() {
         server.metrics.refuse(Refusal::Token);

@@ -260,7 +260,7 @@ pub(crate) async fn on_search_threads(
 ) -> Response {
     let answering = next.run(request);
     let answered = if let Ok(_alone) = searches.alone.try_acquire() {
-        AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::broke_off())
+        AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::panicked())
     } else {
         run_on(&searches.threads, answering).await
     };
@@ -279,7 +279,7 @@ pub(crate) async fn run_on<T: Send + 'static>(
     task.spawn_on(work, threads);
     match task.join_next().await {
         Some(Ok(done)) => Ok(done),
-        _ => Err(Failure::broke_off()),
+        _ => Err(Failure::panicked()),
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) enum Content {
 
 impl Endpoint {
     /// Declares an endpoint that the `OpenAPI` document leaves out.
-    pub(crate) const fn untold(
+    pub(crate) const fn undocumented(
         path: &'static str,
         class: Class,
         route: fn() -> MethodRouter<Server>,

@@ -76,7 +76,7 @@ impl Failure {
     }
 
     /// A task that panicked; the log has the panic.
-    pub(crate) fn broke_off() -> Self {
+    pub(crate) fn panicked() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",

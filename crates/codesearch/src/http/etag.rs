@@ -16,7 +16,7 @@ pub(crate) fn tag_of(text: &str) -> String {
 }
 
 /// Adds the tag to a response, or replaces it with 304 if the client has that tag.
-pub(crate) fn tagged(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
+pub(crate) fn with_etag(headers: &HeaderMap, tag: &str, mut response: Response) -> Response {
     let tag = format!("\"{tag}\"");
     if is_known(headers, &tag) {
         response = StatusCode::NOT_MODIFIED.into_response();
@@ -47,7 +47,7 @@ mod tests {
             for known in known {
                 headers.append(IF_NONE_MATCH, known.parse().unwrap());
             }
-            let response = tagged(&headers, "a1", "text".into_response());
+            let response = with_etag(&headers, "a1", "text".into_response());
             assert_eq!(response.headers()[ETAG], "W/\"a1\"");
             response.status().as_u16()
         };

@@ -40,14 +40,14 @@ pub(crate) async fn beside(
 ) -> Vec<Hint> {
     if stats.files > 0 {
         let parsed = query::Query::parse(&params.q, query::Case::Smart).ok();
-        let hint = parsed.and_then(|parsed| hints::taken_for_expression(&params.q, &parsed));
+        let hint = parsed.and_then(|parsed| hints::meant_as_text(&params.q, &parsed));
         return hint.into_iter().collect();
     }
     let Ok(options) = params.options() else { return Vec::new() };
     if stats.stopped.is_some() || request.resume.is_some() {
         return Vec::new();
     }
-    let query = request::spelled(&params.q, &[], &options);
+    let query = request::as_one_query(&params.q, &[], &options);
     let asked = Asked { query: &query, client: Client::PROGRAM, left_out: false };
-    hints::of_nothing(&server.searcher, &asked).await
+    hints::for_no_results(&server.searcher, &asked).await
 }

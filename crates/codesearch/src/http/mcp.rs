@@ -16,7 +16,7 @@ use super::server::Server;
 use crate::mcp::Tools;
 
 /// `/mcp`.
-pub(crate) const MCP: Endpoint = Endpoint::untold("/mcp", Class::Search, || any(mcp));
+pub(crate) const MCP: Endpoint = Endpoint::undocumented("/mcp", Class::Search, || any(mcp));
 
 async fn mcp(State(server): State<Server>, request: Request) -> Response {
     let _turn = match server.turn().await {

@@ -79,7 +79,7 @@ fn endpoints() -> Vec<Endpoint> {
     ours.into_iter().chain(zoekt::ENDPOINTS).chain(livegrep::ENDPOINTS).collect()
 }
 
-const HOME: Endpoint = Endpoint::untold("/", Class::Free, || get(pages::home));
+const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::home));
 
 const READY: Endpoint = Endpoint {
     doc: Some(Doc {
@@ -87,7 +87,7 @@ const READY: Endpoint = Endpoint {
         description: "",
         answers: &[Answer::ok("They can.", Content::Only("ready\n")), Answer::UNAVAILABLE],
     }),
-    ..Endpoint::untold("/readyz", Class::Free, || get(ready))
+    ..Endpoint::undocumented("/readyz", Class::Free, || get(ready))
 };
 
 const HEALTHY: Endpoint = Endpoint {
@@ -97,10 +97,10 @@ const HEALTHY: Endpoint = Endpoint {
         answers: &[Answer::ok("It does.", Content::Only("ok\n"))],
     }),
     admits: Admits::Anyone,
-    ..Endpoint::untold("/healthz", Class::Light, || get(|| async { "ok\n" }))
+    ..Endpoint::undocumented("/healthz", Class::Light, || get(|| async { "ok\n" }))
 };
 
-const OPENAPI: Endpoint = Endpoint::untold("/openapi.json", Class::Light, || get(openapi));
+const OPENAPI: Endpoint = Endpoint::undocumented("/openapi.json", Class::Light, || get(openapi));
 
 /// Makes the router of all addresses, for requests to one of the host names.
 pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
@@ -198,7 +198,7 @@ async fn check_length(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let failure = Failure::too_large();
-    if zoekt::is_asked(request.uri().path()) {
+    if zoekt::is_zoekt_api(request.uri().path()) {
         zoekt::refused(&failure)
     } else {
         failure.into_response()

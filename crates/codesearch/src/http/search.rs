@@ -30,7 +30,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             HINTS, FORMAT, SORT, ENCLOSING,
         ],
-        untold: &[WAIT, FACETS],
+        undocumented: &[WAIT, FACETS],
     },
     doc: Some(Doc {
         summary: "Search",
@@ -56,7 +56,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: Known {
         told: &[Q, CASE, REPO, FILE, LANG],
-        untold: &[
+        undocumented: &[
             LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
             FACETS, ENCLOSING,
         ],

@@ -33,7 +33,7 @@ impl SearchStream {
         let (searcher, params) = (Arc::clone(&server.searcher), server.bounded(request));
         let search = async move {
             let search = AssertUnwindSafe(searcher.search(&params, found)).catch_unwind();
-            search.await.map_or_else(|_| Err(Failure::broke_off()), |stats| Ok(stats?))
+            search.await.map_or_else(|_| Err(Failure::panicked()), |stats| Ok(stats?))
         };
         let (kind, told) = of_request(request, server.searcher.store().no_recheck());
         let counted = server.metrics.begin(kind, told);
@@ -80,7 +80,7 @@ impl SearchStream {
     ///
     /// # Errors The failure of the search.
     pub(crate) fn end(self) -> Result<Stats, Failure> {
-        self.ended.unwrap_or_else(|| Err(Failure::broke_off()))
+        self.ended.unwrap_or_else(|| Err(Failure::panicked()))
     }
 }
 

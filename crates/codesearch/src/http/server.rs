@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::Failure;
-use super::limits::{Limits, Unread};
+use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
 use crate::statistics::{Recorder, Refusal};
 
@@ -62,7 +62,7 @@ pub(crate) struct Server {
     max_time: Duration,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) limits: Arc<Limits>,
-    pub(super) unread: Arc<Unread>,
+    pub(super) unread: Arc<AnswerMemory>,
     pub(super) access: Access,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
@@ -77,7 +77,7 @@ impl Server {
             max_time: settings.max_time,
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
-            unread: Arc::new(Unread::new(settings.unread_bytes)),
+            unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
             access: settings.access,
             threads: Handle::current(),
         }

@@ -50,7 +50,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             ENCLOSING,
         ],
-        untold: &[FORMAT, HINTS, SORT, WAIT, FACETS],
+        undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS],
     },
     doc: Some(Doc {
         summary: "Search, and hear of results while they are found",
@@ -211,7 +211,7 @@ struct Files {
 
 impl Files {
     async fn begin(server: &Server, params: &SearchParams) -> Result<Self, Failure> {
-        params.of_a_program()?;
+        params.check_no_page_params()?;
         if params.sorts() {
             return Err(Failure::bad_request(
                 "sort= is not for results that are sent as they are found: leave it out, or ask /search",

@@ -38,12 +38,12 @@ pub(super) async fn told(
     }
     let hints = if stats.files > 0 {
         let parsed = query::Query::parse(query, query::Case::Smart).ok();
-        let hint = parsed.and_then(|parsed| hints::taken_for_expression(query, &parsed));
+        let hint = parsed.and_then(|parsed| hints::meant_as_text(query, &parsed));
         hint.into_iter().collect()
     } else {
         // The answer itself says how many files were left out.
         let asked = Asked { query, client: Client::AGENT, left_out: false };
-        hints::of_nothing(searcher, &asked).await
+        hints::for_no_results(searcher, &asked).await
     };
     if hints.is_empty() {
         return String::new();

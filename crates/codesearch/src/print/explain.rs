@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use engine::search::{FileMatch, Request, Stats, Stopped};
-use query::{CompiledTerm, Plan, rarest};
+use query::{CompiledTerm, Plan, rarest_parts};
 use serde_json::{Value, json};
 
 use super::{Printer, skipped, symbols_left};
@@ -136,11 +136,11 @@ pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stat
 fn looked_up(term: &CompiledTerm, loose: bool) -> String {
     let mut parts = Vec::new();
     term.literals.literals(&mut |literal| {
-        let rarest = rarest(literal);
-        if loose && rarest != [literal] {
+        let rarest_parts = rarest_parts(literal);
+        if loose && rarest_parts != [literal] {
             parts.push(format!(
                 "{literal:?} by {}",
-                rarest.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(" and ")
+                rarest_parts.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(" and ")
             ));
         }
     });
@@ -156,7 +156,7 @@ pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
         .map(|term| {
             let mut lookups = Vec::new();
             term.literals.literals(&mut |literal| {
-                let by = if loose { rarest(literal) } else { vec![literal] };
+                let by = if loose { rarest_parts(literal) } else { vec![literal] };
                 lookups.push(json!({ "literal": literal, "by": by }));
             });
             json!({ "pattern": term.name, "needs": term.literals.to_string(), "lookups": lookups })

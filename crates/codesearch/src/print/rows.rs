@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use store::{SqlColumn, SqlKind};
 
-use super::style::pictured;
+use super::style::escape_controls;
 use crate::cli::SqlFormat;
 
 /// Rows that determine the widths of a table's columns; later rows are printed as they come.
@@ -87,7 +87,7 @@ impl Table<'_> {
     /// Chooses the widths, and prints the header and the rows gathered so far.
     fn begin(&mut self) -> io::Result<()> {
         let names: Vec<String> =
-            self.columns.iter().map(|column| pictured(&column.name).into_owned()).collect();
+            self.columns.iter().map(|column| escape_controls(&column.name).into_owned()).collect();
         let rows = std::mem::take(&mut self.rows);
         let width = |at: usize| {
             let cells = rows.iter().map(|row| &row[at]).chain([&names[at]]);
@@ -104,8 +104,9 @@ impl Table<'_> {
 impl Rows for Table<'_> {
     fn row(&mut self, values: &[Option<&str>]) -> Result<()> {
         // A cell must stay on one line, and must not send control characters to the terminal.
-        let cells =
-            values.iter().map(|value| pictured(value.unwrap_or_default()).replace('\t', "␉"));
+        let cells = values
+            .iter()
+            .map(|value| escape_controls(value.unwrap_or_default()).replace('\t', "␉"));
         let cells: Vec<String> = cells.collect();
         if !self.widths.is_empty() {
             return Ok(self.line(&cells)?);
@@ -135,7 +136,7 @@ impl Rows for Csv<'_> {
             }
             // A null value is empty; an empty text is quoted.
             let Some(value) = value else { continue };
-            let value = if self.terminal { pictured(value) } else { Cow::Borrowed(*value) };
+            let value = if self.terminal { escape_controls(value) } else { Cow::Borrowed(*value) };
             if value.is_empty() || value.contains([',', '"', '\n', '\r']) {
                 write!(self.out, "\"{}\"", value.replace('"', "\"\""))?;
             } else {

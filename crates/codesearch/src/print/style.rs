@@ -35,7 +35,7 @@ pub(super) struct Ink {
 
 impl Ink {
     pub(super) fn new(color: bool, terminal: bool) -> Self {
-        Self { color, safe: if terminal { pictured } else { |text| Cow::Borrowed(text) } }
+        Self { color, safe: if terminal { escape_controls } else { |text| Cow::Borrowed(text) } }
     }
 
     /// Returns a text in a form that is safe to print on this output.
@@ -58,7 +58,7 @@ impl Ink {
 }
 
 /// Replaces each control character by a picture of it. A file may come from anybody, and must not control the terminal.
-pub(super) fn pictured(text: &str) -> Cow<'_, str> {
+pub(super) fn escape_controls(text: &str) -> Cow<'_, str> {
     let is_control = |c: char| c.is_control() && c != '\t';
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_nothing_by_a_file() {
-        assert_eq!(pictured("é\tplain"), "é\tplain");
-        assert_eq!(pictured("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
+        assert_eq!(escape_controls("é\tplain"), "é\tplain");
+        assert_eq!(escape_controls("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
     }
 }

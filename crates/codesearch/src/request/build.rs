@@ -49,7 +49,7 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
 
 /// Returns the limit of a request whose default is known only later. The query overrides the
 /// default.
-pub(crate) fn settled_limit(said: Option<Count>, usual: usize) -> Option<usize> {
+pub(crate) fn limit_or(said: Option<Count>, usual: usize) -> Option<usize> {
     said.unwrap_or(Count::Most(usual)).limit()
 }
 
@@ -181,9 +181,9 @@ mod tests {
         check(&Client::ZOEKT, "x timeout:1s", &timed(5), "/x/i all results, 1s timeout");
         check(&Client::LIVEGREP, "x", &limited(0), "/x/i all results, 10s timeout");
         check(&Client::LIVEGREP, "x", &none, "/x/i 50 results, 10s timeout");
-        assert_eq!(settled_limit(None, 8), Some(8));
-        assert_eq!(settled_limit(Some(Count::Most(3)), 8), Some(3));
-        assert_eq!(settled_limit(Some(Count::All), 8), None);
+        assert_eq!(limit_or(None, 8), Some(8));
+        assert_eq!(limit_or(Some(Count::Most(3)), 8), Some(3));
+        assert_eq!(limit_or(Some(Count::All), 8), None);
     }
 
     #[test]

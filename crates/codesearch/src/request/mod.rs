@@ -25,9 +25,9 @@ mod options;
 mod refused;
 mod spell;
 
-pub(crate) use build::{build, parse, settled_limit};
+pub(crate) use build::{build, limit_or, parse};
 pub(crate) use client::Client;
 pub(crate) use docs::{DocsQuery, docs};
 pub(crate) use options::{MAX_CONTEXT, Options, case, context, count};
 pub(crate) use refused::Refused;
-pub(crate) use spell::{LinePattern, spelled};
+pub(crate) use spell::{LinePattern, as_one_query};

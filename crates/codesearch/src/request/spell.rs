@@ -13,7 +13,7 @@ pub(crate) enum LinePattern {
 
 /// Returns one query that includes the patterns, of which one must match in a line, and the options. A text that is no
 /// valid query is returned unchanged.
-pub(crate) fn spelled(text: &str, patterns: &[LinePattern], options: &Options) -> String {
+pub(crate) fn as_one_query(text: &str, patterns: &[LinePattern], options: &Options) -> String {
     let content = |pattern: &LinePattern| match pattern {
         LinePattern::Regexp(pattern) => written("content", pattern),
         LinePattern::Text(text) => written("content", &escape(text)),
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_stands_beside_a_query_is_said_in_it() {
         let none = Options::default();
-        assert_eq!(spelled("a or b", &[], &none), "a or b");
+        assert_eq!(as_one_query("a or b", &[], &none), "a or b");
         let options = Options {
             case: Case::Insensitive,
             repos: vec!["x".to_owned(), "y z".to_owned()],
@@ -71,11 +71,11 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(
-            spelled("a or b count:5", &[], &options),
+            as_one_query("a or b count:5", &[], &options),
             r#"case:no (a or b) count:5 (repo:x or repo:"y z") file:\.go$"#
         );
         let patterns = [LinePattern::Regexp("f o".to_owned()), LinePattern::Text("a(".to_owned())];
-        assert_eq!(spelled("", &patterns, &none), r#"(content:"f o" or content:"a\(")"#);
-        assert_eq!(spelled("a)", &patterns, &none), "a)");
+        assert_eq!(as_one_query("", &patterns, &none), r#"(content:"f o" or content:"a\(")"#);
+        assert_eq!(as_one_query("a)", &patterns, &none), "a)");
     }
 }

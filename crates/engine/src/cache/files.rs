@@ -181,7 +181,7 @@ impl ShardFiles {
             return matching;
         }
         // For a light matcher, a look at the clock takes as long as matching a path.
-        let heavy = terms.iter().any(|term| term.matcher.is_heavy());
+        let heavy = terms.iter().any(|term| term.matcher.is_slow());
         for (nth, block) in self.filters.columns(&any).iter().enumerate() {
             if (heavy || nth % BLOCKS_AT_ONCE == 0) && !go_on() {
                 break;

@@ -40,7 +40,7 @@ pub(crate) async fn count(
                     let matcher = &query.terms[term].matcher;
                     let found = matcher.is_match_within(&file.path, &go_on);
                     // Light matchers are quick enough without a look at the clock.
-                    (!matcher.is_heavy() || go_on()).then_some(found)
+                    (!matcher.is_slow() || go_on()).then_some(found)
                 }
                 // Content, symbols and language of these files are unknown.
                 Predicate::Content(_) | Predicate::Symbol(_) | Predicate::Language(_) => None,

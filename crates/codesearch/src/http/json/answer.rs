@@ -38,7 +38,7 @@ const STALLED: Duration = Duration::from_secs(30);
 
 /// Answers a search with JSON.
 pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
-    params.of_a_program()?;
+    params.check_no_page_params()?;
     let fields = FieldSet::of(params)?;
     let loose = server.searcher.store().no_recheck();
     if params.sorts() {

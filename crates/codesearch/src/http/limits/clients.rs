@@ -151,7 +151,7 @@ impl Limits {
     }
 
     /// Returns whether there are any tokens.
-    pub(crate) fn knows_tokens(&self) -> bool {
+    pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 

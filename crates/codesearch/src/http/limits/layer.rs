@@ -119,7 +119,7 @@ impl Address {
     fn of(request: &Request) -> Self {
         let pairs = Pairs::of(request.extensions());
         let is_page = wants_page(request.headers(), pairs.get("format"));
-        Self { is_zoekts: zoekt::is_asked(request.uri().path()), is_page, pairs }
+        Self { is_zoekts: zoekt::is_zoekt_api(request.uri().path()), is_page, pairs }
     }
 
     fn refused(&self, failure: Failure) -> Response {

@@ -19,4 +19,4 @@ pub(crate) use clients::{Caller, Limits};
 pub(crate) use layer::{reads, refused, searches};
 pub(crate) use quota::Quota;
 pub(crate) use token::{TokenFile, new_token};
-pub(crate) use unread::Unread;
+pub(crate) use unread::AnswerMemory;

@@ -21,9 +21,9 @@ const PART_BYTES: usize = 64 << 10;
 
 /// The memory for answers.
 #[derive(Debug)]
-pub(crate) struct Unread(Arc<Semaphore>);
+pub(crate) struct AnswerMemory(Arc<Semaphore>);
 
-impl Unread {
+impl AnswerMemory {
     /// Makes room for `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let units = usize::try_from(bytes).unwrap_or(usize::MAX) / UNIT;

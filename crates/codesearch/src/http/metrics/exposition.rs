@@ -25,7 +25,7 @@ pub(crate) const METRICS: Endpoint = Endpoint {
         answers: &[Answer::ok("Prometheus's text format.", Content::Text("text/plain"))],
     }),
     admits: Admits::Operators,
-    ..Endpoint::untold("/metrics", Class::Free, || get(metrics))
+    ..Endpoint::undocumented("/metrics", Class::Free, || get(metrics))
 };
 
 async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {

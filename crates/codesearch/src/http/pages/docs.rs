@@ -54,7 +54,7 @@ pub(crate) const DOCS: Endpoint = Endpoint {
             TIMEOUT.saying("How long it may take: 500ms, 5s, 2m; 10s unless given."),
             FORMAT,
         ],
-        untold: &[],
+        undocumented: &[],
     },
     doc: Some(Doc {
         summary: "Find documents and comments by their words",

@@ -17,7 +17,7 @@ use crate::http::error::Failure;
 use crate::http::params::RejectedParams;
 
 /// The placeholder of the second part of the results. No text of a repository contains it, since templates escape `<`.
-pub(crate) const SEAM: &str = "<!-- the rest -->";
+pub(crate) const REST_PLACEHOLDER: &str = "<!-- the rest -->";
 
 /// Links on a page that does not exist.
 const PLACES: [(&str, &str); 5] = [
@@ -32,25 +32,25 @@ const PLACES: [(&str, &str); 5] = [
 #[template(path = "search.html")]
 struct SearchPage<'a> {
     query: &'a str,
-    error: Option<Trouble>,
+    error: Option<PageError>,
     result: Option<Results>,
     /// The address from which a script streams results, and that of the whole page for browsers without scripts.
     stream: Option<(String, String)>,
 }
 
 /// An error, and its place in the query.
-struct Trouble {
+struct PageError {
     message: String,
     /// The query before the character at fault, that character, and the query after it.
     place: Option<(String, String, String)>,
     /// A query to run instead.
-    instead: Option<Instead>,
+    instead: Option<SuggestedQuery>,
     /// Links to continue from: addresses and names.
     links: Vec<(&'static str, &'static str)>,
 }
 
 /// A query to run instead of a wrong one.
-struct Instead {
+struct SuggestedQuery {
     href: String,
     /// Whether it takes the whole query as literal text.
     is_text: bool,
@@ -60,7 +60,7 @@ struct Instead {
     count: String,
 }
 
-impl From<Suggested> for Instead {
+impl From<Suggested> for SuggestedQuery {
     fn from(suggested: Suggested) -> Self {
         Self {
             href: link::to("/search", &[("q", &suggested.query)]),
@@ -84,7 +84,9 @@ pub(crate) fn found(
         Ok(page) => page,
         Err(error) => return broken(&error),
     };
-    let Some((first, end)) = page.split_once(SEAM) else { return sent(StatusCode::OK, page) };
+    let Some((first, end)) = page.split_once(REST_PLACEHOLDER) else {
+        return sent(StatusCode::OK, page);
+    };
     let (first, end) = (first.to_owned(), end.to_owned());
     let parts =
         stream::once(ready(first)).chain(stream::once(rest)).chain(stream::once(ready(end)));
@@ -108,8 +110,8 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });
     let links = if failure.body.code == "not_found" { PLACES.to_vec() } else { Vec::new() };
-    let instead = failure.body.suggestion.map(|suggested| Instead::from(*suggested));
-    let error = Some(Trouble { message: failure.body.message, place, instead, links });
+    let instead = failure.body.suggestion.map(|suggested| SuggestedQuery::from(*suggested));
+    let error = Some(PageError { message: failure.body.message, place, instead, links });
     let page = SearchPage { query: q, error, result: None, stream: None };
     render(failure.status, &page)
 }

@@ -25,7 +25,7 @@ pub(crate) const SUGGEST: Endpoint = Endpoint {
     route: || get(suggest),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[WORD], untold: &[] },
+    params: Known { told: &[WORD], undocumented: &[] },
     doc: Some(Doc {
         summary: "How a word of a query could go on",
         description: "",
@@ -53,7 +53,7 @@ async fn suggest(
     let tree = server.searcher.tree().await?;
     // The search visits all paths, which takes a while.
     let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
-    let suggestions = work.await.map_err(|_| Failure::broke_off())?;
+    let suggestions = work.await.map_err(|_| Failure::panicked())?;
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
 }
 

@@ -19,7 +19,7 @@ use crate::http::params::wants_page;
 const MANUAL: &str = include_str!("../../../../../docs/syntax.md");
 
 /// `/syntax`.
-pub(crate) const SYNTAX: Endpoint = Endpoint::untold("/syntax", Class::Light, || get(syntax));
+pub(crate) const SYNTAX: Endpoint = Endpoint::undocumented("/syntax", Class::Light, || get(syntax));
 
 /// The manual as a page.
 static DRAWN: LazyLock<Drawn> = LazyLock::new(|| Drawn::of(MANUAL));

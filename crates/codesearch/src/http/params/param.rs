@@ -35,16 +35,16 @@ pub(crate) struct Known {
     /// Parameters in the `OpenAPI` document.
     pub(crate) told: &'static [Param],
     /// Parameters left out of it: those that only our own pages need, and those that only a related endpoint uses.
-    pub(crate) untold: &'static [Param],
+    pub(crate) undocumented: &'static [Param],
 }
 
 impl Known {
     /// No parameters.
-    pub(crate) const NONE: Self = Self { told: &[], untold: &[] };
+    pub(crate) const NONE: Self = Self { told: &[], undocumented: &[] };
 
     /// Iterates over all parameters.
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static Param> {
-        self.told.iter().chain(self.untold)
+        self.told.iter().chain(self.undocumented)
     }
 
     /// Returns the parameter of this name.

@@ -90,7 +90,7 @@ impl SearchParams {
     ///
     /// # Errors
     /// One is given.
-    pub(crate) fn of_a_program(&self) -> Result<(), Failure> {
+    pub(crate) fn check_no_page_params(&self) -> Result<(), Failure> {
         match [WAIT, FACETS].iter().find(|param| self.given.get(param).is_some()) {
             None => Ok(()),
             Some(Param { name, .. }) => Err(Failure::bad_request(format!(

@@ -73,24 +73,24 @@ impl Asked {
     fn named(&mut self, tree: &Tree, names: &[&Word]) -> Result<(), QueryError> {
         let mut any = vec![
             // Where symbols are taken they say so, elsewhere the words before a name.
-            symbol(&spelled(names), is_exact(names))?,
-            self.hide(Field::Content, &defined(&spelled(names)), is_exact(names))?,
-            self.hide(Field::Path, &called(&spelled(names)), false)?,
+            symbol(&as_one_query(names), is_exact(names))?,
+            self.hide(Field::Content, &defined(&as_one_query(names)), is_exact(names))?,
+            self.hide(Field::Path, &called(&as_one_query(names)), false)?,
         ];
         if names.len() > 1 {
             for (at, name) in names.iter().enumerate() {
                 if name.folded.chars().count() < MIN_NAME {
                     continue;
                 }
-                let definition = defined(&spelled(&[name]));
+                let definition = defined(&as_one_query(&[name]));
                 let definition = vec![
-                    symbol(&spelled(&[name]), false)?,
+                    symbol(&as_one_query(&[name]), false)?,
                     self.hide(Field::Content, &definition, false)?,
                 ];
                 let mut all = vec![Tree::any(definition)];
                 for (other, name) in names.iter().enumerate() {
                     if other != at {
-                        all.push(self.hide(Field::Path, &below(&spelled(&[name])), false)?);
+                        all.push(self.hide(Field::Path, &below(&as_one_query(&[name])), false)?);
                     }
                 }
                 any.push(Tree::all(all));
@@ -143,7 +143,7 @@ fn is_exact(names: &[&Word]) -> bool {
 }
 
 /// A pattern for some words as one name; in its own spelling if it is one.
-fn spelled(names: &[&Word]) -> String {
+fn as_one_query(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
     words.join("_?")
 }

@@ -176,8 +176,8 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         for (at, word) in self.names.iter().enumerate() {
             let of = |spot: &Spot<'_>| {
                 let share = spot.names(self.group).nth(at)??.weight();
-                let spelled = if spot.text == word.typed { SPELLED } else { 0.0 };
-                Some(share * WORD + spelled)
+                let as_one_query = if spot.text == word.typed { SPELLED } else { 0.0 };
+                Some(share * WORD + as_one_query)
             };
             if let Some(best) = spots.iter().filter_map(of).reduce(f32::max) {
                 points += best;
@@ -266,9 +266,9 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             let is_none = names.is_empty();
             for (name, whole) in names {
                 if spots.last().is_none_or(|last| last.range.end <= name.start) {
-                    let spelled = &text[name.clone()];
-                    let shares = self.shares(spelled);
-                    spots.push(Spot { range: name, text: spelled, shares, whole });
+                    let as_one_query = &text[name.clone()];
+                    let shares = self.shares(as_one_query);
+                    spots.push(Spot { range: name, text: as_one_query, shares, whole });
                 }
             }
             if is_none && spots.last().is_none_or(|last| last.range.end <= range.start) {

@@ -140,7 +140,7 @@ pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
     };
     let mut words: Vec<Word> = Vec::new();
     // Where the last word ended, and what followed it.
-    let text = spelled(term.pattern.source())?;
+    let text = as_one_query(term.pattern.source())?;
     let mut between = String::new();
     for run in text.chars().collect::<Vec<_>>().chunk_by(|a, b| is_name(*a) == is_name(*b)) {
         let run: String = run.iter().collect();
@@ -165,7 +165,7 @@ pub(super) fn is_name(c: char) -> bool {
 
 /// The text for which a pattern stands, if it stands for one, more or less: a dot between names is one, and `\s+` is a
 /// blank.
-fn spelled(pattern: &str) -> Option<String> {
+fn as_one_query(pattern: &str) -> Option<String> {
     let mut text = String::new();
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {

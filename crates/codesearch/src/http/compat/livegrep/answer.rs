@@ -73,7 +73,7 @@ pub(crate) const ENDPOINTS: [Endpoint; 3] =
     [api("/api/v1/search"), api("/api/v1/search/"), api("/api/v1/search/{backend}")];
 
 const fn api(path: &'static str) -> Endpoint {
-    Endpoint::untold(path, Class::Whole, || get(search).post(search))
+    Endpoint::undocumented(path, Class::Whole, || get(search).post(search))
 }
 
 /// Answers a search.

@@ -33,7 +33,7 @@ pub(crate) const ENDPOINTS: [Endpoint; 7] = [
 ];
 
 const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
-    Endpoint::untold(path, Class::Whole, route)
+    Endpoint::undocumented(path, Class::Whole, route)
 }
 
 #[derive(Serialize)]

@@ -16,7 +16,7 @@ use super::result::{FileResult, SearchResult, SearchStats, nanos};
 use crate::http::compat::collect::{MAX_ANSWER_BYTES, gather};
 use crate::http::error::Failure;
 use crate::http::server::Server;
-use crate::request::settled_limit;
+use crate::request::limit_or;
 
 /// Least score of a file, since Zoekt's scores are positive.
 const LEAST_SCORE: f64 = 0.01;
@@ -111,7 +111,7 @@ pub(super) async fn find(
     let mut result = if request.program().select == Select::Repos {
         whole_repos(server, request, limits, options).await?
     } else {
-        request.limit = settled_limit(said, limits.total.saturating_add(1));
+        request.limit = limit_or(said, limits.total.saturating_add(1));
         matching(server, request, limits, options, documents).await?
     };
     result.stats.duration = nanos(begun.elapsed().saturating_sub(wait));

@@ -15,7 +15,7 @@ mod result;
 mod web;
 
 pub(crate) use api::ENDPOINTS;
-pub(crate) use error::{is_asked, refused};
+pub(crate) use error::{is_zoekt_api, refused};
 
 /// Parses a body, compiles its query, and computes its limits.
 #[cfg(any(test, fuzzing))]

@@ -9,7 +9,7 @@ use axum::routing::get;
 use super::list::HEAD;
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
-use crate::http::etag::tagged;
+use crate::http::etag::with_etag;
 use crate::http::pages::{file_address, protect};
 use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
@@ -29,8 +29,8 @@ pub(super) const PRINT_BELOW: Endpoint = at("/zoekt/print");
 
 const fn at(path: &'static str) -> Endpoint {
     Endpoint {
-        params: Known { told: &[], untold: &[REPO, FILE, BRANCH, Q, NUM, FORMAT] },
-        ..Endpoint::untold(path, Class::Read, || get(print))
+        params: Known { told: &[], undocumented: &[REPO, FILE, BRANCH, Q, NUM, FORMAT] },
+        ..Endpoint::undocumented(path, Class::Read, || get(print))
     }
 }
 
@@ -71,5 +71,5 @@ async fn answer(
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     let mut response = (kind, file.text).into_response();
     protect(&mut response, "default-src 'none'; sandbox");
-    Ok(tagged(headers, &file.hash, response))
+    Ok(with_etag(headers, &file.hash, response))
 }

@@ -40,8 +40,8 @@ const DEBUG: Param = Param::text("debug", "");
 
 /// `/zoekt/search`, which Zoekt has at `/search`.
 pub(super) const WEB: Endpoint = Endpoint {
-    params: Known { told: &[], untold: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
-    ..Endpoint::untold("/zoekt/search", Class::Whole, || get(search))
+    params: Known { told: &[], undocumented: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
+    ..Endpoint::undocumented("/zoekt/search", Class::Whole, || get(search))
 };
 
 async fn search(

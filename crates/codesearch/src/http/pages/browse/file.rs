@@ -23,7 +23,7 @@ use super::outline::{Pane, pane};
 use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
-use crate::http::etag::{tag_of, tagged};
+use crate::http::etag::{tag_of, with_etag};
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::link;
 use crate::http::pages::navigate::refused;
@@ -77,7 +77,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
             Param::text("q", "For a page: a query, of which the matches are shown."),
             FORMAT,
         ],
-        untold: &[],
+        undocumented: &[],
     },
     doc: Some(Doc {
         summary: "A file",
@@ -104,7 +104,7 @@ pub(crate) const RAW: Endpoint = Endpoint {
     route: || get(raw),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH.required(), DOWNLOAD], untold: &[] },
+    params: Known { told: &[IN_REPO, PATH.required(), DOWNLOAD], undocumented: &[] },
     doc: Some(Doc {
         summary: "The text of a file",
         description: "",
@@ -159,8 +159,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         let beside = (around.unwrap_or_default(), pane(&document, symbols));
         (document, lines, beside)
     });
-    let (document, (lines, hits), (tree, outline)) =
-        work.await.map_err(|_| Failure::broke_off())?;
+    let (document, (lines, hits), (tree, outline)) = work.await.map_err(|_| Failure::panicked())?;
     let mut facts = vec![
         count(lines.len(), "line"),
         size(bytes as u64),
@@ -281,7 +280,7 @@ fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &File
         "same": same,
     });
     let tag = format!("{}-{}", document.hash, tag_of(&body.to_string()));
-    Ok(tagged(headers, &tag, Json(body).into_response()))
+    Ok(with_etag(headers, &tag, Json(body).into_response()))
 }
 
 /// Parses `lines=`.
@@ -322,5 +321,5 @@ async fn raw(
         }
     }
     protect(&mut response, "default-src 'none'; sandbox");
-    tagged(&headers, &hash, response)
+    with_etag(&headers, &hash, response)
 }

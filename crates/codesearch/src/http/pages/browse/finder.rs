@@ -55,7 +55,7 @@ pub(crate) const FILES: Endpoint = Endpoint {
             LIMIT,
             FORMAT,
         ],
-        untold: &[],
+        undocumented: &[],
     },
     doc: Some(Doc {
         summary: "Find files by letters of their paths",
@@ -92,7 +92,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> 
         let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
         kept.find(&FindRequest { query: params.q.trim(), repo, languages: &languages, limit })
     });
-    let (near, count) = work.await.map_err(|_| Failure::broke_off())?.map_err(wrong)?;
+    let (near, count) = work.await.map_err(|_| Failure::panicked())?.map_err(wrong)?;
     counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near

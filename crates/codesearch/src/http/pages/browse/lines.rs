@@ -36,8 +36,8 @@ struct Lines {
 
 /// `/search/lines`: all lines of one file in which a query matches, as a piece of a page.
 pub(crate) const LINES: Endpoint = Endpoint {
-    params: Known { told: &[], untold: &[REPO, PATH, Q] },
-    ..Endpoint::untold("/search/lines", Class::Search, || get(lines))
+    params: Known { told: &[], undocumented: &[REPO, PATH, Q] },
+    ..Endpoint::undocumented("/search/lines", Class::Search, || get(lines))
 };
 
 async fn lines(
@@ -77,6 +77,6 @@ async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
     let more = all - file.matches();
     let href = link::file(&wanted.repo, &wanted.path, &wanted.q, None);
     let work = tokio::task::spawn_blocking(move || view::lines(&file));
-    let lines = work.await.map_err(|_| Failure::broke_off())?;
+    let lines = work.await.map_err(|_| Failure::panicked())?;
     Ok(render(StatusCode::OK, &Lines { lines, href, more }))
 }

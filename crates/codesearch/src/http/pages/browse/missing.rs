@@ -138,7 +138,7 @@ async fn near(
         elsewhere.truncate(MOST);
         (here, elsewhere)
     });
-    work.await.map_err(|_| Failure::broke_off())
+    work.await.map_err(|_| Failure::panicked())
 }
 
 /// Returns the most similar names: those that contain its last part, then those with few differing letters.

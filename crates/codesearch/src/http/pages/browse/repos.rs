@@ -95,7 +95,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
             PATH.saying("A folder in it."),
             FORMAT,
         ],
-        untold: &[],
+        undocumented: &[],
     },
     doc: Some(Doc {
         summary: "The repositories, or one of them and a folder in it",

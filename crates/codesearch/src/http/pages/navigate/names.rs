@@ -27,7 +27,7 @@ pub(crate) const DEFINITIONS: Endpoint = Endpoint {
     route: || get(definitions),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], untold: &[] },
+    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "Where a name is defined",
         description: "All definitions of the name, those near the place from which is asked first. Nothing is resolved: \
@@ -47,7 +47,7 @@ pub(crate) const REFERENCES: Endpoint = Endpoint {
     route: || get(references),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], untold: &[] },
+    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "Where a name is used",
         description: "The places where the name stands as a whole word, without its definitions; each with what it is \

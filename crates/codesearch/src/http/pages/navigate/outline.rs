@@ -28,7 +28,7 @@ pub(crate) const OUTLINE: Endpoint = Endpoint {
     route: || get(outline),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH, FORMAT], untold: &[] },
+    params: Known { told: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "What a file defines",
         description: "",

@@ -60,7 +60,7 @@ impl UnrenderedFiles {
             });
             drawn.collect()
         });
-        work.await.map_err(|_| Failure::broke_off())
+        work.await.map_err(|_| Failure::panicked())
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) const STATS: Endpoint = Endpoint {
     route: || get(stats),
     class: Class::Free,
     admits: Admits::Operators,
-    params: Known { told: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT], untold: &[] },
+    params: Known { told: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "What the server holds, and how long searches took",
         description: "",
