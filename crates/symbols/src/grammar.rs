@@ -122,38 +122,3 @@ impl Table {
         self.0.get(usize::from(node.kind_id())).copied().unwrap_or(Step::Enter)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::languages::ALL;
-
-    #[test]
-    fn every_node_and_name_of_the_tables_is_in_the_grammar() {
-        for grammar in ALL {
-            let language = Language::from(grammar.language);
-            let known = |kind: &str| language.id_for_node_kind(kind, true) != 0;
-            for kind in grammar.skip.iter().chain(grammar.rules.iter().map(|rule| &rule.node)) {
-                assert!(known(kind), "{:?} has no {kind}", grammar.names);
-            }
-            for rule in grammar.rules {
-                if let Action::Define { name, .. } = rule.action {
-                    let is_field = language.field_id_for_name(name).is_some();
-                    let is_token = language.id_for_node_kind(name, false) != 0;
-                    assert!(
-                        is_field || is_token || known(name),
-                        "{:?} has no {name}",
-                        grammar.names
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn files_are_said_to_be_in_the_languages_of_the_tables() {
-        for name in crate::languages() {
-            assert_eq!(query::check_language(name), Ok(()));
-        }
-    }
-}

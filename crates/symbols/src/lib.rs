@@ -13,6 +13,7 @@ mod guard;
 mod label;
 mod languages;
 mod markdown;
+mod traverse;
 mod walk;
 
 use std::ops::Range;
@@ -91,7 +92,7 @@ pub fn take(language: &str, text: &str) -> Option<Taken> {
     let found = match grammar {
         None => Ok(markdown::headings(text)),
         Some(grammar) => {
-            parse(grammar, text).map(|(grammar, tree)| walk::walk(grammar, &tree, text))
+            parse(grammar, text).map(|(grammar, tree)| traverse::definitions(grammar, &tree, text))
         }
     };
     Some(match found {

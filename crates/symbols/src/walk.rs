@@ -1,13 +1,10 @@
-//! Walking a syntax tree with the table of its language.
+//! The state of a walk through a syntax tree: what was found, and what is around. The functions of the languages look at
+//! nodes with it.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use query::SymbolKind;
-use tree_sitter::{Node, Tree};
-
-use crate::grammar::{Action, Grammar, Step, Table};
-use crate::languages::ALL;
+use tree_sitter::Node;
 
 /// A symbol as it was found, in no order.
 #[derive(Clone, Debug)]
@@ -50,61 +47,22 @@ pub(crate) struct Walk<'t> {
     around: Vec<(usize, usize)>,
 }
 
-/// Returns the definitions in a tree.
-pub(crate) fn walk(grammar: &'static Grammar, tree: &Tree, text: &str) -> Vec<Found> {
-    let table = table(grammar);
-    let mut walk = Walk { text, found: Vec::new(), around: Vec::new() };
-    let mut cursor = tree.walk();
-    let mut depth = 0;
-    loop {
-        let node = cursor.node();
-        let way = match table.step(node) {
-            Step::Enter => Way::In,
-            Step::Skip => Way::Past,
-            Step::Rule(rule) => match rule.action {
-                Action::Look(look) => look(&mut walk, node),
-                Action::Define { kind, member, name, outside } => {
-                    let kind = if walk.is_in_type() { member } else { kind };
-                    if outside && walk.is_in_function() {
-                        Way::In
-                    } else {
-                        walk.define(kind, node, name)
-                    }
-                }
-            },
-        };
-        match way {
-            Way::Within(symbol) => walk.around.push((depth + 1, symbol)),
-            Way::Before(symbol) => walk.around.push((depth, symbol)),
-            Way::In | Way::Past => {}
-        }
-        if matches!(way, Way::In | Way::Within(_)) && cursor.goto_first_child() {
-            depth += 1;
-            continue;
-        }
-        loop {
-            walk.around.truncate(walk.around.partition_point(|(from, _)| *from <= depth));
-            if cursor.goto_next_sibling() {
-                break;
-            }
-            if !cursor.goto_parent() {
-                return walk.found;
-            }
-            depth -= 1;
-        }
-    }
-}
-
-/// Returns the table of a grammar, which is made once.
-fn table(grammar: &'static Grammar) -> &'static Table {
-    static TABLES: OnceLock<Vec<OnceLock<Table>>> = OnceLock::new();
-    let tables = TABLES.get_or_init(|| ALL.iter().map(|_| OnceLock::new()).collect());
-    let at =
-        ALL.iter().position(|one| std::ptr::eq(*one, grammar)).expect("all grammars are listed");
-    tables[at].get_or_init(|| Table::new(grammar))
-}
-
 impl<'t> Walk<'t> {
+    /// Begins at the root.
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, found: Vec::new(), around: Vec::new() }
+    }
+
+    /// Notes that a symbol contains what comes, from a depth on.
+    pub(crate) fn enter(&mut self, depth: usize, symbol: usize) {
+        self.around.push((depth, symbol));
+    }
+
+    /// Leaves the symbols that contain nothing at a depth.
+    pub(crate) fn leave_to(&mut self, depth: usize) {
+        self.around.truncate(self.around.partition_point(|(from, _)| *from <= depth));
+    }
+
     /// Returns the text of a node.
     pub(crate) fn text(&self, node: Node<'_>) -> &'t str {
         &self.text[node.byte_range()]
