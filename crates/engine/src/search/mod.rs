@@ -17,6 +17,7 @@
 mod batch;
 pub(crate) mod best;
 mod candidates;
+mod chunk_terms;
 pub(crate) mod clock;
 pub(crate) mod context;
 mod cost;

@@ -10,6 +10,7 @@ use store::{BlobId, File};
 use tokio::sync::mpsc;
 
 use super::batch::{Batch, Batches, Group, Groups};
+use super::chunk_terms::ChunkTerms;
 use super::context;
 use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST, SMALL_BATCH};
 use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
@@ -472,49 +473,6 @@ impl<S: Source> ShardSearch<'_, S> {
             }
         }
         Ok(())
-    }
-}
-
-/// Chunks to read, by ascending number, each with the terms to match in it.
-struct ChunkTerms(Vec<(i32, Vec<usize>)>);
-
-impl ChunkTerms {
-    /// Collects for each chunk the terms that named it and are `wanted`.
-    fn of(
-        chunks: &[(i32, BlobId, usize)],
-        on: Evaluator<'_>,
-        wanted: impl Fn(BlobId, usize) -> bool,
-    ) -> Self {
-        let mut chunks = chunks.to_vec();
-        chunks.sort_unstable();
-        let same = chunks.chunk_by(|(n, ..), (next, ..)| n == next);
-        let named = same.filter_map(|same| {
-            let mut terms = Vec::new();
-            for (_, blob, list) in same {
-                for term in &on.candidates.lists[*list].terms {
-                    if !terms.contains(term) && wanted(*blob, *term) {
-                        terms.push(*term);
-                    }
-                }
-            }
-            (!terms.is_empty()).then_some((same[0].0, terms))
-        });
-        Self(named.collect())
-    }
-
-    fn numbers(&self) -> Vec<i32> {
-        self.0.iter().map(|(n, _)| *n).collect()
-    }
-
-    /// Returns match inputs for those of these chunks that were read, in their order.
-    fn inputs(self, chunks: Vec<super::verify::TextChunk>, on: Evaluator<'_>) -> Vec<MatchInput> {
-        let mut jobs = Jobs::new(on);
-        let mut named = self.0.into_iter();
-        let input = |chunk: super::verify::TextChunk| {
-            let (_, terms) = named.find(|(n, _)| *n == chunk.n)?;
-            Some(jobs.input(chunk, terms))
-        };
-        chunks.into_iter().filter_map(input).collect()
     }
 }
 
