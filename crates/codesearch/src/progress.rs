@@ -126,34 +126,10 @@ impl IngestProgress {
                 };
                 self.tell(&mut state, text);
             }
-            Event::Indexing(bytes) => {
-                state.all_bytes = bytes;
-                self.begin(
-                    &mut state,
-                    bytes,
-                    "indexing {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left",
-                );
-            }
-            Event::Indexed(bytes) => {
-                state.bar.set_position(bytes as u64);
-                let text =
-                    format!("indexing: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
-                self.tell(&mut state, text);
-            }
-            Event::Symbols(bytes) => {
-                state.all_bytes = bytes;
-                self.begin(
-                    &mut state,
-                    bytes,
-                    "symbols  {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left",
-                );
-            }
-            Event::SymbolsTaken(bytes) => {
-                state.bar.set_position(bytes as u64);
-                let text =
-                    format!("symbols: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
-                self.tell(&mut state, text);
-            }
+            Event::Indexing(bytes) => self.begin_bytes(&mut state, bytes, "indexing"),
+            Event::Indexed(bytes) => self.show_bytes(&mut state, bytes, "indexing"),
+            Event::Symbols(bytes) => self.begin_bytes(&mut state, bytes, "symbols "),
+            Event::SymbolsTaken(bytes) => self.show_bytes(&mut state, bytes, "symbols"),
         }
     }
 
@@ -168,6 +144,21 @@ impl IngestProgress {
         if self.terminal && length > 0 {
             state.bar = ProgressBar::new(length as u64).with_style(style(template));
         }
+    }
+
+    /// Begins a step whose progress is counted in bytes.
+    fn begin_bytes(&self, state: &mut State, bytes: i64, step: &str) {
+        const BAR: &str =
+            "{bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left";
+        state.all_bytes = bytes;
+        self.begin(state, bytes, &format!("{step} {BAR}"));
+    }
+
+    /// Shows how many bytes of a step are done.
+    fn show_bytes(&self, state: &mut State, bytes: i64, step: &str) {
+        state.bar.set_position(bytes as u64);
+        let text = format!("{step}: {} of {}", size(bytes as u64), size(state.all_bytes as u64));
+        self.tell(state, text);
     }
 
     fn tell(&self, state: &mut State, text: String) {

@@ -4,6 +4,11 @@
 pub(super) const MAX_BYTES: usize = 32 * 1024;
 pub(super) const DEFAULT_BYTES: usize = 8 * 1024;
 
+/// The same, for arguments that are left out.
+pub(super) fn default_bytes() -> usize {
+    DEFAULT_BYTES
+}
+
 /// Bytes of an answer that are reserved for its first lines, which describe the answer and what it leaves out.
 const MAX_HEAD_BYTES: usize = 1024;
 

@@ -9,7 +9,7 @@ use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
+use super::answer::{MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
 
 /// Files or repositories in an answer unless a call says otherwise.
@@ -71,7 +71,7 @@ pub(super) struct FindFile {
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
@@ -92,7 +92,7 @@ pub(super) struct ListRepos {
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
@@ -103,10 +103,6 @@ fn first() -> usize {
 
 fn entries() -> usize {
     ENTRIES
-}
-
-fn bytes() -> usize {
-    DEFAULT_BYTES
 }
 
 /// A file is requested to be read, so the default is the largest answer.

@@ -6,7 +6,7 @@ use engine::search::{DEFAULT_TIMEOUT, Searcher};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count};
+use super::answer::{MAX_BYTES, Text, count, default_bytes};
 use crate::print::docs::stopped;
 use crate::request;
 
@@ -28,17 +28,13 @@ pub(super) struct FindDocs {
     #[schemars(range(min = 1, max = 100))]
     limit: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
 
 fn documents() -> usize {
     10
-}
-
-fn bytes() -> usize {
-    DEFAULT_BYTES
 }
 
 pub(super) fn description() -> String {

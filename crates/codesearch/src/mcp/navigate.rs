@@ -9,7 +9,7 @@ use engine::symbol::Symbol;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::answer::{DEFAULT_BYTES, MAX_BYTES, Text, count, shown};
+use super::answer::{MAX_BYTES, Text, count, default_bytes, shown};
 use super::search::late;
 use crate::print::outline_note;
 
@@ -43,7 +43,7 @@ pub(super) struct Name {
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
@@ -61,17 +61,13 @@ pub(super) struct OutlineOf {
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
 
 fn entries() -> usize {
     ENTRIES
-}
-
-fn bytes() -> usize {
-    DEFAULT_BYTES
 }
 
 pub(super) fn definitions_description() -> String {

@@ -11,7 +11,7 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::answer::{DEFAULT_BYTES, MAX_BYTES, MAX_LINE_BYTES, shown};
+use super::answer::{MAX_BYTES, MAX_LINE_BYTES, default_bytes, shown};
 use super::hints;
 use super::progress::Found;
 use crate::cursor;
@@ -44,7 +44,7 @@ pub(super) struct Search {
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
     /// Most bytes of text in the answer.
-    #[serde(default = "bytes")]
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     pub(super) max_bytes: usize,
     /// Where to go on: the cursor of the answer before, with the same query and order.
@@ -62,10 +62,6 @@ fn files() -> usize {
 
 fn lines() -> usize {
     10
-}
-
-fn bytes() -> usize {
-    DEFAULT_BYTES
 }
 
 pub(super) fn description() -> String {
