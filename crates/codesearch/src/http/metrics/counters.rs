@@ -76,6 +76,16 @@ impl Metrics {
     }
 }
 
+/// Returns the outcome of a search that ended without a failure.
+pub(crate) fn outcome_of(stats: &Stats) -> Outcome {
+    match stats.stopped {
+        None => Outcome::Complete,
+        Some(Stopped::Limit) => Outcome::Limit,
+        Some(Stopped::Timeout(_)) => Outcome::Timeout,
+        Some(Stopped::Shards(_)) => Outcome::ShardError,
+    }
+}
+
 impl TimedSearch {
     /// Counts the outcome of a search for lines.
     pub(crate) fn end(&mut self, ended: &Result<Stats, Failure>) {
@@ -83,12 +93,7 @@ impl TimedSearch {
             Err(_) => Outcome::Failed,
             Ok(stats) => {
                 self.count(stats);
-                match stats.stopped {
-                    None => Outcome::Complete,
-                    Some(Stopped::Limit) => Outcome::Limit,
-                    Some(Stopped::Timeout(_)) => Outcome::Timeout,
-                    Some(Stopped::Shards(_)) => Outcome::ShardError,
-                }
+                outcome_of(stats)
             }
         };
         self.note(outcome, self.begun.elapsed(), ended.as_ref().ok());

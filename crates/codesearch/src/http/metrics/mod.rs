@@ -4,6 +4,6 @@ mod counters;
 mod exposition;
 mod kind;
 
-pub(crate) use counters::{Metrics, TimedSearch};
+pub(crate) use counters::{Metrics, TimedSearch, outcome_of};
 pub(crate) use exposition::METRICS;
 pub(crate) use kind::of_request;

@@ -7,11 +7,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::navigate::{Definitions, References};
+use engine::search::Stats;
 use engine::symbol::Symbol;
 
 use super::json::{definitions_json, references_json};
 use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::http::metrics::{TimedSearch, outcome_of};
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, Piece, qualified};
@@ -103,8 +105,10 @@ async fn definitions(
         let asked = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "def ", &params);
-        let found = server.searcher.definitions(&asked).await.map_err(refused)?;
-        counted.ended(outcome(found.stats.stopped.is_none() && found.count <= params.limit));
+        let found = server.searcher.definitions(&asked).await.map_err(refused);
+        let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
+        counted.ended(outcome(stats, params.limit));
+        let found = found?;
         Ok(if page {
             definitions_page(&params, found)
         } else {
@@ -124,8 +128,10 @@ async fn references(
         let asked = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "refs ", &params);
-        let found = server.searcher.references(&asked).await.map_err(refused)?;
-        counted.ended(outcome(found.stats.stopped.is_none() && found.count <= params.limit));
+        let found = server.searcher.references(&asked).await.map_err(refused);
+        let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
+        counted.ended(outcome(stats, params.limit));
+        let found = found?;
         Ok(if page {
             references_page(&params, found)
         } else {
@@ -135,13 +141,18 @@ async fn references(
     answered(page, &params.name, work.await)
 }
 
-fn begun(server: &Server, what: &str, params: &NameParams) -> crate::http::metrics::TimedSearch {
+fn begun(server: &Server, what: &str, params: &NameParams) -> TimedSearch {
     let told = format!("{what}{}", params.name);
     server.metrics.begin(Kind::Indexed, move |_| (told.clone(), String::new()))
 }
 
-fn outcome(complete: bool) -> Outcome {
-    if complete { Outcome::Complete } else { Outcome::Limit }
+/// The outcome of a search that found `count` places or files; none if it failed.
+fn outcome(found: Option<(&Stats, usize)>, limit: usize) -> Outcome {
+    match found.map(|(stats, count)| (outcome_of(stats), count)) {
+        None => Outcome::Failed,
+        Some((Outcome::Complete, count)) if count > limit => Outcome::Limit,
+        Some((outcome, _)) => outcome,
+    }
 }
 
 fn definitions_page(params: &NameParams, found: Definitions) -> Response {
@@ -271,4 +282,27 @@ fn pieces(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<Piece> {
     let from = text.floor_char_boundary(from);
     let upto = text.floor_char_boundary((from + MAX_LINE).min(text.len()));
     view::pieces(text, ranges, &[], from..upto)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use engine::search::Stopped;
+
+    use super::*;
+
+    #[test]
+    fn what_was_cut_short_is_counted_as_what_it_was() {
+        let stats = |stopped| {
+            let mut stats = Stats::default();
+            stats.stopped = stopped;
+            stats
+        };
+        let timeout = stats(Some(Stopped::Timeout(Duration::from_secs(1))));
+        assert_eq!(outcome(None, 5), Outcome::Failed);
+        assert_eq!(outcome(Some((&stats(None), 5)), 5), Outcome::Complete);
+        assert_eq!(outcome(Some((&stats(None), 6)), 5), Outcome::Limit);
+        assert_eq!(outcome(Some((&timeout, 6)), 5), Outcome::Timeout);
+    }
 }
