@@ -82,7 +82,7 @@ impl QueryParts {
                     parts.join(" ")
                 };
                 let any: Vec<String> = alternatives.iter().map(all).collect();
-                vec![QueryPart::group(format!("({})", any.join(" or ")))]
+                vec![QueryPart::group(in_parentheses(&any.join(" or ")))]
             }
         };
         Ok(Self { parts, settings })
@@ -98,19 +98,24 @@ impl QueryParts {
         let is_term = |part: &&QueryPart| part.kind == PartKind::Term;
         let terms: Vec<&str> =
             self.parts.iter().filter(is_term).map(|part| part.text.as_str()).collect();
-        let any = format!("({})", terms.join(" or "));
+        let any = in_parentheses(&terms.join(" or "));
         let others = self.parts.iter().filter(|part| !is_term(part)).map(|part| part.text.clone());
         self.together(std::iter::once(any).chain(others))
     }
 
-    /// Returns the query with the patterns of its terms taken as literal text, if that is another query.
+    /// Returns the query with the patterns of its terms taken as literal text, if that is another query. (Quotes can
+    /// end a term that begins with a slash: `/a lit:"b/ c"`. There is none then.)
     pub fn as_text(&self) -> Option<String> {
         let changes = |part: &QueryPart| part.kind == PartKind::Term && part.as_text.is_some();
         let text = |part: &QueryPart| match &part.as_text {
             Some(text) if part.kind == PartKind::Term => text.clone(),
             _ => part.text.clone(),
         };
-        self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
+        if !self.parts.iter().any(changes) {
+            return None;
+        }
+        let query = self.together(self.parts.iter().map(text));
+        Parser::new(&query).whole().is_ok().then_some(query)
     }
 
     /// Returns the query with `case:no`.
@@ -161,6 +166,12 @@ impl QueryPart {
     }
 }
 
+/// Returns a query as a group. A space keeps the parenthesis out of a last term that leaves one open, as `lit:f(` does.
+fn in_parentheses(query: &str) -> String {
+    let group = format!("({query})");
+    if Parser::new(&group).whole().is_ok() { group } else { format!("({query} )") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +190,11 @@ mod tests {
         assert_eq!(parts.as_text(), None);
         let parts = QueryParts::of("Foo or b.r case:yes").unwrap();
         assert_eq!(parts.ignoring_case(), "(Foo or b.r) case:no");
+        assert_eq!(QueryParts::of("/a b/\\\t-").unwrap().as_text(), None);
+        let parts = QueryParts::of("a or lit:f(").unwrap();
+        assert_eq!(parts.with(|_| true), "(a or lit:f( )");
+        assert_eq!(QueryParts::of("lit:f( x").unwrap().any_term(), "(lit:f( or x)");
+        assert_eq!(QueryParts::of("x lit:f(").unwrap().any_term(), "(x or lit:f( )");
         let parts = QueryParts::of("a[i] lit:b( content:c.d (x y)").unwrap();
         assert_eq!(parts.as_text().unwrap(), r"lit:a[i] lit:b( content:c\.d (x y)");
     }
