@@ -258,7 +258,7 @@ impl<'a> Lexer<'a> {
 
 /// Whether a parenthesis opens a group of terms: it contains white space, or begins with a field or with a negated
 /// quoted text.
-fn opens_group(text: &str) -> bool {
+pub(crate) fn opens_group(text: &str) -> bool {
     let inner = text[1..].trim_start_matches('(');
     let positive = inner.trim_start_matches('-');
     if field_name(positive).is_some_and(|(name, _)| field::find(name).is_some()) {

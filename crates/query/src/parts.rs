@@ -6,7 +6,8 @@ use std::ops::Range;
 use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::group::{Parser, Part, is_setting};
-use crate::write::{escape, literal, written};
+use crate::lex::opens_group;
+use crate::write::{escape, literal, quoted, written};
 
 /// A query as a list of parts that must all match, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct QueryParts {
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryPart {
-    /// The part as it was typed.
+    /// The part as it was typed, or in quotes where it could take in what is put after it.
     pub text: String,
     /// The kind of part.
     pub kind: PartKind,
@@ -98,24 +99,22 @@ impl QueryParts {
         let is_term = |part: &&QueryPart| part.kind == PartKind::Term;
         let terms: Vec<&str> =
             self.parts.iter().filter(is_term).map(|part| part.text.as_str()).collect();
-        let any = in_parentheses(&terms.join(" or "));
+        let any = match terms[..] {
+            [term] => term.to_owned(),
+            _ => in_parentheses(&terms.join(" or ")),
+        };
         let others = self.parts.iter().filter(|part| !is_term(part)).map(|part| part.text.clone());
         self.together(std::iter::once(any).chain(others))
     }
 
-    /// Returns the query with the patterns of its terms taken as literal text, if that is another query. (Quotes can
-    /// end a term that begins with a slash: `/a lit:"b/ c"`. There is none then.)
+    /// Returns the query with the patterns of its terms taken as literal text, if that is another query.
     pub fn as_text(&self) -> Option<String> {
         let changes = |part: &QueryPart| part.kind == PartKind::Term && part.as_text.is_some();
         let text = |part: &QueryPart| match &part.as_text {
             Some(text) if part.kind == PartKind::Term => text.clone(),
             _ => part.text.clone(),
         };
-        if !self.parts.iter().any(changes) {
-            return None;
-        }
-        let query = self.together(self.parts.iter().map(text));
-        Parser::new(&query).whole().is_ok().then_some(query)
+        self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
     }
 
     /// Returns the query with `case:no`.
@@ -162,6 +161,17 @@ impl QueryPart {
             Some(FieldName::Content) => Some(written("content", &escaped)),
             _ => None,
         };
+        // A slash or an open parenthesis at the start would look for its end in whatever comes to stand after it.
+        let field = text.find(':').filter(|_| word.field.is_some()).map_or("", |at| &text[..=at]);
+        let typed = &text[field.len()..];
+        let takes_more = typed.starts_with('/')
+            || typed.starts_with('(') && field.is_empty() && opens_group(&format!("{typed} "));
+        let text = match word.field {
+            None | Some(FieldName::Regex | FieldName::Content) if takes_more => {
+                format!("{field}{}", quoted(&value))
+            }
+            _ => text,
+        };
         Self { text, kind, as_text, value }
     }
 }
@@ -190,9 +200,14 @@ mod tests {
         assert_eq!(parts.as_text(), None);
         let parts = QueryParts::of("Foo or b.r case:yes").unwrap();
         assert_eq!(parts.ignoring_case(), "(Foo or b.r) case:no");
-        assert_eq!(QueryParts::of("/a b/\\\t-").unwrap().as_text(), None);
+        let parts = QueryParts::of("/a b/\\\t-").unwrap();
+        assert_eq!(QueryParts::of("(]\")\"").unwrap().ignoring_case(), "\"(])\" case:no");
+        assert_eq!(parts.as_text().unwrap(), "\"/a\" lit:\"b/\t-\"");
+        let parts = QueryParts::of("not lit:/ content:/ ]").unwrap();
+        assert_eq!(parts.any_term(), "(content:\"/\" or ]) not lit:/");
         let parts = QueryParts::of("a or lit:f(").unwrap();
         assert_eq!(parts.with(|_| true), "(a or lit:f( )");
+        assert_eq!(QueryParts::of("lit:f( lang:c").unwrap().any_term(), "lit:f( lang:c");
         assert_eq!(QueryParts::of("lit:f( x").unwrap().any_term(), "(lit:f( or x)");
         assert_eq!(QueryParts::of("x lit:f(").unwrap().any_term(), "(x or lit:f( )");
         let parts = QueryParts::of("a[i] lit:b( content:c.d (x y)").unwrap();

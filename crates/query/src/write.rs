@@ -38,9 +38,23 @@ pub fn written(field: &str, value: &str) -> String {
     if value.chars().all(plain) && !value.starts_with(['/', '-']) && !value.is_empty() {
         return format!("{field}:{value}");
     }
-    // In quotes, `\\` stands for one backslash, so two of the expression are written as four.
-    let value = value.replace("\\\\", "\\\\\\\\").replace('"', "\\\"");
-    format!("{field}:\"{value}\"")
+    format!("{field}:{}", quoted(value))
+}
+
+/// Returns a value in quotes, in which `\"` stands for a quote and `\\` for a backslash.
+pub fn quoted(value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 2);
+    text.push('"');
+    let mut chars = value.chars().peekable();
+    while let Some(c) = chars.next() {
+        // Any other backslash stands for itself.
+        if c == '"' || c == '\\' && matches!(chars.peek(), None | Some('"' | '\\')) {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text.push('"');
+    text
 }
 
 /// Returns a term that matches the text literally: `lit:a[i]`, in quotes if it needs them.
@@ -59,8 +73,7 @@ pub fn literal(text: &str) -> String {
         c => c == '"' || c.is_whitespace(),
     };
     if text.is_empty() || text.starts_with(':') || text.chars().any(closes) {
-        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-        return format!("lit:\"{text}\"");
+        return format!("lit:{}", quoted(text));
     }
     format!("lit:{text}")
 }
@@ -105,6 +118,7 @@ mod tests {
             "x\"y",
             "back\\slash",
             "back\\\\slash\\",
+            "back\\\"x \\\\\" y\\\\",
             "(a|b)[c]*+?{1}^$",
             "-x",
             "über",
