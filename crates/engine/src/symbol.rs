@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pulldown_cmark::{Event, Parser};
 use query::{SymbolKind, SymbolKinds};
 use store::SymbolRow;
 
@@ -20,6 +21,35 @@ pub struct Symbol {
     pub start: u64,
     /// Where the definition ends, in bytes.
     pub end: u64,
+}
+
+impl Symbol {
+    /// Returns it as it is shown: the names of headings without Markdown's marks.
+    pub(crate) fn shown(mut self) -> Self {
+        let heading = SymbolKind::Heading.word();
+        if self.kind == heading {
+            self.name = unmarked(self.name);
+        }
+        self.container = self
+            .container
+            .map(|(name, kind)| (if kind == heading { unmarked(name) } else { name }, kind));
+        self
+    }
+}
+
+/// Returns the text of a heading as it is read: without backticks, stars, and the addresses of links.
+fn unmarked(heading: String) -> String {
+    if !heading.contains(['`', '*', '_', '[', '<', '&', '\\']) {
+        return heading;
+    }
+    let mut text = String::new();
+    for event in Parser::new(&format!("# {heading}")) {
+        if let Event::Text(piece) | Event::Code(piece) = event {
+            text.push_str(&piece);
+        }
+    }
+    // Something is to be shown of an image or a comment, too.
+    if text.trim().is_empty() { heading } else { text }
 }
 
 /// A symbol whose name is a match in a line.
@@ -101,6 +131,29 @@ mod tests {
     use store::BlobId;
 
     use super::*;
+
+    #[test]
+    fn headings_are_shown_as_they_are_read() {
+        for (marked, read) in [
+            ("Plain, 2 < 3", "Plain, 2 < 3"),
+            ("The `open` call", "The open call"),
+            ("`Buffer.Write` and *more* of __it__", "Buffer.Write and more of it"),
+            ("[Guide](https://example.org/a_b) to snake_case", "Guide to snake_case"),
+            ("a \\* b &amp; c", "a * b & c"),
+            ("![](x.png)", "![](x.png)"),
+        ] {
+            let (kind, parent) = (SymbolKind::Heading.word(), Some((marked.to_owned(), "heading")));
+            let name = marked.to_owned();
+            let symbol = Symbol { name, kind, container: parent, line: 1, start: 0, end: 9 };
+            let shown = symbol.clone().shown();
+            assert_eq!(shown.name, read);
+            assert_eq!(shown.container.unwrap().0, read);
+            // Names in code have no marks.
+            let (kind, container) = ("function", Some((marked.to_owned(), "class")));
+            let code = Symbol { kind, container, ..symbol };
+            assert_eq!(code.clone().shown(), code);
+        }
+    }
 
     #[test]
     fn the_innermost_definition_encloses_a_byte() {

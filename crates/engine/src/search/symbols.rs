@@ -82,7 +82,7 @@ pub(crate) fn lines(
                 number += text[counted..start].matches('\n').count() as u64;
                 counted = start;
                 let range = begin - start..begin - start + symbol.name.len();
-                let found = LineSymbol { range: range.clone(), symbol: symbol.clone() };
+                let found = LineSymbol { range: range.clone(), symbol: symbol.clone().shown() };
                 match lines.last_mut() {
                     Some(last) if last.number == number => {
                         last.ranges.push(range);
@@ -119,7 +119,7 @@ pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
         {
             around = symbols.container(at);
         }
-        line.enclosing = around.map(|at| Box::new(symbols.get(at)));
+        line.enclosing = around.map(|at| Box::new(symbols.get(at).shown()));
     }
 }
 
