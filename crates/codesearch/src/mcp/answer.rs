@@ -1,4 +1,7 @@
-//! The bounds of an answer.
+//! An answer: a text for a model to read, and the same as JSON for programs; and the bounds of both.
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
 
 /// Most bytes of text in an answer, and the default: some thousand tokens, a part of an agent's context window.
 pub(super) const MAX_BYTES: usize = 32 * 1024;
@@ -15,9 +18,71 @@ const MAX_HEAD_BYTES: usize = 1024;
 /// Most bytes shown of a matching line.
 pub(super) const MAX_LINE_BYTES: usize = 500;
 
+/// An answer of a tool.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The same in the form of the tool's output schema: its first lines, what is listed below them, and how many things
+    /// of the list are left out here, as JSON needs more bytes.
+    pub(super) structured: JsonObject,
+}
+
+impl Answer {
+    /// Makes an answer of a text, and of what it lists under a name.
+    fn new(text: String, summary: &str, name: &str, items: Vec<Value>, max: usize) -> Self {
+        let mut structured = JsonObject::new();
+        let end = summary.floor_char_boundary(max / 2);
+        structured.insert("summary".to_owned(), json!(summary[..end]));
+        structured.insert("left_out".to_owned(), json!(0));
+        structured.insert(name.to_owned(), json!([]));
+        let (items, left) = fitting(items, max.saturating_sub(bytes(&json!(structured)) + FURTHER));
+        structured.insert("left_out".to_owned(), json!(left));
+        structured.insert(name.to_owned(), json!(items));
+        Self { text, structured }
+    }
+
+    /// Makes an answer that lists nothing.
+    pub(super) fn bare(text: String, name: &str) -> Self {
+        let summary = text.clone();
+        Self::new(text, &summary, name, Vec::new(), MAX_BYTES)
+    }
+
+    /// Adds where to go on.
+    pub(super) fn and(mut self, name: &str, value: Value) -> Self {
+        self.structured.insert(name.to_owned(), value);
+        self
+    }
+}
+
+/// Bytes of JSON for where to go on, and for numbers that grow.
+const FURTHER: usize = 200;
+
+/// Returns the bytes of a value as JSON.
+fn bytes(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// Drops the last items, and of items with `lines` the last lines, until the rest fits. Returns it and how many were
+/// dropped.
+fn fitting(mut items: Vec<Value>, most: usize) -> (Vec<Value>, usize) {
+    let mut all: usize = items.iter().map(|item| bytes(item) + 1).sum();
+    let mut left = 0;
+    while all > most {
+        let Some(last) = items.last_mut() else { break };
+        left += 1;
+        match last.get_mut("lines").and_then(Value::as_array_mut).filter(|lines| lines.len() > 1) {
+            Some(lines) => all -= lines.pop().map_or(0, |line| bytes(&line) + 1),
+            None => all -= items.pop().map_or(0, |item| bytes(&item) + 1),
+        }
+    }
+    (items, left)
+}
+
 /// The text of an answer, below its first lines.
 pub(super) struct Text {
     text: String,
+    /// What it lists, as JSON.
+    items: Vec<Value>,
     /// Bytes of the answer at most.
     max: usize,
 }
@@ -25,7 +90,7 @@ pub(super) struct Text {
 impl Text {
     /// Of an answer of so many bytes at most.
     pub(super) fn of(max: usize) -> Self {
-        Self { text: String::new(), max }
+        Self { text: String::new(), items: Vec::new(), max }
     }
 
     /// Bytes that there is still room for.
@@ -51,9 +116,34 @@ impl Text {
         fits
     }
 
-    /// The whole answer. What is said of it is short, whatever was asked.
-    pub(super) fn below(self, head: &str) -> String {
-        if self.text.is_empty() { head.to_owned() } else { format!("{head}\n\n{}", self.text) }
+    /// Notes as JSON what was added.
+    pub(super) fn note(&mut self, item: Value) {
+        self.items.push(item);
+    }
+
+    /// Notes as JSON a line that was added, of the last file or of another one.
+    pub(super) fn note_line(&mut self, file: Value, line: Value) {
+        let is_same = |last: &&mut Value| ["repo", "path"].iter().all(|key| last[key] == file[key]);
+        let last = self.items.last_mut().filter(is_same).and_then(|last| last.get_mut("lines"));
+        match last.and_then(Value::as_array_mut) {
+            Some(lines) => lines.push(line),
+            None => {
+                let mut file = file;
+                file["lines"] = json!([line]);
+                self.items.push(file);
+            }
+        }
+    }
+
+    /// The whole answer, which lists what was added under a name. What is said of it is short, whatever was asked;
+    /// `end` follows the list.
+    pub(super) fn below(self, head: &str, name: &str, end: &str) -> Answer {
+        let text = if self.text.is_empty() {
+            format!("{head}{end}")
+        } else {
+            format!("{head}\n\n{}{end}", self.text)
+        };
+        Answer::new(text, head, name, self.items, self.max)
     }
 }
 
@@ -101,6 +191,29 @@ mod tests {
         assert!(text.is_empty());
         assert!(text.add(&"x".repeat(text.room())));
         assert!(!text.add("x"));
-        assert!(text.below(&"h".repeat(MAX_HEAD_BYTES - 2)).len() <= DEFAULT_BYTES);
+        let answer = text.below(&"h".repeat(MAX_HEAD_BYTES - 2), "lines", "");
+        assert!(answer.text.len() <= DEFAULT_BYTES);
+    }
+
+    #[test]
+    fn json_of_an_answer_fits_and_says_what_it_lacks() {
+        for (files, lines) in [(0, 0), (1, 3), (1, 900), (300, 1), (30, 30)] {
+            let mut text = Text::of(DEFAULT_BYTES);
+            for file in 0..files {
+                for line in 0..lines {
+                    let file = json!({ "repo": "r", "path": format!("p{file}") });
+                    text.note_line(file, json!({ "line": line, "text": "\"quoted\"" }));
+                }
+            }
+            let answer =
+                text.below(&"\"".repeat(MAX_HEAD_BYTES), "files", "").and("cursor", json!("x"));
+            let structured = Value::Object(answer.structured);
+            assert!(bytes(&structured) <= DEFAULT_BYTES, "{}", bytes(&structured));
+            let kept = structured["files"].as_array().unwrap();
+            let kept: usize = kept.iter().map(|file| file["lines"].as_array().unwrap().len()).sum();
+            let left = structured["left_out"].as_u64().unwrap() as usize;
+            assert_eq!(kept + left, files * lines);
+            assert!(kept > 0 || files == 0);
+        }
     }
 }

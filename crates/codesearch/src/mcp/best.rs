@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use anyhow::Result;
 use engine::search::{FileMatch, Searcher, Stats, Stopped};
 use query::Select;
+use serde_json::{Value, json};
 
-use super::answer::{Text, count};
+use super::answer::{Answer, Text, count};
 use super::hints;
-use super::navigate;
+use super::navigate::{self, file_json, line_json};
 use super::progress::Found;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 use crate::order::Order;
@@ -22,7 +23,7 @@ pub(super) async fn answer(
     asked: &Search,
     from: Option<Cursor>,
     found: &Found,
-) -> Result<String> {
+) -> Result<Answer> {
     let (limit, most) = (asked.limit, asked.lines_per_file);
     let context = (asked.context_lines, asked.context_lines);
     let request = request(searcher, asked, from.as_ref(), |request| {
@@ -41,7 +42,8 @@ pub(super) async fn answer(
     .await?;
     if top.files == 0 && from.is_none() && stats.stopped.is_none() {
         let hints = hints::told(searcher, &asked.query, &request, &stats).await;
-        return Ok(format!("Nothing matches.{}{hints}", left_out(&stats)));
+        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
     let select = request.program().select;
     let mut page = Page {
@@ -77,7 +79,8 @@ pub(super) async fn answer(
     let cursor = resume.map(|(resume, told)| Cursor { resume, best: true, told: told as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
     let hints = hints::told(searcher, &asked.query, &request, &stats).await;
-    Ok(format!("{}{hints}", page.text.below(&head)))
+    let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
+    Ok(page.text.below(&head, "files", &hints).and("cursor", next))
 }
 
 /// Keeps the best lines of a file.
@@ -121,7 +124,13 @@ impl Page {
         let RankedFile { file, matches, .. } = ranked;
         if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
-            return self.take(&format!("{name}\n"));
+            let taken = self.take(&format!("{name}\n"));
+            if taken && self.select == Select::Repos {
+                self.text.note(json!({ "repo": file.repo }));
+            } else if taken {
+                self.text.note(file_json(file));
+            }
+            return taken;
         }
         let first = self.text.is_empty();
         let gap = if first { "" } else { "\n" };
@@ -134,6 +143,7 @@ impl Page {
         };
         let in_context = file.lines.iter().any(|line| line.ranges.is_empty());
         let (mut matching, mut last, mut around) = (0, None, None);
+        let mut lines = Vec::new();
         for line in &file.lines {
             let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
             last = Some(line.number);
@@ -145,12 +155,18 @@ impl Page {
                 break;
             }
             piece.push_str(&shown);
+            lines.push(line_json(line));
             matching += is_match;
         }
         let rest = left(matching);
         piece.push_str(&rest);
         let taken = self.take(&piece);
         self.lines_cut |= taken && !rest.is_empty();
+        if taken {
+            let mut item = file_json(file);
+            item["lines"] = Value::Array(lines);
+            self.text.note(item);
+        }
         taken
     }
 

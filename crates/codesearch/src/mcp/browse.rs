@@ -8,8 +8,9 @@ use engine::fuzzy::QueryTooLong;
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::answer::{MAX_BYTES, Text, count, default_bytes};
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
 
 /// Files or repositories in an answer unless a call says otherwise.
@@ -134,7 +135,7 @@ pub(super) fn list_description() -> String {
     )
 }
 
-pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Result<String> {
+pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Result<Answer> {
     let tree = searcher.tree().await?;
     let Some(repo) = tree.repo(&asked.repo) else {
         let near = near_repos(&tree, &asked.repo, NEAR);
@@ -223,11 +224,12 @@ fn entry(child: &FolderItem) -> String {
 }
 
 /// Returns the requested lines of a text, as many as there is room for.
-fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<String> {
+fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
     let all = text.split_terminator('\n').count();
     let (from, to) = (asked.from_line, asked.to_line.unwrap_or(all).min(all));
     if all == 0 {
-        return Ok(format!("{what}, and nothing in it."));
+        let answer = Answer::bare(format!("{what}, and nothing in it."), "lines");
+        return Ok(answer.and("first_line", json!(0)));
     }
     if from == 0 || from > all {
         bail!("from_line: there are lines 1 to {all}");
@@ -243,27 +245,30 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<String> {
         let number = at + 1;
         let skip = if number == from { line.floor_char_boundary(asked.from_byte) } else { 0 };
         if shown.add(&format!("{number}:{}\n", &line[skip..])) {
+            shown.note(json!(line[skip..]));
             continue;
         }
         if number > from {
-            return Ok(shown.below(&format!(
-                "{what}. Lines {from} to {at} of {all}; {full} from_line={number}."
-            )));
+            let head = format!("{what}. Lines {from} to {at} of {all}; {full} from_line={number}.");
+            return Ok(shown.below(&head, "lines", "").and("first_line", json!(from)));
         }
         // One line that is longer than an answer.
         let start = format!("{number}:");
         let end = line.floor_char_boundary(skip + shown.room() - start.len() - 1);
         shown.add(&format!("{start}{}\n", &line[skip..end]));
-        return Ok(shown.below(&format!(
+        shown.note(json!(line[skip..end]));
+        let head = format!(
             "{what}. Bytes {skip} to {end} of {} in line {number} of {all}; {full} from_line={number} and \
              from_byte={end}.",
             line.len()
-        )));
+        );
+        return Ok(shown.below(&head, "lines", "").and("first_line", json!(from)));
     }
-    Ok(shown.below(&format!("{what}. Lines {from} to {to} of {all}.")))
+    let head = format!("{what}. Lines {from} to {to} of {all}.");
+    Ok(shown.below(&head, "lines", "").and("first_line", json!(from)))
 }
 
-pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<String> {
+pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<Answer> {
     if asked.typed.trim().is_empty() {
         bail!("typed: give some letters of the path");
     }
@@ -274,7 +279,7 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<St
     let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
-    Ok(list(&files, page, all, ("file", "files")))
+    Ok(list(files, page, all, ("file", "files", "files")))
 }
 
 /// Returns the files found after the first `offset`, as lines, and the number of all files found.
@@ -282,7 +287,7 @@ fn found(
     tree: &Tree,
     asked: &FindFile,
     languages: &[String],
-) -> Result<(Vec<String>, usize), QueryTooLong> {
+) -> Result<(Vec<(String, Value)>, usize), QueryTooLong> {
     let offset = asked.offset;
     let (near, all) = tree.find(&FindRequest {
         query: &asked.typed,
@@ -291,13 +296,18 @@ fn found(
         limit: offset + asked.limit,
     })?;
     let line = |near: NearFile| {
-        let language = near.language.map_or(String::new(), |name| format!(" ({name})"));
-        format!("{}: {}{language}\n", near.repo, near.path)
+        let language = near.language.as_ref();
+        let language = language.map_or(String::new(), |name| format!(" ({name})"));
+        let mut item = json!({ "repo": near.repo, "path": near.path });
+        if let Some(language) = &near.language {
+            item["language"] = json!(language);
+        }
+        (format!("{}: {}{language}\n", near.repo, near.path), item)
     };
     Ok((near.into_iter().skip(offset).map(line).collect(), all))
 }
 
-pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<String> {
+pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<Answer> {
     let mut repos = searcher.store().repos().await?;
     if repos.is_empty() {
         bail!(store::Error::Empty);
@@ -306,42 +316,55 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
     let offset = asked.offset;
-    let lines: Vec<String> = repos
+    let lines: Vec<(String, Value)> = repos
         .iter()
         .skip(offset)
         .take(asked.limit)
         .map(|repo| {
-            format!(
+            let item = json!({
+                "repo": repo.name, "files": repo.files, "bytes": repo.bytes, "left_out": repo.skipped,
+                "indexed_at": repo.indexed_at,
+            });
+            let line = format!(
                 "{} ({}, {:.1} MB of text, {} left out, indexed at {})\n",
                 repo.name,
                 count(repo.files as usize, "file", "files"),
                 repo.bytes as f64 / 1e6,
                 repo.skipped,
                 repo.indexed_at
-            )
+            );
+            (line, item)
         })
         .collect();
     let page = (asked.limit, offset, asked.max_bytes);
-    Ok(list(&lines, page, repos.len(), ("repository", "repositories")))
+    Ok(list(lines, page, repos.len(), ("repository", "repositories", "repositories")))
 }
 
 /// Formats an answer with as many of the lines as there is room for. They follow `offset` earlier ones; `all` is the
 /// total.
 fn list(
-    lines: &[String],
+    lines: Vec<(String, Value)>,
     (limit, offset, max_bytes): (usize, usize, usize),
     all: usize,
-    (one, many): (&str, &str),
-) -> String {
+    (one, many, name): (&str, &str, &str),
+) -> Answer {
     let all_of_them = count(all, one, many);
     if lines.is_empty() {
-        return match all {
+        let text = match all {
             0 => format!("No {one} is like that."),
             _ => format!("No more: there are {all_of_them} in all."),
         };
+        return Answer::bare(text, name).and("next_offset", Value::Null);
     }
     let mut text = Text::of(max_bytes);
-    let upto = offset + lines.iter().take_while(|line| text.add(line)).count();
+    let mut upto = offset;
+    for (line, item) in lines {
+        if !text.add(&line) {
+            break;
+        }
+        text.note(item);
+        upto += 1;
+    }
     let from = offset + 1;
     let head = if upto == all {
         format!("{from} to {upto} of {all_of_them}. That is all.")
@@ -356,5 +379,6 @@ fn list(
              closely what you look for."
         )
     };
-    text.below(&head)
+    let next = if upto == all { Value::Null } else { json!(upto) };
+    text.below(&head, name, "").and("next_offset", next)
 }

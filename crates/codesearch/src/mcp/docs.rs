@@ -5,8 +5,9 @@ use engine::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_RANKED, TextRun};
 use engine::search::{DEFAULT_TIMEOUT, Searcher};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
-use super::answer::{MAX_BYTES, Text, count, default_bytes};
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use crate::print::docs::stopped;
 use crate::request;
 
@@ -45,7 +46,7 @@ pub(super) fn description() -> String {
     )
 }
 
-pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<String> {
+pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer> {
     let request = DocsRequest {
         query: asked.query,
         limit: asked.limit,
@@ -59,14 +60,22 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<String>
     let languages: Vec<String> = asked.language.into_iter().collect();
     let found = searcher.docs(&request::docs(request, &repos, &languages)?).await?;
     if found.docs.is_empty() && found.stopped.is_none() {
-        return Ok(
-            "No document has all of these words; leave out some, or use search for names and code."
-                .to_owned(),
-        );
+        let none =
+            "No document has all of these words; leave out some, or use search for names and code.";
+        return Ok(Answer::bare(none.to_owned(), "documents"));
     }
     let mut text = Text::of(asked.max_bytes);
-    let shown =
-        found.docs.iter().take_while(|doc| text.add(&written(doc, text.is_empty()))).count();
+    let mut shown = 0;
+    for doc in &found.docs {
+        let is_first = text.is_empty();
+        if !text.add(&written(doc, is_first)) {
+            break;
+        }
+        text.note(json!({
+            "repo": doc.repo, "path": doc.path, "title": joined(&doc.title), "text": joined(&doc.snippet),
+        }));
+        shown += 1;
+    }
     let mut head = count(found.matched, "document has these words", "documents have these words");
     head += &match shown {
         shown if shown == found.matched => ". That is all.".to_owned(),
@@ -78,12 +87,15 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<String>
     if let Some(("timeout" | "shard_error" | "common", why)) = stopped(&found) {
         head += &format!(" Not all could be looked at: {why}.");
     }
-    Ok(text.below(&head))
+    Ok(text.below(&head, "documents", ""))
+}
+
+fn joined(runs: &[TextRun]) -> String {
+    runs.iter().map(|run| run.text.as_str()).collect()
 }
 
 /// Formats a document: its place, its title, and the matching part of it.
 fn written(doc: &Doc, first: bool) -> String {
-    let joined = |runs: &[TextRun]| runs.iter().map(|run| run.text.as_str()).collect::<String>();
     let kind = match doc.kind {
         DocKind::File => "",
         DocKind::Comment => " (its first comment)",

@@ -4,10 +4,11 @@
 use anyhow::Result;
 use engine::search::{FileMatch, Progress, Searcher, Stats, Stopped};
 use query::Select;
+use serde_json::{Value, json};
 
-use super::answer::{Text, count};
+use super::answer::{Answer, Text, count};
 use super::hints;
-use super::navigate;
+use super::navigate::{self, file_json, line_json};
 use super::progress::Found;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 
@@ -16,7 +17,7 @@ pub(super) async fn answer(
     asked: &Search,
     from: Option<Cursor>,
     found: &Found,
-) -> Result<String> {
+) -> Result<Answer> {
     let request =
         request(searcher, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
@@ -31,13 +32,16 @@ pub(super) async fn answer(
     let stats = run(searcher, &request, found, |file| page.add(&file)).await?;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
         let hints = hints::told(searcher, &asked.query, &request, &stats).await;
-        return Ok(format!("Nothing matches.{}{hints}", left_out(&stats)));
+        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, told: page.told };
     let head = head(&page, &stats, &cursor, from.is_some());
     let hints = hints::told(searcher, &asked.query, &request, &stats).await;
-    Ok(format!("{}{hints}", page.text.below(&head)))
+    let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
+    let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
+    Ok(page.text.below(&head, "files", &hints).and("cursor", next))
 }
 
 /// An answer under construction.
@@ -83,6 +87,13 @@ impl Page {
             }
             if self.told == told {
                 self.results += 1;
+            }
+            match line {
+                Some(line) => self.text.note_line(file_json(file), line_json(line)),
+                None if self.select == Select::Repos => {
+                    self.text.note(json!({ "repo": file.repo }));
+                }
+                None => self.text.note(file_json(file)),
             }
             if let Some(line) = line {
                 self.told = line.number;

@@ -14,6 +14,7 @@ mod exhaustive;
 mod hints;
 mod navigate;
 mod progress;
+mod schemas;
 mod search;
 
 use std::panic::AssertUnwindSafe;
@@ -33,6 +34,7 @@ use rmcp::{ErrorData, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::answer::Answer;
 use self::progress::Found;
 
 /// The instructions that an agent gets before it calls a tool.
@@ -54,7 +56,7 @@ impl Tools {
     }
 
     /// Runs the tool that a call names.
-    async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<String> {
+    async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let searcher = &self.searcher;
         match &*tool.name {
@@ -94,7 +96,8 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: String) -> Too
     let reads_only = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
     let mut tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<T>()
-        .with_annotations(reads_only);
+        .with_annotations(reads_only)
+        .with_raw_output_schema(schemas::output(name));
     arguments::plain(Arc::make_mut(&mut tool.input_schema));
     tool
 }
@@ -134,7 +137,11 @@ impl ServerHandler for Tools {
         let done =
             done.unwrap_or_else(|_| Err(anyhow::anyhow!("the tool failed; see the log on stderr")));
         let result = match done {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Ok(Answer { text, structured }) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+                result.structured_content = Some(Value::Object(structured));
+                result
+            }
             Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
         };
         Ok(result.into())
@@ -146,7 +153,7 @@ async fn answer_search(
     searcher: &Searcher,
     asked: search::Search,
     found: &progress::Found,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Answer> {
     let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
     let is_best = asked.order == "best";
     if from.is_some_and(|from| from.best != is_best) {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use engine::navigate::{self, NameRequest, Outline, OutlineSymbol, Place, Reference};
-use engine::search::{Line, Searcher, Stats, Stopped};
+use engine::search::{FileMatch, Line, Searcher, Stats, Stopped};
 use engine::symbol::Symbol;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::answer::{MAX_BYTES, Text, count, default_bytes, shown};
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
 use super::search::late;
 use crate::print::outline_note;
 
@@ -95,7 +96,7 @@ pub(super) fn outline_description() -> String {
     )
 }
 
-pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<String> {
+pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answer> {
     let request = request(searcher, &asked).await?;
     let found = searcher.definitions(&request).await?;
     let mut text = Text::of(asked.max_bytes);
@@ -109,18 +110,26 @@ pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Stri
         if !text.add(&format!("{head}{}:{line}  [{kind}]\n", one.symbol.line)) {
             break;
         }
+        let mut item = json!({
+            "repo": one.repo, "path": one.path, "line": one.symbol.line, "text": line, "name": one.symbol.name,
+            "kind": one.symbol.kind,
+        });
+        if let Some((container, _)) = &one.symbol.container {
+            item["container"] = json!(container);
+        }
+        text.note(item);
         (told, last) = (told + 1, file);
     }
     let what = count(found.count, "definition", "definitions");
     let head = head(&what, (told, found.count, "definitions"), &found.stats, asked.max_bytes);
     Ok(if found.count == 0 {
-        format!("No definition of that name. {head}")
+        Answer::bare(format!("No definition of that name. {head}"), "definitions")
     } else {
-        text.below(&head)
+        text.below(&head, "definitions", "")
     })
 }
 
-pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<String> {
+pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answer> {
     let request = request(searcher, &asked).await?;
     let found = searcher.references(&request).await?;
     let mut text = Text::of(asked.max_bytes);
@@ -128,6 +137,7 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Strin
     for file in &found.files {
         let gap = if text.is_empty() { "" } else { "\n" };
         let mut piece = format!("{gap}{}: {}\n", file.repo, file.path);
+        let mut lines = Vec::new();
         for line in &file.lines {
             let shown = reference(line);
             // The first file is cut rather than left out.
@@ -136,10 +146,12 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Strin
                 break;
             }
             piece.push_str(&shown);
+            lines.push(reference_json(line));
         }
         if !text.add(&piece) {
             break;
         }
+        text.note(json!({ "repo": file.repo, "path": file.path, "lines": lines }));
         told += 1;
     }
     let lines = count(found.lines, "line", "lines");
@@ -149,7 +161,7 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Strin
         head += " Of the first file not all lines are shown; search has them.";
     }
     if found.count == 0 {
-        return Ok(format!("Nothing uses that name. {head}"));
+        return Ok(Answer::bare(format!("Nothing uses that name. {head}"), "files"));
     }
     let repos = found.repos.iter().take(NAMED).map(|(repo, lines)| format!("{repo} {lines}"));
     let repos: Vec<String> = repos.collect();
@@ -158,22 +170,29 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Strin
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         head += &format!("\nLines by repository: {}{more}", repos.join(", "));
     }
-    Ok(text.below(&head))
+    Ok(text.below(&head, "files", ""))
 }
 
-pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<String> {
+pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<Answer> {
     let outline = outline_of(searcher, &asked.repo, &asked.path).await?;
     let note = outline_note(&outline);
     let all = outline.symbols.len();
     if all == 0 {
-        return Ok(format!("Nothing to list: {note}."));
+        let answer = Answer::bare(format!("Nothing to list: {note}."), "symbols");
+        return Ok(answer.and("next_offset", Value::Null));
     }
     if asked.offset >= all {
         bail!("offset: there are {all} symbols");
     }
     let mut text = Text::of(asked.max_bytes);
-    let rows = outline.symbols.iter().skip(asked.offset);
-    let upto = asked.offset + rows.take_while(|one| text.add(&row(one))).count();
+    let mut upto = asked.offset;
+    for one in outline.symbols.iter().skip(asked.offset) {
+        if !text.add(&row(one)) {
+            break;
+        }
+        text.note(row_json(one));
+        upto += 1;
+    }
     let symbols = count(all, "symbol", "symbols");
     let head = if upto == all {
         format!("{} to {all} of {symbols}. That is all.", asked.offset + 1)
@@ -185,7 +204,8 @@ pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<Str
         )
     };
     let note = if note.is_empty() { note } else { format!(" Note: {note}.") };
-    Ok(text.below(&format!("{head}{note}")))
+    let next = if upto == all { Value::Null } else { json!(upto) };
+    Ok(text.below(&format!("{head}{note}"), "symbols", "").and("next_offset", next))
 }
 
 /// The outline of a file.
@@ -284,6 +304,27 @@ fn reference(line: &Reference) -> String {
     format!("{}:{text}  [{}{around}]\n", line.line, line.label().word())
 }
 
+fn reference_json(line: &Reference) -> Value {
+    let matched = line.ranges.first().map_or(0, |(range, _)| range.start);
+    let text = shown(&line.text, matched);
+    let mut told = json!({ "line": line.line, "text": text, "label": line.label().word() });
+    if let Some(around) = &line.enclosing {
+        told["in"] = json!(named_kind(around));
+    }
+    told
+}
+
+fn row_json(one: &OutlineSymbol) -> Value {
+    let OutlineSymbol { symbol, depth, last_line } = one;
+    let mut told = json!({
+        "name": symbol.name, "kind": symbol.kind, "depth": depth, "first_line": symbol.line, "last_line": last_line,
+    });
+    if let Some((container, _)) = &symbol.container {
+        told["container"] = json!(container);
+    }
+    told
+}
+
 fn row(one: &OutlineSymbol) -> String {
     let OutlineSymbol { symbol, depth, last_line } = one;
     format!("{}{}-{last_line}: {} {}\n", "  ".repeat(*depth), symbol.line, symbol.kind, symbol.name)
@@ -294,7 +335,7 @@ pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
     if line.ranges.is_empty() {
         return String::new();
     }
-    let around = line.enclosing.as_ref().map(|of| format!("{} {}", of.kind, qualified(of)));
+    let around = line.enclosing.as_ref().map(|of| named_kind(of));
     if *last == around {
         return String::new();
     }
@@ -307,12 +348,37 @@ pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
     text
 }
 
+/// A file as JSON.
+pub(super) fn file_json(file: &FileMatch) -> Value {
+    let mut told = json!({ "repo": file.repo, "path": file.path });
+    if let Some(language) = &file.language {
+        told["language"] = json!(language);
+    }
+    told
+}
+
+/// A line as JSON, with what is around it.
+pub(super) fn line_json(line: &Line) -> Value {
+    let matched = line.ranges.first().map_or(0, |range| range.start);
+    let text = shown(&line.text, matched);
+    let mut told = json!({ "line": line.number, "text": text, "matches": !line.ranges.is_empty() });
+    if let Some(around) = &line.enclosing {
+        told["in"] = json!(named_kind(around));
+    }
+    told
+}
+
 /// `method of Server`.
 fn qualified_kind(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{} of {name}", symbol.kind),
         None => symbol.kind.to_owned(),
     }
+}
+
+/// `method Server.serve`.
+fn named_kind(symbol: &Symbol) -> String {
+    format!("{} {}", symbol.kind, qualified(symbol))
 }
 
 /// `Server.serve`.

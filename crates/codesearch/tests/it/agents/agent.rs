@@ -16,6 +16,8 @@ pub(crate) struct Agent {
     pub(crate) input: Option<ChildStdin>,
     pub(crate) output: BufReader<ChildStdout>,
     calls: u64,
+    /// The tools, with what they say of their answers.
+    tools: Value,
 }
 
 impl Agent {
@@ -30,7 +32,7 @@ impl Agent {
             .unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut agent = Self { child, input, output, calls: 0 };
+        let mut agent = Self { child, input, output, calls: 0, tools: Value::Null };
         let hello = agent.ask(
             "initialize",
             &json!({
@@ -43,6 +45,7 @@ impl Agent {
         assert_eq!(hello["result"]["serverInfo"]["name"], "codesearch");
         assert!(hello["result"]["capabilities"]["tools"].is_object());
         agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent.tools = agent.ask("tools/list", &json!({}))["result"]["tools"].take();
         agent
     }
 
@@ -70,7 +73,36 @@ impl Agent {
         assert_eq!(content[0]["type"], "text");
         let text = content[0]["text"].as_str().unwrap().to_owned();
         assert!(text.len() <= MAX_BYTES, "{} bytes", text.len());
-        (answer["result"]["isError"] == true, text)
+        let failed = answer["result"]["isError"] == true;
+        if !failed {
+            self.check(tool, arguments, &text, &answer["result"]["structuredContent"]);
+        }
+        (failed, text)
+    }
+
+    /// Checks what a tool answers as JSON: it is in the form that the tool says, as small as was asked for, and begins as
+    /// the text does.
+    #[track_caller]
+    fn check(&self, tool: &str, arguments: &Value, text: &str, structured: &Value) {
+        let tools = self.tools.as_array().unwrap();
+        let described = tools.iter().find(|one| one["name"] == tool).unwrap();
+        let schema = &described["outputSchema"];
+        assert_eq!(schema["type"], "object", "{described}");
+        let validator = jsonschema::validator_for(schema).unwrap();
+        let wrong: Vec<String> =
+            validator.iter_errors(structured).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{tool} {arguments}: {wrong:#?}\n{structured:#}");
+        let most = match &arguments["max_bytes"] {
+            Value::String(most) => most.parse().unwrap(),
+            Value::Null => described["inputSchema"]["properties"]["max_bytes"]["default"]
+                .as_u64()
+                .unwrap() as usize,
+            most => most.as_f64().unwrap() as usize,
+        };
+        let bytes = structured.to_string().len();
+        assert!(bytes <= most, "{tool} {arguments}: {bytes} bytes of JSON");
+        let summary = structured["summary"].as_str().unwrap();
+        assert!(text.starts_with(summary), "{summary}\n{text}");
     }
 
     /// Calls a tool that must succeed; returns its text.

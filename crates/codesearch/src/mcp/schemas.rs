@@ -1,0 +1,109 @@
+//! The schemas of what tools answer as JSON.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// Returns the output schema of a tool.
+pub(super) fn output(tool: &str) -> Arc<JsonObject> {
+    let text = || json!({ "type": "string" });
+    let number = || json!({ "type": "integer", "minimum": 0 });
+    let lines = |more: Value| {
+        let mut line = json!({
+            "line": number(), "text": text(),
+            "in": { "type": "string", "description": "What is around it." },
+        });
+        extend(&mut line, more);
+        json!({ "type": "array", "items": object(&line, &["line", "text"]) })
+    };
+    let file = |more: Value| {
+        let mut file = json!({ "repo": text(), "path": text(), "language": text() });
+        extend(&mut file, more);
+        file
+    };
+    let (name, item, next) = match tool {
+        "search" => {
+            let matches =
+                json!({ "matches": { "type": "boolean", "description": "Or it is context." } });
+            let one = file(json!({ "lines": lines(matches) }));
+            ("files", object(&one, &["repo"]), Some(("cursor", "string")))
+        }
+        "docs" => {
+            let one = file(json!({ "title": text(), "text": text() }));
+            ("documents", object(&one, &["repo", "path", "title", "text"]), None)
+        }
+        "definitions" => {
+            let one = json!({ "line": number(), "text": text(), "name": text(), "kind": text(), "container": text() });
+            (
+                "definitions",
+                object(&file(one), &["repo", "path", "line", "text", "name", "kind"]),
+                None,
+            )
+        }
+        "references" => {
+            let label = json!({ "label": { "type": "string", "description": "call, type, use, import, comment, string." } });
+            let one = file(json!({ "lines": lines(label) }));
+            ("files", object(&one, &["repo", "path", "lines"]), None)
+        }
+        "outline" => {
+            let one = json!({
+                "name": text(), "kind": text(), "container": text(), "depth": number(), "first_line": number(),
+                "last_line": number(),
+            });
+            let needed = ["name", "kind", "depth", "first_line", "last_line"];
+            ("symbols", object(&one, &needed), Some(("next_offset", "integer")))
+        }
+        "read_file" => ("lines", text(), None),
+        "find_file" => {
+            ("files", object(&file(json!({})), &["repo", "path"]), Some(("next_offset", "integer")))
+        }
+        _ => {
+            let one = json!({
+                "repo": text(), "files": number(), "bytes": number(), "left_out": number(), "indexed_at": text(),
+            });
+            let needed = ["repo", "files", "bytes", "left_out", "indexed_at"];
+            ("repositories", object(&one, &needed), Some(("next_offset", "integer")))
+        }
+    };
+    let mut all = json!({
+        "summary": {
+            "type": "string",
+            "description": "What there is, whether this is all, and how to get the rest: the first lines of the text.",
+        },
+        "left_out": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "How many of the last things or lines that the text lists are not here, as there is no room.",
+        },
+        name: { "type": "array", "items": item },
+    });
+    let mut needed = vec!["summary", "left_out", name];
+    if let Some((next, kind)) = next {
+        let what = "Where to go on; null if there is nothing more.";
+        all[next] = json!({ "type": [kind, "null"], "description": what });
+    }
+    if tool == "read_file" {
+        all["first_line"] = json!({
+            "type": "integer", "minimum": 0, "description": "The number of the first of the lines.",
+        });
+        needed.push("first_line");
+    }
+    let Value::Object(schema) = object(&all, &needed) else { unreachable!("it is an object") };
+    Arc::new(schema)
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn extend(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
+}
