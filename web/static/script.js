@@ -8,6 +8,8 @@ const kept = {
   get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
   set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private windows */ } },
 };
+// The result that keys have walked to.
+let at = -1;
 // The page on which one signs in has no box; what is done to one there is not seen.
 const box = one("#q") || document.createElement("input");
 
@@ -25,8 +27,9 @@ one("#theme").addEventListener("click", () => {
 // --- results while they are found -------------------------------------------
 
 const results = one("#results[data-stream]");
+let coming = null;
 if (results) {
-  const source = new EventSource(results.dataset.stream);
+  const source = coming = new EventSource(results.dataset.stream);
   let rest = null;
   const show = (html) => { results.innerHTML = html; at = -1; expandable(); };
   const say = (text) => { const place = one(".truth p", results); if (place) place.textContent = text; };
@@ -169,10 +172,9 @@ if (switches) {
 const list = one("#suggestions") || document.createElement("ul");
 const HISTORY = 50;
 const history_of = () => { try { return JSON.parse(kept.get("history")) || []; } catch { return []; } };
+const remember = (asked) => kept.set("history", JSON.stringify([asked, ...history_of().filter((q) => q !== asked)].slice(0, HISTORY)));
 const asked = new URLSearchParams(location.search).get("q");
-if (asked && location.pathname === "/search") {
-  kept.set("history", JSON.stringify([asked, ...history_of().filter((q) => q !== asked)].slice(0, HISTORY)));
-}
+if (asked && location.pathname === "/search") remember(asked);
 let chosen = -1;
 let turn = 0;
 box.setAttribute("role", "combobox");
@@ -233,6 +235,7 @@ async function suggest() {
       close_list();
       press();
       if (text.endsWith(":")) suggest();
+      else ask_soon();
     },
   })));
 }
@@ -246,6 +249,76 @@ box.addEventListener("keydown", (event) => {
   if (event.key === "ArrowUp") { event.preventDefault(); choose(chosen < 0 ? -1 : chosen - 1); }
   if ((event.key === "Enter" || event.key === "Tab") && chosen >= 0) { event.preventDefault(); list.items[chosen].take(); }
 });
+
+// --- results while a query is typed --------------------------------------------
+
+const main = one("main");
+const live = one("#live");
+const PAUSE = 150;
+// What is shown: the query, and the address, which is that of the page that Enter leads to.
+let shown = location.pathname === "/search" && bare(asked || "");
+const address_of = () => location.pathname + location.search;
+let address = address_of();
+// What is under way; until when nothing is asked, as the server wants it; and whether the way back leads to the page
+// that was there before.
+let [asking, timers, rests_until, is_begun] = [null, [], 0, false];
+const is_live = () => kept.get("live") !== "off";
+// Whether a query may be finished: nothing in it is open, and it has something to look for.
+function is_finished(query) {
+  const { text } = parts(query);
+  const plain = text.replace(/\\./g, "_").replace(/"[^"]*"/g, "").replace(/\blit:\S+/g, "_").replace(/\[\^?\]?[^\]]*\]/g, "_");
+  const open = (letter) => plain.split(letter).length;
+  return /[\p{L}\p{N}_]{3}|[^\x00-\x7f]{2}/u.test(words(text).filter((word) => !OPERATOR.test(word)).join(" "))
+    && !/["[\]{\\]/.test(plain.replace(/\{\d*,?\d*\}/g, "")) && open("(") === open(")")
+    && !/(?:^|[\s(])(?:or|and|not|-?[a-z]+:)$|[|-]$/i.test(query);
+}
+function ask_soon() {
+  timers.forEach(clearTimeout);
+  asking?.abort();
+  asking = null;
+  const query = bare(box.value);
+  if (!live || !is_live() || !["/", "/search"].includes(location.pathname) || box.form.getAttribute("action") !== "/search") return;
+  main.classList.remove("stale");
+  if (!query || query === shown) return;
+  // The results that are there are of another query, which is told when they stay for a while.
+  timers = [setTimeout(() => main.classList.add("stale"), 600)];
+  if (is_finished(query) && Date.now() >= rests_until) timers.push(setTimeout(() => show_typed(query), PAUSE));
+}
+async function show_typed(query) {
+  const mine = asking = new AbortController();
+  const target = `/search?${new URLSearchParams({ q: query })}`;
+  let page = null;
+  try {
+    const answer = await fetch(`${target}&typed=1`, { headers: { accept: "text/html" }, signal: mine.signal });
+    if (answer.status === 429) rests_until = Date.now() + 1000 * (answer.headers.get("retry-after") || 1);
+    // The query is not finished, or there is no time for it now: what is shown stays.
+    if (answer.status === 200) page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch { /* another one was begun, or the server does not answer */ }
+  // A late answer shows nothing, and nobody who has gone on to the results loses them.
+  if (mine !== asking || !page || (main !== document.activeElement && main.contains(document.activeElement))) return;
+  coming?.close();
+  timers.forEach(clearTimeout);
+  main.classList.remove("stale");
+  const is_unfolded = one("#fold")?.checked;
+  one(".truth p", page)?.removeAttribute("role");
+  main.replaceChildren(...one("main", page).childNodes);
+  document.title = page.title;
+  if (is_unfolded && one("#fold")) one("#fold").checked = true;
+  at = -1;
+  expandable();
+  history[is_begun ? "replaceState" : "pushState"](null, "", target);
+  [is_begun, shown, address] = [true, query, address_of()];
+  // Who listens is told when the typing has ended.
+  timers = [setTimeout(() => { one("#told").textContent = one(".truth p")?.textContent ?? ""; }, 1000)];
+}
+const press_live = () => live?.setAttribute("aria-pressed", String(is_live()));
+press_live();
+live?.addEventListener("click", () => { kept.set("live", is_live() ? "off" : ""); press_live(); ask_soon(); });
+box.addEventListener("input", (event) => { if (!event.isComposing) ask_soon(); });
+box.addEventListener("compositionend", ask_soon);
+// Pages of before are not kept: they are loaded again.
+addEventListener("popstate", () => { if (address !== address_of()) location.reload(); });
+main.addEventListener("click", (event) => { if (is_begun && event.target.closest?.("a")) remember(shown); });
 
 // --- what this browser asked before, on the first page -----------------------
 
@@ -326,7 +399,6 @@ one("#find").addEventListener("click", (event) => {
 
 const help = one("#keys");
 one("#help").addEventListener("click", () => help.showModal());
-let at = -1;
 function walk(step) {
   const files = all(".file");
   if (!files.length) return;

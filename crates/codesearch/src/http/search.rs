@@ -10,7 +10,7 @@ use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, TIMEOUT, WAIT,
+    NUM, Q, REPO, SORT, TIMEOUT, TYPED, WAIT,
 };
 use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
 use super::request::compiled;
@@ -30,7 +30,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             HINTS, FORMAT, SORT, ENCLOSING,
         ],
-        undocumented: &[WAIT, FACETS],
+        undocumented: &[WAIT, FACETS, TYPED],
     },
     doc: Some(Doc {
         summary: "Search",
@@ -58,7 +58,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
         told: &[Q, CASE, REPO, FILE, LANG],
         undocumented: &[
             LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
-            FACETS, ENCLOSING,
+            FACETS, ENCLOSING, TYPED,
         ],
     },
     doc: Some(Doc {
@@ -79,6 +79,9 @@ async fn search(
         Err(refused) => return refused.into_response(),
     };
     let page = wants_page(&headers, params.format());
+    if page && params.is_typed() {
+        return pages::typed(&server, &params).await;
+    }
     if page && params.q.trim().is_empty() {
         return pages::home(State(server)).await;
     }

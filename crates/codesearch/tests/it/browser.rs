@@ -9,6 +9,7 @@ mod everyday;
 mod paint;
 mod reading;
 mod tab;
+mod typing;
 
 use std::process::Command;
 

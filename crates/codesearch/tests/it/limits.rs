@@ -1,6 +1,7 @@
 //! Limits: a client that exceeds its own is told when to retry, and others are not delayed.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -170,6 +171,42 @@ fn a_broken_query_does_not_wait_for_a_turn() {
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);
     });
+}
+
+#[test]
+fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_search() {
+    let fixture = indexed();
+    let lock = "lock table chunks, documents, files in access exclusive mode";
+    let held = fixture.hold(lock);
+    let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
+    let runs = |count: u64| {
+        let line = format!("codesearch_searches_running {count}\n");
+        eventually(&line, || server.get("/metrics", "*/*").2.contains(&line));
+    };
+    let typed = "/search?q=needle&typed=1";
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
+        runs(1);
+        // One that waits for its turn is told after ten seconds that the server is busy: 503.
+        assert_eq!(server.get(typed, "text/html").0, 204);
+        drop(held);
+        assert_eq!(first.join().unwrap().0, 200);
+    });
+    let (status, _, page) = server.get(typed, "text/html");
+    assert!(status == 200 && page.contains("1 matching line in 1 file"), "{page}");
+    for unfinished in ["a(b", "needle lang:klingon", ""] {
+        let path = format!("/search?q={unfinished}&typed=1").replace(' ', "+");
+        assert_eq!(server.get(&path, "text/html").0, 204, "{path}");
+    }
+    // A browser closes the connection of a request that it gives up.
+    let held = fixture.hold(lock);
+    let mut left = TcpStream::connect(server.address).unwrap();
+    let request = "GET /search?q=needle&wait=1&timeout=5m HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n";
+    left.write_all(request.as_bytes()).unwrap();
+    runs(1);
+    drop(left);
+    runs(0);
+    drop(held);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) use home::home;
 pub(crate) use link::file as file_address;
 pub(crate) use navigate::{DEFINITIONS, OUTLINE, REFERENCES};
 pub(crate) use render::protect;
-pub(crate) use results::{Prepared, page};
+pub(crate) use results::{Prepared, page, typed};
 pub(crate) use search_page::{REST_PLACEHOLDER, failed};
 pub(crate) use sign_in::sign_in;
 pub(crate) use status::STATS;

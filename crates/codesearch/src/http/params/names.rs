@@ -55,6 +55,11 @@ pub(crate) const SORT: Param = Param::one_of(
 /// Makes a page list all values that narrow its search.
 pub(crate) const FACETS: Param =
     Param::one_of("facets", &["all"], "all for a page with all values that narrow its search.");
+/// Says that the query of a page is still being typed.
+pub(crate) const TYPED: Param = Param::text(
+    "typed",
+    "1 for a page that is sent only if all of it is there at once: its query is still being typed.",
+);
 /// Makes a page wait for the whole answer.
 pub(crate) const WAIT: Param =
     Param::text("wait", "1 for a page that is sent when all of it is there.");

@@ -3,7 +3,7 @@
 use super::given::Given;
 use super::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
-    REPO, SORT, TIMEOUT, WAIT,
+    REPO, SORT, TIMEOUT, TYPED, WAIT,
 };
 use super::param::Param;
 use crate::http::cursor::Cursor;
@@ -91,7 +91,7 @@ impl SearchParams {
     /// # Errors
     /// One is given.
     pub(crate) fn check_no_page_params(&self) -> Result<(), Failure> {
-        match [WAIT, FACETS].iter().find(|param| self.given.get(param).is_some()) {
+        match [WAIT, FACETS, TYPED].iter().find(|param| self.given.get(param).is_some()) {
             None => Ok(()),
             Some(Param { name, .. }) => Err(Failure::bad_request(format!(
                 "{name}= is for pages only: leave it out, or ask for one with format=html"
@@ -102,6 +102,11 @@ impl SearchParams {
     /// Whether the page is to wait for the whole answer.
     pub(crate) fn waits(&self) -> bool {
         self.given.get(&WAIT).is_some()
+    }
+
+    /// Whether the query is still being typed.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.is_on(&TYPED)
     }
 
     /// Whether the page is to list all values that narrow its search.

@@ -6,5 +6,5 @@ mod trim;
 mod unrendered;
 mod view;
 
-pub(crate) use search::{Prepared, page};
+pub(crate) use search::{Prepared, page, typed};
 pub(crate) use view::Results;

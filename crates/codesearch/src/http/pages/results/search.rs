@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askama::Template;
-use axum::response::Response;
-use engine::search::{FileMatch, Request, Resume, Stats};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use engine::search::{FileMatch, Request, Resume, Searcher, Stats};
 use query::{Count, Select};
 use tokio::time::timeout_at;
 
@@ -38,6 +39,9 @@ const PAGE: usize = 50;
 
 /// Longest time to wait for the whole result. After it, the page shows results while they are found.
 const PATIENCE: Duration = Duration::from_millis(150);
+
+/// Longest time of a search whose query is still being typed. Its results come too late after that.
+const TYPING: Duration = Duration::from_secs(1);
 
 /// Pause before the other results are rendered, so that the browser paints the first ones. Earlier ones would be parsed
 /// before painting, and rendering them takes one of the cores that paint.
@@ -153,12 +157,12 @@ impl Search {
     }
 
     /// Renders the best files so far as HTML.
-    pub(crate) async fn so_far(&mut self, q: &str) -> String {
+    pub(crate) async fn so_far(&mut self, searcher: &Searcher, q: &str) -> String {
         self.top.settle();
         let best = self.top.best.iter();
         let files: Vec<(FileMatch, usize)> =
             best.take(PAGE).map(|ranked| (ranked.file.clone(), ranked.matches)).collect();
-        match UnrenderedFiles::of(files, q).draw().await {
+        match UnrenderedFiles::of(files, q, None).draw(searcher).await {
             Ok(files) => Found { files: &files }.render().unwrap_or_default(),
             Err(_) => String::new(),
         }
@@ -171,7 +175,7 @@ impl Search {
         params: &SearchParams,
     ) -> Result<String, Failure> {
         let (mut results, files) = self.end(server, params).await?;
-        results.files = files.draw().await?;
+        results.files = files.draw(&server.searcher).await?;
         Ok(Fragment { result: &results }.render().unwrap_or_default())
     }
 
@@ -201,7 +205,6 @@ impl Search {
         } else if select.has_lines() {
             let around = (CONTEXT, CONTEXT);
             server.searcher.add_context(&mut files, stats.switch, around).await?;
-            server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
         let marked = files.into_iter().zip(counts).map(|(mut file, (matches, dropped))| {
             for (number, ranges) in dropped {
@@ -211,7 +214,8 @@ impl Search {
             }
             (file, matches)
         });
-        let files = UnrenderedFiles::of(marked.collect(), &params.q);
+        let enclosing = select.has_lines().then_some(stats.switch);
+        let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);
         let explanation = params
             .explains()
             .then(|| explained(&request, server.searcher.store().no_recheck(), Some(&stats)));
@@ -228,7 +232,12 @@ impl Search {
             );
             (said, place)
         });
-        let hints = hints::beside(server, params, &request, &stats).await;
+        let hints = if params.is_typed() {
+            // They take searches of their own.
+            Vec::new()
+        } else {
+            hints::beside(server, params, &request, &stats).await
+        };
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, top.order, top.files),
@@ -262,9 +271,29 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
         return Ok(search_page::searching(&params.q, stream, with(params, &names::WAIT, "1")));
     }
     let (mut results, mut files) = search.end(server, params).await?;
-    results.files = files.take_first().draw().await?;
+    results.files = files.take_first().draw(&server.searcher).await?;
     results.goes_on = !files.is_empty();
     Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
+}
+
+/// Sends the page for a query that is still being typed, all of it at once. Sends nothing, with status 204, if the query
+/// is not valid as far as it is typed, if no turn is free (it takes none from searches that wait), or if the search
+/// takes longer than [`TYPING`]. The browser closes the connection when another letter is typed, which ends the search.
+pub(crate) async fn typed(server: &Server, params: &SearchParams) -> Response {
+    all_at_once(server, params).await.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
+}
+
+async fn all_at_once(server: &Server, params: &SearchParams) -> Option<Response> {
+    let search = Prepared::of(params).await.ok()?;
+    let _turn = server.free_turn()?;
+    let mut search = search.start(server);
+    let until = search.begun + TYPING;
+    if !search.go_on(Some(until)).await {
+        return None;
+    }
+    let (mut results, files) = search.end(server, params).await.ok()?;
+    results.files = files.draw(&server.searcher).await.ok()?;
+    Some(search_page::found(&params.q, results, std::future::ready(String::new())))
 }
 
 /// Renders the files after the first ones as HTML, after a pause for painting.
@@ -273,7 +302,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
     let searching = server.clone();
     let drawn = run_on(&server.threads, async move {
         let _turn = searching.turn().await?;
-        files.draw().await
+        files.draw(&searching.searcher).await
     });
     match drawn.await.flatten() {
         Ok(files) => Found { files: &files }.render().unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Files that are not rendered yet. Highlighting takes most of a page's time, so the first files are rendered before
 //! the others.
 
-use engine::search::FileMatch;
+use engine::search::{FileMatch, Searcher};
+use store::Switch;
 
 use crate::http::error::Failure;
 use crate::http::pages::view::{self, FileView};
@@ -23,11 +24,13 @@ pub(super) struct UnrenderedFiles {
     q: String,
     /// The repository of the file before them.
     after: Option<String>,
+    /// The state of the index in which they were found, if the symbols around their lines are shown.
+    enclosing: Option<Switch>,
 }
 
 impl UnrenderedFiles {
-    pub(super) fn of(files: Vec<(FileMatch, usize)>, q: &str) -> Self {
-        Self { files, q: q.to_owned(), after: None }
+    pub(super) fn of(files: Vec<(FileMatch, usize)>, q: &str, enclosing: Option<Switch>) -> Self {
+        Self { files, q: q.to_owned(), after: None, enclosing }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -40,16 +43,20 @@ impl UnrenderedFiles {
         let rest = self.files.split_off(first);
         let files = std::mem::replace(&mut self.files, rest);
         let before = files.last().map(|(file, _)| file.repo.clone());
-        Self { files, q: self.q.clone(), after: std::mem::replace(&mut self.after, before) }
+        let after = std::mem::replace(&mut self.after, before);
+        Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
     }
 
-    /// Renders the files on a thread for blocking work.
-    pub(super) async fn draw(self) -> Result<Vec<FileView>, Failure> {
+    /// Reads the symbols around their lines, and renders the files on a thread for blocking work.
+    pub(super) async fn draw(mut self, searcher: &Searcher) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(switch) = self.enclosing {
+            searcher.add_enclosing(self.files.iter_mut().map(|(file, _)| file), switch).await?;
+        }
         let work = tokio::task::spawn_blocking(move || {
-            let Self { files, q, mut after } = self;
+            let Self { files, q, mut after, .. } = self;
             let drawn = files.iter().map(|(file, matches)| {
                 // Consecutive files of one repository share a heading.
                 let headed = after.as_ref() != Some(&file.repo);
