@@ -14,7 +14,8 @@ function chosen_lines() {
 function show_lines(scrolls) {
   all("li.on", text).forEach((line) => line.classList.remove("on"));
   const lines = chosen_lines();
-  one("#copy-lines").hidden = !lines;
+  const copies = one("#copy-lines");
+  if (copies) copies.hidden = !lines;
   if (!lines) return;
   const [from, upto] = lines;
   for (let n = from; n <= upto && n < from + 5000; n += 1) one(`#L${n}`, text)?.classList.add("on");
@@ -82,7 +83,13 @@ async function copy(said, button) {
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = label; }, 1500);
 }
-const copy_link = () => copy(location.href, one("#copy-link"));
+// The address becomes that of exactly this text.
+const permalink = one("#permalink");
+function copy_link() {
+  if (permalink) history.replaceState(null, "", permalink.getAttribute("href") + location.hash);
+  address = address_of();
+  copy(location.href, permalink);
+}
 const copy_path = () => { if (file) copy(file.path, one("#copy-path")); };
 async function copy_lines() {
   const lines = chosen_lines();
@@ -91,13 +98,17 @@ async function copy_lines() {
   let said = shown.map((line) => `${one("code", line).textContent}\n`).join("");
   // What is shown in another form, or not to its end, is copied as it is.
   if (shown.some((line) => one(".cut, .turn", line))) {
-    const answer = await fetch(`/file?${new URLSearchParams({ repo: file.repo, path: file.path, lines: lines.join("-"), format: "json" })}`).catch(() => null);
+    const answer = await fetch(`/file?${new URLSearchParams({ repo: file.repo, path: file.path, hash: file.hash, lines: lines.join("-"), format: "json" })}`).catch(() => null);
     if (!answer?.ok) return;
     said = (await answer.json()).text;
   }
   copy(said, one("#copy-lines"));
 }
-one("#copy-link")?.addEventListener("click", copy_link);
+permalink?.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  copy_link();
+});
 one("#copy-path")?.addEventListener("click", copy_path);
 one("#copy-lines")?.addEventListener("click", copy_lines);
 
@@ -342,7 +353,7 @@ async function go_to_definition(place) {
   location.href = found?.found === 1 ? place_of(only, only.line) : page_of("/definitions", place);
 }
 if (text) {
-  one("main").append(card);
+  main.append(card);
   let rests = 0;
   text.addEventListener("pointermove", (event) => {
     if (event.pointerType !== "mouse" || event.buttons) return;

@@ -9,6 +9,7 @@ pub mod docs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod fuzzy;
+pub mod git;
 pub mod ingest;
 pub mod navigate;
 pub mod search;

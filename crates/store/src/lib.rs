@@ -43,7 +43,7 @@ pub use ingest::{
     Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals, Waiting,
 };
 pub use lease::Lease;
-pub use repos::Repo;
+pub use repos::{Repo, StoredBlob};
 pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};

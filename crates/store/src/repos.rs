@@ -2,12 +2,25 @@
 
 use std::collections::HashMap;
 
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
 use crate::store::Store;
-use crate::{BlobId, RepoId, ShardId};
+use crate::{BlobId, Epoch, RepoId, ShardId};
+
+/// Contents that are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredBlob {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its number there.
+    pub blob: BlobId,
+    /// Bytes of its text.
+    pub bytes: usize,
+    /// The language of a file that has or had it, if recognised.
+    pub language: Option<String>,
+}
 
 /// An indexed repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +89,34 @@ impl Store {
                 .fetch_optional(self.control())
                 .await?;
         Ok(row.map_or_else(String::new, |(hash,)| hash))
+    }
+
+    /// Returns the contents with a hash of Git's, in hex, if a file of this epoch or one before has or had them, and
+    /// they were not deleted since.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn stored(&self, hash: &str, epoch: Epoch) -> Result<Option<StoredBlob>> {
+        let row: Option<(i16, i32, i32)> =
+            sqlx::query_as("select shard, id, bytes from blobs where oid = decode($1, 'hex')")
+                .bind(hash)
+                .fetch_optional(self.control())
+                .await?;
+        let Some((shard, blob, bytes)) = row else { return Ok(None) };
+        let (shard, blob) = (ShardId(shard), BlobId(blob));
+        // What no file refers to is never shown.
+        let sql = format!(
+            "select language from {} where shard = $1 and blob = $2 and valid_from <= $3
+             order by valid_to desc, language limit 1",
+            shard.files()
+        );
+        let row: Option<(Option<String>,)> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(shard.0)
+            .bind(blob.0)
+            .bind(epoch.0)
+            .fetch_optional(self.control())
+            .await?;
+        Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes: bytes as usize, language }))
     }
 
     /// Returns the files of a repository that were left out: path, bytes, reason.

@@ -90,6 +90,9 @@ pub(crate) struct OperatorArgs {
     /// How often to check a shard by chance, as `codesearch check --sample 1` does, or `never`
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = time_or_never)]
     pub(crate) check_every: Duration,
+    /// Do not show blame and history of files, nor what files were before, which git reads from the clones
+    #[arg(long)]
+    pub(crate) no_history: bool,
     /// Answer only to those who have a token of this file, and give each the limits that stand there
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,

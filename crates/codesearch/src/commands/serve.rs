@@ -74,6 +74,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         // A small container must not spend much of its memory on answers.
         unread_bytes: http::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
+        history: !args.no_history,
     };
     Ok((settings, file))
 }

@@ -58,6 +58,11 @@ impl Failure {
         Self::no_such(format!("{what} is not in the index"))
     }
 
+    /// Contents of a file that are not stored any more.
+    pub(crate) fn not_stored(file: &str, hash: &str) -> Self {
+        Self::no_such(format!("the text of {file} with the hash {hash} is not stored any more"))
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "page not found; searches are at /search?q=")
     }

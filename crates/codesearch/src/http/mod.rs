@@ -61,6 +61,8 @@ fn endpoints() -> Vec<Endpoint> {
         pages::FILES,
         pages::FILE,
         pages::RAW,
+        pages::BLAME,
+        pages::HISTORY,
         pages::REPOS,
         pages::DEFINITIONS,
         pages::REFERENCES,
@@ -162,7 +164,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
 }
 
 /// Addresses that people guess, and the ones that they mean.
-const ALIASES: [(&str, &str); 13] = [
+const ALIASES: [(&str, &str); 15] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
     ("/help", "/syntax"),
@@ -175,6 +177,8 @@ const ALIASES: [(&str, &str); 13] = [
     ("/def", "/definitions"),
     ("/refs", "/references"),
     ("/symbols", "/outline"),
+    ("/annotate", "/blame"),
+    ("/log", "/history"),
     ("/api", "/openapi.json"),
 ];
 

@@ -19,6 +19,9 @@ const SEARCHES_PER_CORE: usize = 4;
 /// Longest wait of a search for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
 
+/// Processes of git at a time. One takes a core, perhaps for seconds, which searches would miss.
+const GIT_AT_ONCE: usize = 2;
+
 /// Most bytes of all answers together that are complete in memory but not sent yet: Zoekt's and
 /// livegrep's, which have up to 32 MiB each, and files.
 pub(crate) const MAX_UNREAD_BYTES: u64 = 256 << 20;
@@ -47,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) unread_bytes: u64,
     /// The clients that are answered.
     pub(crate) access: Access,
+    /// Whether blame and history are read from clones.
+    pub(crate) history: bool,
 }
 
 /// Returns the default number of concurrent searches.
@@ -66,6 +71,8 @@ pub(crate) struct Server {
     pub(super) access: Access,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
+    /// Turns to run git; `None` if it is not to be run.
+    git: Option<Arc<Semaphore>>,
 }
 
 impl Server {
@@ -80,6 +87,7 @@ impl Server {
             unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
             access: settings.access,
             threads: Handle::current(),
+            git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
     }
 
@@ -102,6 +110,25 @@ impl Server {
     /// Returns a turn to search if one is free, without waiting.
     pub(super) fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.turns).try_acquire_owned().ok()
+    }
+
+    /// Returns whether blame and history are shown.
+    pub(super) fn shows_history(&self) -> bool {
+        self.git.is_some()
+    }
+
+    /// Waits for a turn to run git; `None` if it is not to be run.
+    ///
+    /// # Errors None is free within [`MAX_WAIT`].
+    pub(super) async fn turn_of_git(&self) -> Result<Option<OwnedSemaphorePermit>, Failure> {
+        let Some(turns) = &self.git else { return Ok(None) };
+        match tokio::time::timeout(MAX_WAIT, Arc::clone(turns).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Some(permit)),
+            _ => {
+                self.metrics.refuse(Refusal::Busy);
+                Err(Failure::busy())
+            }
+        }
     }
 
     /// Waits for a turn to search.

@@ -19,12 +19,12 @@ fn served() -> (Fixture, Server) {
     (fixture, server)
 }
 
-fn document() -> Value {
+pub(crate) fn document() -> Value {
     serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap()
 }
 
 /// Checks an answer against the document's schema for its address and status.
-fn check(document: &Value, path: &str, status: u16, answer: &Value) {
+pub(crate) fn check(document: &Value, path: &str, status: u16, answer: &Value) {
     let address = path.split('?').next().unwrap();
     let said = &document["paths"][address]["get"]["responses"][status.to_string()];
     let schema = &said["content"]["application/json"]["schema"];
@@ -128,6 +128,7 @@ fn a_parameter_that_is_none_is_told() {
         ("/search?q=needle&sort=size", "sort=size: use relevance, path or repo"),
         ("/search?q=needle&sort=path&limit=0", "sort= needs a limit= of at most 1000"),
         ("/search?q=needle&wait=1", "wait= is for pages only"),
+        ("/search?q=needle&typed=1", "typed= is for pages only"),
     ] {
         let told = message(path);
         assert!(told.contains(expected), "{path}: {told}");

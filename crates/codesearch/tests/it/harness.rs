@@ -1,5 +1,6 @@
 //! A private Postgres shared by all tests; each test has a folder and an index of its own.
 
+mod git;
 mod server;
 mod symbols;
 mod wait;

@@ -17,6 +17,7 @@ mod files;
 mod harness;
 mod help;
 mod hints;
+mod history;
 mod http;
 mod ingest;
 mod language;

@@ -1,5 +1,7 @@
 //! Reads one file with its text.
 
+use store::{BlobId, ShardId, StoredBlob};
+
 use crate::search::Searcher;
 
 /// A file with its text.
@@ -17,6 +19,10 @@ pub struct FileText {
     pub copies: Vec<(String, String)>,
     /// Git's hash of its contents as they were on disk, in hexadecimal.
     pub hash: String,
+    /// Where the text is stored; `None` if it is not.
+    pub(crate) stored: Option<(ShardId, BlobId)>,
+    /// Whether the file has this text in the newest epoch.
+    pub is_current: bool,
 }
 
 /// Most copies of a file that are listed.
@@ -49,6 +55,68 @@ impl Searcher {
             text,
             copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
             hash,
+            stored: Some((shard.id, blob)),
+            is_current: true,
         }))
+    }
+
+    /// Returns a file with the text that has this hash, in small letters, if that is still stored: it may be what the
+    /// file has now, what it had before, or what another file has.
+    ///
+    /// # Errors
+    /// The database cannot be reached or refuses a statement, or a part of the text is missing.
+    pub async fn file_text_of(
+        &self,
+        repo: &str,
+        path: &str,
+        hash: &str,
+    ) -> Result<Option<FileText>, store::Error> {
+        if let Some(file) = self.file_text(repo, path).await?.filter(|file| file.hash == hash) {
+            return Ok(Some(file));
+        }
+        let catalog = self.catalog().await?;
+        let Some(stored) = self.store().stored(hash, catalog.epoch).await? else {
+            return Ok(None);
+        };
+        let StoredBlob { shard: id, blob, bytes, language } = stored;
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+            return Ok(None);
+        };
+        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+        // Garbage may have been collected since.
+        if text.len() != bytes {
+            return Ok(None);
+        }
+        let copies = self.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
+        Ok(Some(FileText {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language,
+            text,
+            copies,
+            hash: hash.to_owned(),
+            stored: Some((id, blob)),
+            is_current: false,
+        }))
+    }
+}
+
+impl FileText {
+    /// Makes a file with a text that is not stored.
+    pub fn elsewhere(
+        (repo, path, hash): (&str, &str, &str),
+        text: String,
+        language: Option<String>,
+    ) -> Self {
+        Self {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language,
+            text,
+            copies: Vec::new(),
+            hash: hash.to_owned(),
+            stored: None,
+            is_current: false,
+        }
     }
 }

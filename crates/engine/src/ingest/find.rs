@@ -167,7 +167,7 @@ fn web(origin: &str, commit: &str) -> Option<String> {
 }
 
 /// Returns the commit that is checked out (<https://git-scm.com/docs/gitrepository-layout>).
-fn commit(folder: &Path) -> Option<String> {
+pub(crate) fn commit(folder: &Path) -> Option<String> {
     let common = git_folder(folder)?;
     let own = own_git_folder(folder).unwrap_or_else(|| common.clone());
     let head = read_small(&own.join("HEAD"))?;
@@ -216,7 +216,7 @@ fn origin(config: &File) -> Option<String> {
 
 /// Returns the folder of git's data for this checkout: `.git`, or, for a submodule or a worktree, the folder
 /// that the file `.git` names (<https://git-scm.com/docs/gitrepository-layout>).
-fn own_git_folder(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn own_git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
         return Some(git);

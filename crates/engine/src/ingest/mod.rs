@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
-pub(crate) use read::is_text_of;
+pub(crate) use find::{commit as commit_of, own_git_folder as git_folder_of};
+pub(crate) use read::{decode as decoded, is_text_of, language as language_of};
 pub use skip::SkipReason;
 
 /// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1

@@ -155,7 +155,7 @@ pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
 
 /// Decodes bytes: UTF-16 if they begin with its byte order mark, else UTF-8, with U+FFFD for invalid
 /// sequences. `None` if there is a NUL. A byte order mark is not part of the text.
-fn decode(bytes: Vec<u8>) -> Option<String> {
+pub(crate) fn decode(bytes: Vec<u8>) -> Option<String> {
     let utf16 = match bytes.as_slice() {
         [0xFF, 0xFE, ..] => Some(UTF_16LE),
         [0xFE, 0xFF, ..] => Some(UTF_16BE),
@@ -178,7 +178,8 @@ fn decode(bytes: Vec<u8>) -> Option<String> {
     Some(text)
 }
 
-fn language(path: &str, text: &str) -> Option<String> {
+/// Returns the language of a text, by its path and its beginning.
+pub(crate) fn language(path: &str, text: &str) -> Option<String> {
     let mut end = text.len().min(LANGUAGE_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -1,6 +1,9 @@
 //! The outline of a file: what it defines, in order.
 
+use store::{BlobId, Shard};
+
 use super::place::{Error, Place};
+use crate::browse::FileText;
 use crate::search::Searcher;
 use crate::symbol::{Symbol, Symbols};
 
@@ -48,8 +51,30 @@ impl Searcher {
         let no_file = || Error::NoFile(format!("{}/{}", place.repo, place.path));
         let tree = self.tree().await?;
         let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
-        let blob = entry.blob;
         let language = entry.language.map(str::to_owned);
+        Ok(self.outline_of_blob(shard, (entry.blob, entry.bytes), language).await?)
+    }
+
+    /// Returns what a text defines; `None` if it is not stored any more.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn outline_of_text(&self, file: &FileText) -> Result<Option<Outline>, store::Error> {
+        let Some((id, blob)) = file.stored else { return Ok(None) };
+        let catalog = self.catalog().await?;
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+            return Ok(None);
+        };
+        let text = (blob, file.text.len());
+        self.outline_of_blob(shard, text, file.language.clone()).await.map(Some)
+    }
+
+    async fn outline_of_blob(
+        &self,
+        shard: &Shard,
+        (blob, bytes): (BlobId, usize),
+        language: Option<String>,
+    ) -> Result<Outline, store::Error> {
         let rows = self.symbols_of(shard, &[blob]).await?;
         let mut state = SymbolsState::Taken;
         if rows.first().is_none_or(|row| row.starts.is_empty()) {
@@ -70,8 +95,7 @@ impl Searcher {
         let Some(row) = rows.first() else {
             return Ok(Outline { language, symbols: Vec::new(), state });
         };
-        let text =
-            self.texts(shard, &[(blob, entry.bytes)]).await?.remove(&blob).unwrap_or_default();
+        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
         let symbols = Symbols::of(row);
         let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
         let mut ends: Vec<(u64, usize)> =
@@ -87,7 +111,7 @@ impl Searcher {
                 .count()
         };
         let symbol = |at: usize| {
-            let symbol = symbols.get(at);
+            let symbol = symbols.get(at).shown();
             let last_line = last_lines[at].max(symbol.line);
             OutlineSymbol { symbol, depth: depth(at), last_line }
         };

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::reading::{READING, code};
 use super::tab::{Tab, journeys_in};
 use super::{PAGES, repositories};
 use crate::harness::Fixture;
@@ -36,6 +37,7 @@ fn axe_finds_nothing_on_any_page() {
     };
     for size in ["--window-size=1280,900", "--window-size=360,800"] {
         journeys_in(repositories, &[size], &async |tab: &Tab<'_>| look(tab, &PAGES).await);
+        journeys_in(code, &[size], &async |tab: &Tab<'_>| look(tab, &READING).await);
         journeys_in(Fixture::new, &[size], &async |tab: &Tab<'_>| {
             look(tab, &["/", "/search?q=x", "/repos", "/files?q=x", "/docs?q=x"]).await;
         });

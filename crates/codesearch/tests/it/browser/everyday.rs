@@ -230,7 +230,8 @@ fn a_file_with_what_is_around_it() {
         tab.click("#copy-path").await;
         tab.until("window.copied === 'a/c.md' && document.querySelector('#copy-path').textContent === 'Copied'").await;
         tab.keys("body", "y").await;
-        tab.until("window.copied === location.href && location.hash === '#L5'").await;
+        tab.until("window.copied === location.href && location.hash === '#L5' && location.href.includes('hash=')")
+            .await;
         tab.keys("body", "c").await;
         tab.until("window.copied === 'a/c.md'").await;
         // Long lines are wrapped, also on the next page, until wrapping is switched off.

@@ -27,19 +27,41 @@ const DOCK: u64 = 129;
 
 const FILE: &str = "/file?repo=one&path=src/harbor.py";
 
-fn code() -> Fixture {
+/// A clone, and a folder that is none.
+pub(super) fn code() -> Fixture {
     let fixture = Fixture::new();
+    fixture.write("one/src/harbor.py", "class Harbor:\n    pass\n");
+    fixture.commit(
+        "one",
+        "A harbor with a long story: <b>everything that ships need</b>, and more of it",
+    );
     fixture.write("one/src/harbor.py", harbor());
     fixture.write(
         "one/src/main.py",
         "from harbor import Harbor\n\ndef main():\n    Harbor().berth()\n",
     );
     fixture.write("one/src/<b>.py", "def <b>():\n");
+    fixture.commit("one", "Berths");
     fixture.write("two/other.py", "def dock():\n    pass\n");
     fixture.write("two/notes.txt", "berth\n");
     fixture.ingest();
     fixture
 }
+
+/// The pages on which code is read.
+pub(super) const READING: [&str; 10] = [
+    FILE,
+    "/file?repo=two&path=notes.txt",
+    "/definitions?name=dock",
+    "/references?name=berth",
+    "/outline?repo=one&path=src/harbor.py",
+    "/search?q=sym:berth&wait=1",
+    "/blame?repo=one&path=src/harbor.py",
+    "/history?repo=one&path=src/harbor.py",
+    "/history?repo=two&path=notes.txt",
+    // The first commit's.
+    "/file?repo=one&path=src/harbor.py&hash=ec099378e0e326886febe534a249ebe6072b5d50",
+];
 
 /// The texts of what a selector names and is shown.
 async fn shown(tab: &Tab<'_>, selector: &str) -> serde_json::Value {
@@ -289,12 +311,7 @@ fn results_say_in_what_a_line_stands() {
 fn everyone_can_read_code() {
     for size in ["--window-size=1280,900", "--window-size=1000,800", "--window-size=360,800"] {
         journeys_in(code, &[size], &async |tab: &Tab<'_>| {
-            for page in [
-                FILE,
-                "/file?repo=two&path=notes.txt",
-                "/definitions?name=dock",
-                "/outline?repo=one&path=src/harbor.py",
-            ] {
+            for page in READING {
                 for theme in ["light", "dark"] {
                     tab.open(page).await;
                     tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
@@ -306,6 +323,49 @@ fn everyone_can_read_code() {
             }
         });
     }
+}
+
+#[test]
+fn what_a_file_was_and_where_its_lines_come_from() {
+    let journey = async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        // The address becomes that of exactly this text.
+        tab.run("navigator.clipboard.writeText = async (said) => { window.copied = said; }").await;
+        tab.click(&format!("#L{BERTH} .no")).await;
+        tab.keys("body", "y").await;
+        tab.until("window.copied === location.href && location.hash === '#L2'").await;
+        let hash = "document.querySelector('h1').dataset.hash";
+        tab.until(&format!("new URLSearchParams(location.search).get('hash') === {hash}")).await;
+        tab.client.refresh().await.unwrap();
+        tab.until("document.querySelector('#L2.on') && !document.querySelector('.notice')").await;
+        // Blame: a commit is told once for its lines, and leads to the history.
+        tab.click("a[href^='/blame']").await;
+        tab.until("location.pathname === '/blame'").await;
+        assert_eq!(tab.text("#L2 a.by span").await, "Berths");
+        assert_eq!(tab.run("return document.querySelectorAll('a.by').length").await, 2);
+        tab.click("#L1 a.by").await;
+        tab.until("location.pathname === '/history' && document.querySelector('tr:target')").await;
+        assert!(tab.text("tr:target").await.contains("<b>everything that ships need</b>"));
+        // What it was then, and what it is now.
+        tab.click("tr:target a[href*='hash=']").await;
+        tab.until(
+            "location.pathname === '/file' && document.querySelectorAll('#text li').length === 2",
+        )
+        .await;
+        assert!(tab.text(".notice").await.contains("does not have now"));
+        tab.click(".notice a").await;
+        tab.until("document.querySelectorAll('#text li').length > 100").await;
+    };
+    journeys_in(code, &["--window-size=1280,900"], &journey);
+    journeys_in(code, &["--window-size=360,800"], &journey);
+    journeys_in(code, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        tab.click("#permalink").await;
+        assert_eq!(tab.text("#permalink").await, "Permalink");
+        assert!(tab.address().await.contains("hash="));
+        tab.click("a[href^='/history']").await;
+        assert!(tab.text(".history").await.contains("Berths"));
+    });
 }
 
 #[test]

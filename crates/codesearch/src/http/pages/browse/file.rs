@@ -11,22 +11,22 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::browse::FileText;
-use engine::navigate::{self, Outline, Place};
+use engine::git::is_hash;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::around::files_around;
-use super::missing::no_such_file;
+use super::missing::{no_such_file, no_such_text};
 use super::outline::{Pane, pane};
-use super::{Answered, Crumb, DOWNLOAD, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
+use super::{Answered, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::{tag_of, with_etag};
 use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
+use crate::http::pages::history::text_before;
 use crate::http::pages::link;
-use crate::http::pages::navigate::refused;
 use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::names::FORMAT;
@@ -58,6 +58,12 @@ struct FilePage<'a> {
     outline: Pane,
     /// The address of the page with all of it.
     outline_href: String,
+    /// The address of the page with exactly this text, whatever the file has later.
+    permalink: String,
+    /// The address of the file with what it has now, and the beginning of this text's hash, if that is another one.
+    present: Option<(String, &'a str)>,
+    /// The addresses of its blame and its history, if it comes from a clone.
+    history: Option<(String, String)>,
 }
 
 /// The name of a repository.
@@ -74,6 +80,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
             IN_REPO,
             PATH.required(),
             LINE_RANGE,
+            HASH,
             Param::text("q", "For a page: a query, of which the matches are shown."),
             FORMAT,
         ],
@@ -104,7 +111,7 @@ pub(crate) const RAW: Endpoint = Endpoint {
     route: || get(raw),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH.required(), DOWNLOAD], undocumented: &[] },
+    params: Known { told: &[IN_REPO, PATH.required(), HASH, DOWNLOAD], undocumented: &[] },
     doc: Some(Doc {
         summary: "The text of a file",
         description: "",
@@ -133,21 +140,42 @@ async fn document(server: &Server, wanted: &Wanted) -> Result<Option<FileText>, 
     if wanted.repo.is_empty() || wanted.path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
-    Ok(server.searcher.file_text(&wanted.repo, &wanted.path).await?)
+    let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+    let Some(hash) = wanted.hash.as_deref() else {
+        return Ok(server.searcher.file_text(repo, path).await?);
+    };
+    if !is_hash(hash) {
+        return Err(Failure::bad_request(format!(
+            "hash={hash}: use all digits of a hash, as an answer of /file has them"
+        )));
+    }
+    if let Some(document) = server.searcher.file_text_of(repo, path, hash).await? {
+        return Ok(Some(document));
+    }
+    // What is stored no more may be in the clone.
+    let text = text_before(server, repo, path, hash).await?;
+    Ok(text.map(|(text, language)| FileText::elsewhere((repo, path, hash), text, language)))
 }
 
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
     let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
     let page = wants_page(headers, wanted.format.as_deref());
     let Some(document) = document(server, wanted).await? else {
-        return no_such_file(server, wanted, page).await;
+        return match &wanted.hash {
+            Some(hash) => no_such_text(server, wanted, hash, page).await,
+            None => no_such_file(server, wanted, page).await,
+        };
     };
     if !page {
         return file_json(headers, lines, &document);
     }
-    let web = repo(server, &wanted.repo).await?.and_then(|repo| repo.web);
+    let repo = repo(server, &wanted.repo).await?;
+    let is_cloned = repo.as_ref().is_some_and(|repo| repo.commit.is_some());
+    let is_current = document.is_current;
+    // The address has what was read at the last ingest.
+    let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
     let tree = server.searcher.tree().await?;
-    let symbols = symbols(server, &document).await?;
+    let symbols = server.searcher.outline_of_text(&document).await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn as well.
@@ -169,7 +197,11 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
     if bytes > MAX_COLOURED {
         facts.push("too large for colours".to_owned());
     }
-    let raw = [("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()), ("download", "1")];
+    let (repo, path) = (("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()));
+    let hash = ("hash", document.hash.as_str());
+    let of_text = if is_current { ("hash", "") } else { hash };
+    let history = (is_cloned && server.shows_history())
+        .then(|| (link::to("/blame", &[repo, path]), link::to("/history", &[repo, path])));
     let same = document
         .copies
         .iter()
@@ -178,8 +210,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         query: &wanted.q,
         crumbs: crumbs(&wanted.repo, &wanted.path),
         facts: facts.join(" · "),
-        raw: link::to("/raw", &raw[..2]),
-        download: link::to("/raw", &raw),
+        raw: link::to("/raw", &[repo, path, of_text]),
+        download: link::to("/raw", &[repo, path, of_text, ("download", "1")]),
         web: web.map(|web| format!("{web}{}", link::path(&wanted.path))),
         same: same.collect(),
         document: &document,
@@ -187,19 +219,17 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
         hits,
         tree,
         outline,
-        outline_href: link::to("/outline", &raw[..2]),
+        outline_href: link::to("/outline", &[repo, path]),
+        permalink: link::to("/file", &[repo, path, hash]),
+        present: (!is_current).then(|| {
+            (
+                link::file(repo.1, path.1, &wanted.q, None),
+                document.hash.get(..12).unwrap_or_default(),
+            )
+        }),
+        history,
     };
     Ok(render(StatusCode::OK, &page))
-}
-
-/// What a file defines; nothing of one that has gone by now.
-async fn symbols(server: &Server, document: &FileText) -> Result<Option<Outline>, Failure> {
-    let FileText { repo, path, .. } = document;
-    let place = Place { repo: repo.clone(), path: path.clone(), line: None };
-    match server.searcher.outline(&place).await {
-        Err(navigate::Error::NoFile(_)) => Ok(None),
-        outline => outline.map(Some).map_err(refused),
-    }
 }
 
 /// Longest time to match a page's query.
@@ -304,7 +334,11 @@ async fn raw(
     let document = match document(&server, &wanted).await {
         Ok(Some(document)) => document,
         Ok(None) => {
-            let failure = Failure::not_indexed(&format!("{}/{}", wanted.repo, wanted.path));
+            let what = format!("{}/{}", wanted.repo, wanted.path);
+            let failure = match &wanted.hash {
+                Some(hash) => Failure::not_stored(&what, hash),
+                None => Failure::not_indexed(&what),
+            };
             return answered(&headers, "", None, Err(failure));
         }
         Err(failure) => return answered(&headers, "", None, Err(failure)),

@@ -110,6 +110,31 @@ pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
+/// Returns the answer for contents that are not stored any more: where the file is with those that it has now.
+pub(super) async fn no_such_text(
+    server: &Server,
+    wanted: &Wanted,
+    hash: &str,
+    page: bool,
+) -> Answered {
+    let tree = server.searcher.tree().await?;
+    let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+    if tree.file(repo, path).is_none() {
+        return no_such_file(server, wanted, page).await;
+    }
+    let mut failure = Failure::not_stored(&format!("{repo}/{path}"), hash);
+    let present = link::file(repo, path, "", None);
+    if !page {
+        failure.body.message = format!("{}; what it has now: {present}", failure.body.message);
+        return Err(failure);
+    }
+    let message = format!("{}: the file has changed since.", failure.body.message);
+    let near = vec![("As it is now".to_owned(), vec![(present, path.to_owned(), repo.to_owned())])];
+    let (up, up_name) = (link::folder(repo, ""), format!("All files of {repo}"));
+    let page = MissingPage { query: &wanted.q, message: &message, near, up, up_name };
+    Ok(render(StatusCode::NOT_FOUND, &page))
+}
+
 /// Returns the files with the most similar paths in a repository, and files of the same name in others.
 async fn near(
     tree: &Arc<Tree>,

@@ -35,6 +35,13 @@ const LIMIT: Param = Param {
 /// The range of lines to send.
 const LINE_RANGE: Param = Param::text("lines", "Which lines: 10-20, or 10.");
 
+/// Contents of a file.
+const HASH: Param = Param::text(
+    "hash",
+    "Git's hash of the contents, as `hash` of an answer: the file with these, whatever it has now, as long as they are \
+     stored or the clone has them.",
+);
+
 /// Makes the browser save the file.
 const DOWNLOAD: Param = Param::text("download", "1 for a file to be saved.");
 
@@ -49,6 +56,8 @@ pub(crate) struct Wanted {
     q: String,
     /// The lines of a file to send: `10-20`.
     lines: Option<String>,
+    /// The hash of the contents, if they are not those of now.
+    hash: Option<String>,
     /// A language.
     lang: Option<String>,
     /// Most files to list.
@@ -67,6 +76,7 @@ impl From<Given> for Wanted {
             path: given.text(&PATH),
             q: given.text(&Q),
             lines: some(&LINE_RANGE),
+            hash: given.get(&HASH).map(str::to_lowercase),
             lang: some(&LANG),
             limit: given.number(&LIMIT),
             download: given.get(&DOWNLOAD).is_some(),
@@ -76,9 +86,9 @@ impl From<Given> for Wanted {
 }
 
 /// A part of a path, and its address.
-struct Crumb {
-    name: String,
-    href: String,
+pub(super) struct Crumb {
+    pub(super) name: String,
+    pub(super) href: String,
 }
 
 /// Turns a result into a response, a failure as a page or JSON.
@@ -90,13 +100,13 @@ fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) 
 
 type Answered = Result<Response, Failure>;
 
-async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
+pub(super) async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
     let repos = server.searcher.store().repos().await?;
     Ok(repos.into_iter().find(|repo| repo.name == name))
 }
 
 /// Splits a path into its parts, each with its address.
-fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
+pub(super) fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
     let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder(repo, "") }];
     let mut upto = String::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {

@@ -1,0 +1,285 @@
+//! Blame, history and earlier contents of files, from the clones that repositories were ingested from.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::api::{check, document};
+use crate::harness::{Fixture, Server};
+
+const FIRST: &str = "def one():\n    return 1\n";
+const SECOND: &str = "def one():\n    return 1\n\ndef two():\n    return 2\n";
+
+/// A clone with three commits and a file that is in none, and a folder that is no clone.
+fn cloned() -> (Fixture, [String; 3]) {
+    let fixture = Fixture::new();
+    fixture.write("one/src/a.py", FIRST);
+    let first = fixture.commit("one", "First: <one>");
+    fixture.write("one/src/a.py", SECOND);
+    let second = fixture.commit("one", "Second\n\nwith a body");
+    fixture.git("one", &["mv", "src/a.py", "src/b c.py"]);
+    let third = fixture.commit("one", "Moved");
+    fixture.write("one/loose.py", "loose = 1\n");
+    fixture.write("two/plain.py", "plain = 1\n");
+    fixture.ingest();
+    (fixture, [first, second, third])
+}
+
+const FILE: &str = "repo=one&path=src/b%20c.py";
+
+/// Asks for JSON, and checks it against the document.
+#[track_caller]
+fn ask(server: &Server, path: &str, expected: u16) -> Value {
+    let (status, answer) = server.json(path);
+    assert_eq!(status, expected, "{path}: {answer}");
+    check(&document(), path, status, &answer);
+    answer
+}
+
+#[track_caller]
+fn page(server: &Server, path: &str, status: u16) -> String {
+    let (got, _, page) = server.get(path, "text/html");
+    assert_eq!(got, status, "{path}: {page}");
+    page
+}
+
+#[test]
+fn lines_come_from_commits() {
+    let (fixture, [first, second, third]) = cloned();
+    let server = fixture.serve();
+    let blame = ask(&server, &format!("/blame?{FILE}"), 200);
+    assert_eq!(
+        blame["lines"],
+        json!([
+            { "from": 1, "to": 2, "commit": first },
+            { "from": 3, "to": 5, "commit": second },
+        ])
+    );
+    assert_eq!((&blame["commit"], &blame["indexed"]), (&json!(third), &json!(true)));
+    let told = blame["commits"].as_array().unwrap().iter().find(|one| one["hash"] == json!(first));
+    let told = told.unwrap();
+    assert_eq!((&told["summary"], &told["author"]), (&json!("First: <one>"), &json!("Ann O'Nym")));
+    let shown = page(&server, &format!("/blame?{FILE}"), 200);
+    assert!(shown.contains("First: &#60;one&#62;") && shown.contains("id=\"L5\""), "{shown}");
+    assert!(!shown.contains("ann@example.org"), "{shown}");
+    let of_file = page(&server, &format!("/file?{FILE}"), 200);
+    assert!(of_file.contains("href=\"/blame?repo=one&#38;path=src/b%20c.py\""), "{of_file}");
+
+    // The text that is indexed may be another one.
+    fixture.write("one/src/b c.py", format!("{SECOND}# more\n"));
+    fixture.ingest();
+    let blame = ask(&server, &format!("/blame?{FILE}"), 200);
+    assert_eq!(blame["indexed"], false);
+    let shown = page(&server, &format!("/blame?{FILE}"), 200);
+    assert!(shown.contains("which is not the text that is indexed"), "{shown}");
+    // A commit that the clone does not have any more is not asked for.
+    fixture.exec("update repos set commit = repeat('e', 40) where name = 'one'");
+    assert_eq!(ask(&server, &format!("/blame?{FILE}"), 200)["commit"], json!(third));
+}
+
+#[test]
+fn a_history_goes_on_before_a_name_was_changed() {
+    let (fixture, [first, second, third]) = cloned();
+    for n in 0..60 {
+        fixture.write("many/x.txt", format!("{n}\n"));
+        fixture.commit("many", &format!("Number {n}"));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let history = ask(&server, &format!("/history?{FILE}"), 200);
+    let changes = history["changes"].as_array().unwrap();
+    let told: Vec<_> =
+        changes.iter().map(|one| (&one["hash"], &one["path"], &one["renamed_from"])).collect();
+    let (b, a) = (json!("src/b c.py"), json!("src/a.py"));
+    assert_eq!(
+        told,
+        [
+            (&json!(third), &b, &a),
+            (&json!(second), &a, &Value::Null),
+            (&json!(first), &a, &Value::Null)
+        ]
+    );
+    assert_eq!(history["next"], Value::Null);
+    // Each has the contents of then.
+    for (change, text) in changes.iter().zip([SECOND, SECOND, FIRST]) {
+        let hash = change["blob"].as_str().unwrap();
+        let file = ask(&server, &format!("/file?{FILE}&hash={hash}"), 200);
+        assert_eq!((&file["text"], &file["hash"]), (&json!(text), &json!(hash)));
+        assert_eq!(file["language"], "Python");
+        assert_eq!(server.get(&format!("/raw?{FILE}&hash={hash}"), "*/*").2, text);
+    }
+    let old = changes[2]["blob"].as_str().unwrap();
+    let shown = page(&server, &format!("/file?{FILE}&hash={old}"), 200);
+    assert!(shown.contains("which the file does not have now"), "{shown}");
+    assert!(
+        shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">the file as it is now")
+    );
+    // Of a long one, the newest come first, and all of them come once.
+    let mut summaries = Vec::new();
+    let mut path = "/history?repo=many&path=x.txt".to_owned();
+    loop {
+        let part = ask(&server, &path, 200);
+        let changes = part["changes"].as_array().unwrap();
+        summaries.extend(changes.iter().map(|one| one["summary"].as_str().unwrap().to_owned()));
+        let Some(next) = part["next"].as_u64() else { break };
+        path = format!("/history?repo=many&path=x.txt&skip={next}");
+    }
+    let expected: Vec<String> = (0..60).rev().map(|n| format!("Number {n}")).collect();
+    assert_eq!(summaries, expected);
+    let shown = page(&server, "/history?repo=many&path=x.txt", 200);
+    assert!(shown.contains("skip=50") && shown.contains("Number 10<"), "{shown}");
+    assert_eq!(server.json("/history?repo=many&path=x.txt&skip=1001").0, 400);
+}
+
+#[test]
+fn what_has_no_history_is_told_and_no_folder_is_named() {
+    let (fixture, _) = cloned();
+    let server = fixture.serve();
+    let told = |path: &str, status: u16, expected: &str| {
+        for page in ["/blame", "/history"] {
+            let path = format!("{page}?{path}");
+            let answer = ask(&server, &path, status);
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains(expected), "{path}: {message}");
+            let (_, _, page) = server.get(&path, "text/html");
+            assert!(page.contains(expected), "{path}: {page}");
+            for text in [message, &page] {
+                assert!(!text.contains(fixture.path().to_str().unwrap()), "{path}: {text}");
+            }
+        }
+    };
+    told("repo=one&path=loose.py", 404, "it was never committed");
+    told("repo=two&path=plain.py", 404, "was not ingested from a clone of git");
+    told("repo=one&path=none.py", 404, "ne/none.py is not in the index");
+    told("repo=none&path=a", 404, "one/a is not in the index");
+    told("repo=one", 400, "give repo= and path=");
+    let plain = page(&server, "/file?repo=two&path=plain.py", 200);
+    assert!(!plain.contains("href=\"/blame"), "{plain}");
+    // A clone that git cannot read, and a folder that is gone.
+    fs::remove_dir_all(fixture.path().join("one/.git/objects")).unwrap();
+    let (status, answer) = server.json(&format!("/blame?{FILE}"));
+    assert!(matches!(status, 404 | 500), "{answer}");
+    fs::rename(fixture.path().join("one"), fixture.path().join("gone")).unwrap();
+    told(FILE, 404, "is gone, or the server may not read it");
+    let hash = "0123456789abcdef0123456789abcdef01234567";
+    assert_eq!(server.json(&format!("/file?{FILE}&hash={hash}")).0, 404);
+}
+
+#[test]
+fn an_operator_may_show_no_history() {
+    let (fixture, [first, ..]) = cloned();
+    let before = fixture.git("one", &["rev-parse", &format!("{first}:src/a.py")]);
+    let path = format!("/file?{FILE}&hash={before}");
+    let server = fixture.serve();
+    assert_eq!(server.json(&path).0, 200);
+    let server = fixture.serve_with(&["--no-history"]);
+    let answer = ask(&server, &format!("/blame?{FILE}"), 404);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("shows no blame"), "{answer}");
+    assert_eq!(server.json(&path).0, 404);
+    assert!(!page(&server, &format!("/file?{FILE}"), 200).contains("href=\"/blame"));
+}
+
+/// Everything in a clone that makes git run a program, each time the same one.
+fn trap(fixture: &Fixture) {
+    let program = fixture.path().join("program");
+    let (path, sprung) = (program.to_str().unwrap(), fixture.path().join("sprung"));
+    let script = format!("#!/bin/sh\ntouch '{}'\nexec cat \"$@\"\n", sprung.to_str().unwrap());
+    fs::write(&program, script).unwrap();
+    let mut mode = fs::metadata(&program).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    fs::set_permissions(&program, mode).unwrap();
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 1\n\tbare = false\n\tfsmonitor = {path}\n\tpager = {path}\n\
+         \thooksPath = {0}\n\tsshCommand = {path}\n\tgitProxy = {path}\n\tworktree = {0}\n\
+         [extensions]\n\tpartialClone = origin\n\
+         [remote \"origin\"]\n\turl = ext::{path}\n\tuploadpack = {path}\n\tpromisor = true\n\
+         [protocol]\n\tallow = always\n[protocol \"ext\"]\n\tallow = always\n\
+         [log]\n\tshowSignature = true\n[gpg]\n\tprogram = {path}\n[diff]\n\texternal = {path}\n\
+         [diff \"trap\"]\n\ttextconv = {path}\n\tcommand = {path}\n\
+         [filter \"trap\"]\n\tclean = {path}\n\tsmudge = {path}\n\trequired = true\n\
+         [alias]\n\tlog = !{path}\n\tblame = !{path}\n",
+        fixture.path().to_str().unwrap(),
+    );
+    fixture.write("one/.git/config", config);
+    fixture.write("one/.git/info/attributes", "* diff=trap filter=trap\n");
+    fixture.write("one/.gitattributes", "* diff=trap filter=trap\n");
+}
+
+#[test]
+fn a_clone_runs_no_program() {
+    let (fixture, [first, ..]) = cloned();
+    let before = fixture.git("one", &["rev-parse", &format!("{first}:src/a.py")]);
+    trap(&fixture);
+    let sprung = fixture.path().join("sprung");
+    let server = fixture.serve();
+    let missing = "1".repeat(40);
+    for path in [
+        format!("/blame?{FILE}"),
+        format!("/history?{FILE}"),
+        format!("/file?{FILE}&hash={before}"),
+    ] {
+        assert_eq!(server.json(&path).0, 200, "{path}");
+        assert!(!sprung.exists(), "{path} ran a program");
+    }
+    assert_eq!(server.json(&format!("/file?{FILE}&hash={missing}")).0, 404);
+    fixture.ingest();
+    assert!(!sprung.exists(), "a program was run for an object that is missing, or by an ingest");
+    // Git itself falls into the trap.
+    let mut git = Command::new("git");
+    let one = fixture.path().join("one");
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_DIR", one.join(".git"));
+    git.env("GIT_WORK_TREE", &one).args(["blame", "src/b c.py"]).current_dir(&one);
+    let _ = git.output().unwrap();
+    assert!(sprung.exists(), "the trap is none");
+}
+
+#[test]
+fn a_link_to_a_text_lives_longer_than_the_text() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.py", FIRST);
+    fixture.write("one/other.py", "other = 1\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    let hash = server.json("/file?repo=one&path=a.py").1["hash"].as_str().unwrap().to_owned();
+    let link = format!("/file?repo=one&path=a.py&hash={hash}");
+    let now = page(&server, "/file?repo=one&path=a.py", 200);
+    assert!(now.contains(&format!("href=\"{}\"", link.replace('&', "&#38;"))), "{now}");
+    assert!(!page(&server, &link, 200).contains("does not have now"));
+    // As long as it is stored, here because the server holds the state before.
+    fixture.write("one/a.py", SECOND);
+    fixture.ingest();
+    assert_eq!(ask(&server, &link, 200)["text"], FIRST);
+    let shown = page(&server, &link, 200);
+    assert!(shown.contains("which the file does not have now"), "{shown}");
+    assert!(shown.contains(">one</span>"), "the outline is that of the text: {shown}");
+    server.stop();
+    // Nobody holds it any more.
+    fixture.write("one/other.py", "other = 2\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    let answer = ask(&server, &link, 404);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("not stored any more"), "{message}");
+    assert!(message.ends_with("what it has now: /file?repo=one&path=a.py"), "{message}");
+    let shown = page(&server, &link, 404);
+    assert!(shown.contains("the file has changed since"), "{shown}");
+    assert!(shown.contains("<a href=\"/file?repo=one&#38;path=a.py\">"), "{shown}");
+    assert_eq!(server.get(&link.replace("/file", "/raw"), "*/*").0, 404);
+    // Another file may have it, also one that comes later.
+    fixture.write("one/copy.py", FIRST);
+    fixture.ingest();
+    assert_eq!(ask(&server, &link, 200)["same"], json!([{ "repo": "one", "path": "copy.py" }]));
+    fixture.write("one/a.py", FIRST);
+    fixture.ingest();
+    assert!(!page(&server, &link, 200).contains("does not have now"));
+    for (wrong, status, expected) in [
+        (&hash[1..], 400, "use all digits of a hash"),
+        ("../../../etc/passwd", 400, "use all digits of a hash"),
+        (&hash.to_uppercase(), 200, ""),
+    ] {
+        let (got, answer) = server.json(&format!("/file?repo=one&path=a.py&hash={wrong}"));
+        assert_eq!(got, status, "{answer}");
+        assert!(answer.to_string().contains(expected), "{answer}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Runs git on a clone that nobody vouches for.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::{Error, LIMIT, TrackedFile};
+
+/// Starts git with bounds: no core dumps, no files written, seconds of CPU time, KiB of memory. What a system does not
+/// bound is left unbounded.
+const BOUNDED: &str = "ulimit -c 0 || :; ulimit -f 0 || :; ulimit -t 20 || :; ulimit -v 2097152 || :; exec git \"$@\"";
+
+/// The status with which a shell ends that does not find a program.
+const NOT_FOUND: i32 = 127;
+
+/// The environment besides PATH, which is all that git has of ours: no configuration of the system or the user, no
+/// prompts, no network and no other program for it, no objects fetched when they are missing, nothing replaced. A clone
+/// may say that its work tree is anywhere; here it has none.
+const ENVIRONMENT: [(&str, &str); 15] = [
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_ASKPASS", "false"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_WORK_TREE", "/dev/null"),
+    ("HOME", "/dev/null"),
+    ("LC_ALL", "C"),
+];
+
+/// Settings that override those of the clone: what would run a program, read a file elsewhere, or map gigabytes.
+const SETTINGS: [&str; 15] = [
+    "blame.ignoreRevsFile=",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.packedGitLimit=256m",
+    "core.packedGitWindowSize=32m",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "mailmap.blob=",
+    "mailmap.file=/dev/null",
+    "protocol.allow=never",
+    "safe.directory=*",
+];
+
+/// What git is told after its command, where the command compares texts: no program of the clone does it.
+const COMPARING: [&str; 2] = ["--no-ext-diff", "--no-textconv"];
+
+/// Runs git on a clone, and returns what it prints.
+///
+/// # Errors
+/// It cannot be started, fails, takes longer than [`LIMIT`], or prints more than `most` bytes.
+pub(super) async fn bytes(git: &Path, args: &[&str], most: usize) -> Result<Vec<u8>, Error> {
+    let command = command(git, args);
+    let (tell, events) = channel();
+    // If the answer is not waited for any more, git is ended.
+    let _leaves = Leaves(tell.clone());
+    let run = tokio::task::spawn_blocking(move || run(command, most, tell, &events));
+    run.await.map_err(|_| Error::Failed)?
+}
+
+/// The same as text.
+pub(super) async fn text(git: &Path, args: &[&str], most: usize) -> Result<String, Error> {
+    bytes(git, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Runs a command that compares texts on the history of a file. `args` end with the commit.
+pub(super) async fn bytes_of(
+    file: &TrackedFile,
+    args: &[&str],
+    most: usize,
+) -> Result<Vec<u8>, Error> {
+    let (name, options) = args.split_first().expect("a command has a name");
+    let mut all = vec![*name];
+    all.extend(COMPARING);
+    all.extend(options);
+    all.extend(["--", &file.path]);
+    bytes(&file.git, &all, most).await
+}
+
+/// The same as text.
+pub(super) async fn text_of(
+    file: &TrackedFile,
+    args: &[&str],
+    most: usize,
+) -> Result<String, Error> {
+    bytes_of(file, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn command(git: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", BOUNDED, "git", "--no-pager", "--literal-pathspecs"]);
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command.args(args).current_dir("/").env_clear().envs(ENVIRONMENT).env("GIT_DIR", git);
+    command.env("PATH", std::env::var_os("PATH").as_deref().unwrap_or(OsStr::new("/usr/bin:/bin")));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// What happens while git runs.
+enum Event {
+    /// It has printed all, or more than may be.
+    Read(Vec<u8>),
+    /// Nobody waits any more.
+    Left,
+}
+
+struct Leaves(Sender<Event>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.send(Event::Left);
+    }
+}
+
+fn run(
+    mut command: Command,
+    most: usize,
+    tell: Sender<Event>,
+    events: &Receiver<Event>,
+) -> Result<Vec<u8>, Error> {
+    let deadline = Instant::now() + LIMIT;
+    let mut child = command.spawn().map_err(|_| Error::NoGit)?;
+    let Some(out) = child.stdout.take() else { return end(child, Error::Failed) };
+    let reader = std::thread::Builder::new().name("git".to_owned()).spawn(move || {
+        let mut bytes = Vec::new();
+        // A pipe that breaks has no more to read.
+        let _ = out.take(most as u64 + 1).read_to_end(&mut bytes);
+        let _ = tell.send(Event::Read(bytes));
+    });
+    if reader.is_err() {
+        return end(child, Error::Failed);
+    }
+    let bytes = match events.recv_timeout(LIMIT) {
+        Ok(Event::Read(bytes)) if bytes.len() <= most => bytes,
+        Ok(Event::Read(_)) => return end(child, Error::TooLarge),
+        Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return end(child, Error::Failed),
+        Err(RecvTimeoutError::Timeout) => return end(child, Error::TooSlow),
+    };
+    // What has closed its output ends at once, usually.
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(bytes),
+            Ok(Some(status)) if status.code() == Some(NOT_FOUND) => return Err(Error::NoGit),
+            Ok(Some(_)) => return Err(Error::Failed),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) => return end(child, Error::TooSlow),
+            Err(_) => return end(child, Error::Failed),
+        }
+    }
+}
+
+/// Ends git, and returns the error.
+fn end(mut child: Child, error: Error) -> Result<Vec<u8>, Error> {
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(error)
+}
