@@ -11,6 +11,7 @@ pub mod fuzz;
 pub mod fuzzy;
 pub mod ingest;
 pub mod navigate;
+pub mod scip;
 pub mod search;
 mod searcher;
 mod snapshot;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::answer::{MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
+use crate::print::scip_text;
 
 /// Files or repositories in an answer unless a call says otherwise.
 const ENTRIES: usize = 50;
@@ -305,14 +306,19 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
     if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
+    let imports = searcher.store().scip_imports().await?;
     let offset = asked.offset;
     let lines: Vec<String> = repos
         .iter()
         .skip(offset)
         .take(asked.limit)
         .map(|repo| {
+            let scip = imports.iter().filter(|import| import.repo == repo.id);
+            let scip: Vec<String> =
+                std::iter::once(String::new()).chain(scip.map(scip_text)).collect();
+            let scip = scip.join("; ");
             format!(
-                "{} ({}, {:.1} MB of text, {} left out, indexed at {})\n",
+                "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",
                 repo.name,
                 count(repo.files as usize, "file", "files"),
                 repo.bytes as f64 / 1e6,

@@ -1,5 +1,6 @@
 //! A private Postgres shared by all tests; each test has a folder and an index of its own.
 
+pub(crate) mod scip;
 mod server;
 mod symbols;
 mod wait;

@@ -29,6 +29,7 @@ mod property;
 mod prose;
 mod ranking;
 mod ripgrep;
+mod scip;
 mod search;
 mod sql;
 mod stats;

@@ -1,6 +1,8 @@
 //! The outline of a file: what it defines, in order.
 
+use super::basis::Basis;
 use super::place::{Error, Place};
+use super::precise;
 use crate::search::Searcher;
 use crate::symbol::{Symbol, Symbols};
 
@@ -13,6 +15,8 @@ pub struct Outline {
     pub symbols: Vec<OutlineSymbol>,
     /// Whether they were taken.
     pub state: SymbolsState,
+    /// Whether a SCIP index tells of them, where none were taken of the text.
+    pub basis: Basis,
 }
 
 /// A symbol of an outline.
@@ -67,32 +71,54 @@ impl Searcher {
                 None => SymbolsState::Pending,
             };
         }
-        let Some(row) = rows.first() else {
-            return Ok(Outline { language, symbols: Vec::new(), state });
-        };
-        let text =
-            self.texts(shard, &[(blob, entry.bytes)]).await?.remove(&blob).unwrap_or_default();
-        let symbols = Symbols::of(row);
-        let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
-        let mut ends: Vec<(u64, usize)> =
-            (0..symbols.len()).map(|at| (symbols.get(at).end, at)).collect();
-        ends.sort_unstable();
-        let mut last_lines = vec![0; symbols.len()];
-        for (end, at) in ends {
-            last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+        let texts = self.texts(shard, &[(blob, entry.bytes)]).await?;
+        let text = texts.get(&blob).map_or("", String::as_str);
+        if state != SymbolsState::Taken {
+            let mut lease = self.store().lease().await?;
+            let at = ((shard.id, blob), (entry.repo, place.path.as_str()));
+            let told = lease.scip_of(tree.epoch(), at.0, at.1).await?;
+            lease.done();
+            let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
+            if !told.is_empty() {
+                let (state, basis) = (SymbolsState::Taken, Basis::Precise);
+                return Ok(Outline {
+                    language,
+                    symbols: with_last_lines(told, text),
+                    state,
+                    basis,
+                });
+            }
         }
+        let basis = Basis::Search;
+        let Some(row) = rows.first() else {
+            return Ok(Outline { language, symbols: Vec::new(), state, basis });
+        };
+        let symbols = Symbols::of(row);
         let depth = |at: usize| {
             std::iter::successors(symbols.container(at), |of| symbols.container(*of))
                 .take(symbols.len())
                 .count()
         };
-        let symbol = |at: usize| {
-            let symbol = symbols.get(at);
-            let last_line = last_lines[at].max(symbol.line);
-            OutlineSymbol { symbol, depth: depth(at), last_line }
-        };
-        Ok(Outline { language, symbols: (0..symbols.len()).map(symbol).collect(), state })
+        let all = (0..symbols.len()).map(|at| (symbols.get(at), depth(at))).collect();
+        Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
     }
+}
+
+/// Adds the last line of its definition to each symbol, which has its depth.
+fn with_last_lines(symbols: Vec<(Symbol, usize)>, text: &str) -> Vec<OutlineSymbol> {
+    let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
+    let mut ends: Vec<(u64, usize)> =
+        symbols.iter().enumerate().map(|(at, (symbol, _))| (symbol.end, at)).collect();
+    ends.sort_unstable();
+    let mut last_lines = vec![0; symbols.len()];
+    for (end, at) in ends {
+        last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+    }
+    let with = |((symbol, depth), last_line): ((Symbol, usize), u64)| {
+        let last_line = last_line.max(symbol.line);
+        OutlineSymbol { symbol, depth, last_line }
+    };
+    symbols.into_iter().zip(last_lines).map(with).collect()
 }
 
 /// Counts lines up to places that come in order.

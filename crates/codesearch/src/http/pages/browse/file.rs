@@ -195,7 +195,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> A
 /// What a file defines; nothing of one that has gone by now.
 async fn symbols(server: &Server, document: &FileText) -> Result<Option<Outline>, Failure> {
     let FileText { repo, path, .. } = document;
-    let place = Place { repo: repo.clone(), path: path.clone(), line: None };
+    let place = Place::file(repo.clone(), path.clone());
     match server.searcher.outline(&place).await {
         Err(navigate::Error::NoFile(_)) => Ok(None),
         outline => outline.map(Some).map_err(refused),
