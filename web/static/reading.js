@@ -262,7 +262,8 @@ function name_at(event) {
   for (const { 0: said, index } of code.textContent.matchAll(NAME)) {
     if (index > column || column > index + said.length) continue;
     const holder = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-    return { said, line: Number(code.closest("li").id.slice(1)), is_plain: !holder.closest(".k, .n, .c, .s, .cut, .turn") };
+    const at = new TextEncoder().encode(code.textContent.slice(0, index)).length + 1;
+    return { said, line: Number(code.closest("li").id.slice(1)), at: one(".turn", code) ? "" : `:${at}`, is_plain: !holder.closest(".k, .n, .c, .s, .cut, .turn") };
   }
   return null;
 }
@@ -292,7 +293,7 @@ function mark_name(said) {
 const card = Object.assign(document.createElement("aside"), { id: "card", hidden: true, ariaLabel: "Definitions and references", ariaLive: "polite" });
 let asks = 0;
 const element = (tag, content, more = {}) => { const made = Object.assign(document.createElement(tag), more); made.append(...[content].flat()); return made; };
-const page_of = (page, { said, line }, more = {}) => `${page}?${new URLSearchParams({ name: said, from: `${file.repo}/${file.path}:${line}`, ...more })}`;
+const page_of = (page, { said, line, at = "" }, more = {}) => `${page}?${new URLSearchParams({ name: said, from: `${file.repo}/${file.path}:${line}${at}`, ...more })}`;
 const place_of = ({ repo, path }, line) => `/file?${new URLSearchParams({ repo, path })}#L${line}`;
 const ask = async (page, place, limit) => {
   const answer = await fetch(page_of(page, place, { limit, format: "json" })).catch(() => null);
@@ -314,6 +315,8 @@ function part(title, href) {
     },
   };
 }
+// What an index says of the place is told apart from what only has the name.
+const basis = ({ symbols }, { basis: by }) => symbols.length ? `${by} ` : "";
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 async function show_card(place, event) {
   const mine = asks += 1;
@@ -333,14 +336,14 @@ async function show_card(place, event) {
     if (mine !== asks) return;
     if (!found) return defined.fill(failed, []);
     defined.fill(found.found ? String(found.found) : found.note ?? "none", found.definitions.map((one_of) => ({
-      where: one_of, line: one_of.line, shown: one_of.text, about: one_of.container ? `${one_of.kind} of ${one_of.container}` : one_of.kind,
+      where: one_of, line: one_of.line, shown: one_of.text, about: basis(found, one_of) + (one_of.container ? `${one_of.kind} of ${one_of.container}` : one_of.kind),
     })));
   });
   const references = ask("/references", place, 5).then((found) => {
     if (mine !== asks) return;
     if (!found) return used.fill(failed, []);
     const places = found.files.flatMap((of) => of.lines.slice(0, 4).map((line) => ({
-      where: of, line: line.line, shown: line.text, about: [line.labels[0], line.enclosing && `in ${line.enclosing.name}`].filter(Boolean).join(" "),
+      where: of, line: line.line, shown: line.text, about: basis(found, of) + [line.labels[0], line.enclosing && `in ${line.enclosing.name}`].filter(Boolean).join(" "),
     })));
     used.fill(found.lines ? `${counted(found.lines, "line")} in ${counted(found.found, "file")}` : "none", places.slice(0, 8));
   });
@@ -349,8 +352,9 @@ async function show_card(place, event) {
 // To the definition if there is one, to all of them otherwise.
 async function go_to_definition(place) {
   const found = await ask("/definitions", place, 2);
-  const [only] = found?.definitions ?? [];
-  location.href = found?.found === 1 ? place_of(only, only.line) : page_of("/definitions", place);
+  const [only, next] = found?.definitions ?? [];
+  const is_sure = only?.basis === "precise" && next?.basis !== "precise";
+  location.href = is_sure || found?.found === 1 ? place_of(only, only.line) : page_of("/definitions", place);
 }
 if (text) {
   main.append(card);

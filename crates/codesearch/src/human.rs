@@ -19,7 +19,7 @@ pub(crate) fn grouped(number: usize) -> String {
 pub(crate) fn count(number: usize, thing: &str) -> String {
     let things = match (number, thing.strip_suffix('y')) {
         (1, _) => thing.to_owned(),
-        _ if thing.ends_with("ch") => format!("{thing}es"),
+        _ if thing.ends_with("ch") || thing.ends_with('x') => format!("{thing}es"),
         (_, Some(stem)) => format!("{stem}ies"),
         (_, None) => format!("{thing}s"),
     };

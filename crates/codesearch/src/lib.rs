@@ -63,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Up(args) => commands::up::run(&cli.database, args),
         Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
         Command::Symbols => commands::symbols::run(&cli.database),
+        Command::Scip(args) => commands::scip::run(&cli.database, &args),
         Command::SymbolsWorker => unreachable!("it has no database"),
         Command::Search(args) => commands::search::run(&cli.database, &args),
         Command::Files(args) => commands::files::run(&cli.database, &args),

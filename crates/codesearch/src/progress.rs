@@ -130,6 +130,8 @@ impl IngestProgress {
             Event::Indexed(bytes) => self.show_bytes(&mut state, bytes, "indexing"),
             Event::Symbols(bytes) => self.begin_bytes(&mut state, bytes, "symbols "),
             Event::SymbolsTaken(bytes) => self.show_bytes(&mut state, bytes, "symbols"),
+            Event::Scip(bytes) => self.begin_bytes(&mut state, bytes, "importing"),
+            Event::ScipRead(bytes) => self.show_bytes(&mut state, bytes, "importing"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Entry points for the fuzzers in `fuzz/`: no input makes them panic. The unit tests replay the inputs in `fuzz/kept`.
 
 pub use crate::ingest::fuzz::{file, git};
+pub use crate::scip::fuzz::scip;
 
 #[cfg(test)]
 mod tests {
@@ -9,7 +10,8 @@ mod tests {
     #[test]
     fn inputs_that_were_kept() {
         type Target = fn(&[u8]);
-        let targets: [(&str, Target); 2] = [("file", super::file), ("git", super::git)];
+        let targets: [(&str, Target); 3] =
+            [("file", super::file), ("git", super::git), ("scip", super::scip)];
         for (name, target) in targets {
             let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/kept").join(name);
             let mut tried = 0;

@@ -12,6 +12,7 @@ pub mod fuzzy;
 pub mod git;
 pub mod ingest;
 pub mod navigate;
+pub mod scip;
 pub mod search;
 mod searcher;
 mod snapshot;

@@ -79,6 +79,8 @@ impl Store {
                      with (toast_tuple_target = 128);
                  create table symbols_{n:03} partition of symbols for values in ({n})
                      with (toast_tuple_target = 128);
+                 create table scip_{n:03} partition of scip for values in ({n})
+                     with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
             tx.execute(AssertSqlSafe(sql)).await?;
@@ -122,7 +124,7 @@ mod tests {
             assert_eq!(store.init(9).await.unwrap(), 3);
             let parts = "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhparent
                          where c.relname = '";
-            for table in ["chunks", "documents", "filters", "docs", "symbols", "files"] {
+            for table in ["chunks", "documents", "filters", "docs", "symbols", "scip", "files"] {
                 let sql = format!("{parts}{table}'");
                 assert_eq!(value::<i64>(store, &sql).await, 3, "{table}");
             }

@@ -22,6 +22,7 @@ mod pool;
 mod prepare;
 mod repos;
 mod schema;
+mod scip;
 mod sql;
 mod statistics;
 mod status;
@@ -39,11 +40,13 @@ pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDoc
 pub use error::{Error, Result};
 pub use filters::{ChunkRows, sample};
 pub use ingest::{
-    BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, SeenRow,
-    Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals, Waiting,
+    BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, ScipFile,
+    ScipSource, ScipWriter, SeenRow, Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals,
+    Waiting,
 };
 pub use lease::Lease;
 pub use repos::{Repo, StoredBlob};
+pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
 pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
@@ -52,7 +55,7 @@ pub use symbols::{SymbolRow, SymbolsProgress};
 pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of
-/// `files`, of `docs` and of `symbols`.
+/// `files`, of `docs`, of `symbols` and of `scip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -82,6 +85,11 @@ impl ShardId {
         format!("symbols_{:03}", self.0)
     }
 
+    /// Returns the name of its partition of `scip`.
+    pub(crate) fn scip(self) -> String {
+        format!("scip_{:03}", self.0)
+    }
+
     /// Returns the name of its partition of `files`.
     pub(crate) fn files(self) -> String {
         format!("files_{:03}", self.0)
@@ -95,6 +103,12 @@ pub struct BlobId(pub i32);
 /// A repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoId(pub i32);
+
+impl From<i32> for RepoId {
+    fn from(id: i32) -> Self {
+        Self(id)
+    }
+}
 
 /// The random number of one publishing. If an epoch is lost (a server restored from a backup, say)
 /// and another is made in its place, both have the same number but different switches.

@@ -128,12 +128,12 @@ impl Store {
     }
 
     /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their
-    /// indexes; without symbols.
+    /// indexes; without symbols and SCIP indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
-        // Symbols are taken later.
+        // These come later.
         Ok(sqlx::query_as(
             "with sizes as (
                  select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,
@@ -141,7 +141,7 @@ impl Store {
                             join pg_class x on x.oid = i.indexrelid
                             where i.indrelid = c.oid and x.relname like '%\\_trgm'), 0) trigrams
                  from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r'
-                   and c.relname not like 'symbols\\_%')
+                   and c.relname not like 'symbols\\_%' and c.relname not like 'scip\\_%')
              select coalesce(sum(total - trigrams) filter (where not docs), 0)::bigint,
                     coalesce(sum(trigrams), 0)::bigint,
                     coalesce(sum(total) filter (where docs), 0)::bigint

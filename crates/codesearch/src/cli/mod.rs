@@ -12,6 +12,7 @@ mod navigate;
 mod parse;
 mod report;
 mod ripgrep;
+mod scip;
 mod search;
 mod serve;
 mod sort;
@@ -27,6 +28,7 @@ pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs}
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::parse;
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
+pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
 pub(crate) use serve::{ServeArgs, TokenArgs};
 pub(crate) use sort::Sort;
@@ -69,6 +71,9 @@ pub(crate) enum Command {
     Ingest(IngestArgs),
     /// Take the symbols of indexed texts that have none yet, as ingest does at its end
     Symbols,
+    /// Import a SCIP index of a repository, so that definitions and references are precise
+    #[command(after_help = scip::SCIP_HELP)]
+    Scip(ScipArgs),
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(Box<SearchArgs>),

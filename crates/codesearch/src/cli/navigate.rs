@@ -3,24 +3,29 @@
 use clap::Args;
 
 pub(super) const DEF_HELP: &str = "\
-Prints every definition of the name, the nearest first when --from says from where you ask. Nothing is resolved: of \
-several definitions, which one is meant is not told. The name is looked up as it is spelled; codesearch search \
-'sym:REGEX' finds names by a pattern.
+Prints every definition of the name, the nearest first when --from says from where you ask. Where a SCIP index tells of \
+that place (codesearch scip), its definition comes first as precise, and others of that name as search. Without one \
+nothing is resolved: of several definitions, which one is meant is not told. The name is looked up as it is spelled; \
+codesearch search 'sym:REGEX' finds names by a pattern.
 
 Examples:
   codesearch def ReadFile
   codesearch def Server.Serve                       Serve within Server; also Server::Serve
   codesearch def Options --from ~/repos/x/main.rs:12
+  codesearch def --from ~/repos/x/main.rs:12:9      the name in line 12 at byte 9
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error.";
 
 pub(super) const REFS_HELP: &str = "\
 Prints every place where the name stands as a whole word, but for its definitions, and what it is there: call, type, \
-use, import, comment or string. What is near --from comes first, comments and texts last.
+use, import, comment or string. What is near --from comes first, comments and texts last. Where a SCIP index tells of \
+that place (codesearch scip), the references to what the name means there come first as precise, and other places with \
+that name as search.
 
 Examples:
   codesearch refs ReadFile --lang go
   codesearch refs Options --from ~/repos/x/main.rs:12
+  codesearch refs --from ~/repos/x/main.rs:12:9     the name in line 12 at byte 9
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error.";
 
@@ -36,12 +41,13 @@ Exit status: 0 when the file defines something, 1 when it defines nothing, 2 on 
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NameArgs {
-    /// The name, as it is spelled; with its containers, Foo.bar or Foo::bar
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// The place from which you ask, as repository/path:line, or a file on disk
+    /// The name, as it is spelled; with its containers, Foo.bar or Foo::bar [default: the name at --from]
+    #[arg(value_name = "NAME", required_unless_present = "from")]
+    pub(crate) name: Option<String>,
+    /// The place from which you ask, as repository/path:line:column, or with the path of a file on disk
     ///
-    /// What is near it comes first, and only languages of its family are searched: C, C++ and Objective-C, say.
+    /// What is near it comes first, and only languages of its family are searched: C, C++ and Objective-C, say. If a SCIP
+    /// index tells of the file, what the name means there comes first. Columns count bytes from 1, as in search --column.
     #[arg(long, value_name = "PLACE")]
     pub(crate) from: Option<String>,
     /// Only in repositories whose name matches this pattern

@@ -14,6 +14,7 @@ pub(crate) mod mcp;
 pub(crate) mod navigate;
 mod patterns;
 pub(crate) mod repos;
+pub(crate) mod scip;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sql;

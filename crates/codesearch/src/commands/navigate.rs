@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use engine::navigate::{NameRequest, Place};
+use engine::navigate::{Basis, NameRequest, Place};
 use engine::search::{Searcher, Stats, Stopped};
 use engine::symbol::Symbol;
 use serde_json::json;
@@ -26,6 +26,7 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
         let searcher = Searcher::new(store.clone(), serve::cores());
         let asked = request(store, &searcher, args).await?;
         let found = searcher.definitions(&asked).await?;
+        let is_precise = !found.symbols.is_empty();
         let mut out = BufWriter::new(stdout().lock());
         for one in &found.found {
             let place = format!("{}/{}:{}", one.repo, one.path, one.symbol.line);
@@ -35,11 +36,12 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
                     "line": one.symbol.line, "text": one.text, "start": one.range.start,
                     "end": one.range.end, "name": one.symbol.name, "kind": one.symbol.kind,
                     "container": one.symbol.container.as_ref().map(|(name, _)| name),
-                    "near": one.near.word(),
+                    "near": one.near.word(), "basis": one.basis.word(),
                 });
                 writeln!(out, "{line}")?;
             } else {
-                writeln!(out, "{place}:{}: {}", about(&one.symbol), one.text.trim())?;
+                let basis = basis(one.basis, is_precise);
+                writeln!(out, "{place}:{basis}{}: {}", about(&one.symbol), one.text.trim())?;
             }
         }
         out.flush()?;
@@ -54,6 +56,7 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
         let searcher = Searcher::new(store.clone(), serve::cores());
         let asked = request(store, &searcher, args).await?;
         let found = searcher.references(&asked).await?;
+        let is_precise = !found.symbols.is_empty();
         let mut out = BufWriter::new(stdout().lock());
         for file in &found.files {
             for line in &file.lines {
@@ -65,7 +68,7 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
                         line.ranges.iter().map(|(_, label)| label.word()).collect();
                     let line = json!({
                         "repo": file.repo, "path": file.path, "language": file.language,
-                        "near": file.near.word(), "line": line.line, "text": line.text,
+                        "near": file.near.word(), "basis": file.basis.word(), "line": line.line, "text": line.text,
                         "ranges": ranges, "labels": labels,
                         "enclosing": line.enclosing.as_ref().map(|of| qualified(of)),
                     });
@@ -74,7 +77,8 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
                     let within = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
                     let within = within.unwrap_or_default();
                     let place = format!("{}/{}:{}", file.repo, file.path, line.line);
-                    writeln!(out, "{place}:{label}{within}: {}", line.text.trim())?;
+                    let basis = basis(file.basis, is_precise);
+                    writeln!(out, "{place}:{basis}{label}{within}: {}", line.text.trim())?;
                 }
             }
         }
@@ -120,7 +124,7 @@ async fn request(store: &Store, searcher: &Searcher, args: &NameArgs) -> Result<
         None => None,
     };
     Ok(NameRequest {
-        name: args.name.clone(),
+        name: args.name.clone().unwrap_or_default(),
         from,
         repo: args.repo.clone(),
         language: args.lang.clone(),
@@ -132,18 +136,14 @@ async fn request(store: &Store, searcher: &Searcher, args: &NameArgs) -> Result<
 /// The place that a text names: in a repository, or on disk in a folder that was indexed.
 async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> {
     let on_disk = || async {
-        let (file, line) = match text.rsplit_once(':') {
-            Some((file, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => {
-                (file, line.parse().ok())
-            }
-            _ => (text, None),
-        };
+        let (file, line, column) = Place::split(text);
         let file = Path::new(file).canonicalize().ok()?;
         let repos = store.repos().await.ok()?;
         let within = repos.iter().filter_map(|repo| {
             let folder = Path::new(&repo.source);
             let path = file.strip_prefix(folder).ok()?.to_str()?.to_owned();
-            Some((repo.source.len(), Place { repo: repo.name.clone(), path, line }))
+            let place = Place { line, column, ..Place::file(repo.name.clone(), path) };
+            Some((repo.source.len(), place))
         });
         within.max_by_key(|(length, _)| *length).map(|(_, place)| place)
     };
@@ -177,6 +177,11 @@ fn status(is_empty: bool, stats: &Stats) -> u8 {
         _ if is_empty => crate::NOTHING,
         _ => crate::FOUND,
     }
+}
+
+/// `precise, ` or `search, `; nothing where no SCIP index tells of the place from which is asked.
+fn basis(basis: Basis, is_precise: bool) -> String {
+    if is_precise { format!("{}, ", basis.word()) } else { String::new() }
 }
 
 /// `method of Server`.

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
 use crate::human::{count, size};
+use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
@@ -42,15 +43,18 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             eprintln!("codesearch: no repository's name contains {parts}; codesearch repos lists all");
             return Ok(crate::NOTHING);
         }
+        let imports = store.scip_imports().await?;
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json {
             say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
         }
         for repo in &repos {
+            let scip = imports.iter().filter(|import| import.repo == repo.id);
             if args.json {
                 let line = json!({
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
                     "skipped": repo.skipped, "rank": repo.rank, "indexed_at": repo.indexed_at,
+                    "scip": scip.map(scip_json).collect::<Vec<_>>(),
                 });
                 say!("{line}");
             } else {
@@ -62,6 +66,9 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     repo.skipped,
                     repo.indexed_at
                 );
+                for import in scip {
+                    say!("  {}", scip_text(import));
+                }
             }
         }
         let symbols = store.symbols_progress().await?;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
+use crate::print::scip_text;
 
 /// Files or repositories in an answer unless a call says otherwise.
 const ENTRIES: usize = 50;
@@ -315,18 +316,22 @@ pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<
     if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
+    let imports = searcher.store().scip_imports().await?;
     let offset = asked.offset;
     let lines: Vec<(String, Value)> = repos
         .iter()
         .skip(offset)
         .take(asked.limit)
         .map(|repo| {
+            let scip = imports.iter().filter(|import| import.repo == repo.id);
+            let scip: Vec<String> = scip.map(scip_text).collect();
             let item = json!({
                 "repo": repo.name, "files": repo.files, "bytes": repo.bytes, "left_out": repo.skipped,
-                "indexed_at": repo.indexed_at,
+                "indexed_at": repo.indexed_at, "scip": &scip,
             });
+            let scip = [&[String::new()], scip.as_slice()].concat().join("; ");
             let line = format!(
-                "{} ({}, {:.1} MB of text, {} left out, indexed at {})\n",
+                "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",
                 repo.name,
                 count(repo.files as usize, "file", "files"),
                 repo.bytes as f64 / 1e6,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use engine::navigate::{self, NameRequest, Outline, OutlineSymbol, Place, Reference};
+use engine::navigate::{self, Basis, NameRequest, Outline, OutlineSymbol, Place, Reference};
 use engine::search::{FileMatch, Line, Searcher, Stats, Stopped};
 use engine::symbol::Symbol;
 use rmcp::schemars::JsonSchema;
@@ -27,10 +27,13 @@ const NAMED: usize = 6;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Name {
-    /// The name as it is spelled, perhaps with what contains it: Foo, or bar in Foo as Foo.bar.
+    /// The name as it is spelled, perhaps with what contains it: Foo, or bar in Foo as Foo.bar. Unless given, the name at the
+    /// line and column of `from`.
+    #[serde(default)]
     name: String,
-    /// The place from which you ask, as REPOSITORY/PATH:LINE. What is near it comes first, and only languages of its family
-    /// are searched.
+    /// The place from which you ask, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1). What is near
+    /// it comes first, and only languages of its family are searched. If a SCIP index tells of it, what the name means there
+    /// comes before all.
     #[serde(default)]
     from: Option<String>,
     /// Only in repositories whose names match this regular expression.
@@ -74,8 +77,8 @@ fn entries() -> usize {
 pub(super) fn definitions_description() -> String {
     format!(
         "Finds where a name is defined (function, type, method, constant, field, ...), as NUMBER:LINE below REPOSITORY: \
-         PATH. All definitions of the name are given, those near `from` first; nothing is resolved, so look which one is \
-         meant. To find names by a pattern, use search with sym:REGEX. An answer has `limit` definitions and `max_bytes` \
+         PATH. All definitions of the name are given, those near `from` first. Of those marked precise a compiler said that \
+         the name at `from` means them; nothing else is resolved, so look which one is meant. To find names by a pattern, use search with sym:REGEX. An answer has `limit` definitions and `max_bytes` \
          bytes ({MAX_BYTES} at most); its first line says how many there are."
     )
 }
@@ -83,8 +86,8 @@ pub(super) fn definitions_description() -> String {
 pub(super) fn references_description() -> String {
     format!(
         "Finds where a name is used: every line with the name as a whole word, but for its definitions, each with what it \
-         is there (call, type, use, import, comment, string) and the function or type around it. Comments and strings come \
-         last. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
+         is there (call, type, use, import, comment, string) and the function or type around it. Those marked precise refer to \
+         what the name means at `from`, as a compiler said. Comments and strings come last. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
          repository."
     )
 }
@@ -99,6 +102,7 @@ pub(super) fn outline_description() -> String {
 pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answer> {
     let request = request(searcher, &asked).await?;
     let found = searcher.definitions(&request).await?;
+    let is_precise = !found.symbols.is_empty();
     let mut text = Text::of(asked.max_bytes);
     let (mut told, mut last) = (0, String::new());
     for one in &found.found {
@@ -106,13 +110,13 @@ pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answ
         let gap = if text.is_empty() { "" } else { "\n" };
         let head = if file == last { String::new() } else { format!("{gap}{file}\n") };
         let line = shown(&one.text, one.range.start);
-        let kind = qualified_kind(&one.symbol);
+        let kind = format!("{}{}", basis(one.basis, is_precise), qualified_kind(&one.symbol));
         if !text.add(&format!("{head}{}:{line}  [{kind}]\n", one.symbol.line)) {
             break;
         }
         let mut item = json!({
             "repo": one.repo, "path": one.path, "line": one.symbol.line, "text": line, "name": one.symbol.name,
-            "kind": one.symbol.kind,
+            "kind": one.symbol.kind, "basis": one.basis.word(),
         });
         if let Some((container, _)) = &one.symbol.container {
             item["container"] = json!(container);
@@ -132,6 +136,7 @@ pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answ
 pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answer> {
     let request = request(searcher, &asked).await?;
     let found = searcher.references(&request).await?;
+    let is_precise = !found.symbols.is_empty();
     let mut text = Text::of(asked.max_bytes);
     let (mut told, mut cut) = (0, false);
     for file in &found.files {
@@ -139,7 +144,7 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answe
         let mut piece = format!("{gap}{}: {}\n", file.repo, file.path);
         let mut lines = Vec::new();
         for line in &file.lines {
-            let shown = reference(line);
+            let shown = reference(line, basis(file.basis, is_precise));
             // The first file is cut rather than left out.
             if text.is_empty() && piece.len() + shown.len() > text.room() {
                 cut = true;
@@ -151,7 +156,8 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answe
         if !text.add(&piece) {
             break;
         }
-        text.note(json!({ "repo": file.repo, "path": file.path, "lines": lines }));
+        let basis = file.basis.word();
+        text.note(json!({ "repo": file.repo, "path": file.path, "lines": lines, "basis": basis }));
         told += 1;
     }
     let lines = count(found.lines, "line", "lines");
@@ -210,7 +216,7 @@ pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<Ans
 
 /// The outline of a file.
 async fn outline_of(searcher: &Searcher, repo: &str, path: &str) -> Result<Outline> {
-    let place = Place { repo: repo.to_owned(), path: path.to_owned(), line: None };
+    let place = Place::file(repo, path);
     match searcher.outline(&place).await {
         Err(navigate::Error::NoFile(file)) => {
             bail!("there is no file {file}; find_file finds files by their paths")
@@ -297,11 +303,20 @@ fn head(
     head
 }
 
-fn reference(line: &Reference) -> String {
+/// `precise, ` or `search, `; nothing where no SCIP index tells of the place from which is asked.
+fn basis(basis: Basis, is_precise: bool) -> &'static str {
+    match basis {
+        _ if !is_precise => "",
+        Basis::Precise => "precise, ",
+        Basis::Search => "search, ",
+    }
+}
+
+fn reference(line: &Reference, basis: &str) -> String {
     let matched = line.ranges.first().map_or(0, |(range, _)| range.start);
     let around = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
     let (text, around) = (shown(&line.text, matched), around.unwrap_or_default());
-    format!("{}:{text}  [{}{around}]\n", line.line, line.label().word())
+    format!("{}:{text}  [{basis}{}{around}]\n", line.line, line.label().word())
 }
 
 fn reference_json(line: &Reference) -> Value {

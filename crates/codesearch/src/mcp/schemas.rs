@@ -17,6 +17,8 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         extend(&mut line, more);
         json!({ "type": "array", "items": object(&line, &["line", "text"]) })
     };
+    let basis =
+        || json!({ "enum": ["precise", "search"], "description": "Whether a SCIP index says so." });
     let file = |more: Value| {
         let mut file = json!({ "repo": text(), "path": text(), "language": text() });
         extend(&mut file, more);
@@ -34,17 +36,14 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             ("documents", object(&one, &["repo", "path", "title", "text"]), None)
         }
         "definitions" => {
-            let one = json!({ "line": number(), "text": text(), "name": text(), "kind": text(), "container": text() });
-            (
-                "definitions",
-                object(&file(one), &["repo", "path", "line", "text", "name", "kind"]),
-                None,
-            )
+            let one = json!({ "line": number(), "text": text(), "name": text(), "kind": text(), "container": text(), "basis": basis() });
+            let needed = ["repo", "path", "line", "text", "name", "kind", "basis"];
+            ("definitions", object(&file(one), &needed), None)
         }
         "references" => {
             let label = json!({ "label": { "type": "string", "description": "call, type, use, import, comment, string." } });
-            let one = file(json!({ "lines": lines(label) }));
-            ("files", object(&one, &["repo", "path", "lines"]), None)
+            let one = file(json!({ "lines": lines(label), "basis": basis() }));
+            ("files", object(&one, &["repo", "path", "lines", "basis"]), None)
         }
         "outline" => {
             let one = json!({
@@ -61,8 +60,9 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         _ => {
             let one = json!({
                 "repo": text(), "files": number(), "bytes": number(), "left_out": number(), "indexed_at": text(),
+                "scip": { "type": "array", "items": text(), "description": "Its SCIP indexes." },
             });
-            let needed = ["repo", "files", "bytes", "left_out", "indexed_at"];
+            let needed = ["repo", "files", "bytes", "left_out", "indexed_at", "scip"];
             ("repositories", object(&one, &needed), Some(("next_offset", "integer")))
         }
     };

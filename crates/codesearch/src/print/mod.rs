@@ -6,6 +6,7 @@ mod json;
 mod line;
 mod replace;
 mod rows;
+mod scip;
 mod style;
 mod text;
 
@@ -21,6 +22,7 @@ pub(crate) use explain::{Explain, explained, explanation};
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
+pub(crate) use scip::{scip_json, scip_text};
 pub(crate) use text::{Text, keep_first};
 
 /// Prints the files of one search.

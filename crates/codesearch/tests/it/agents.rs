@@ -66,12 +66,12 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
             (
                 "definitions",
                 vec!["from", "language", "limit", "max_bytes", "name", "repo"],
-                &json!(["name"]),
+                &Value::Null,
             ),
             (
                 "references",
                 vec!["from", "language", "limit", "max_bytes", "name", "repo"],
-                &json!(["name"]),
+                &Value::Null,
             ),
             ("outline", vec!["max_bytes", "offset", "path", "repo"], &json!(["repo", "path"])),
             (

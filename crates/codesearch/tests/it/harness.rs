@@ -1,6 +1,7 @@
 //! A private Postgres shared by all tests; each test has a folder and an index of its own.
 
 mod git;
+pub(crate) mod scip;
 mod server;
 mod symbols;
 mod wait;

@@ -2,9 +2,9 @@
 
 use crate::harness::{Fixture, clean_command};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "", "up", "ingest", "search", "files", "docs", "serve", "token", "mcp", "repos", "remove",
-    "init", "stats", "check",
+    "init", "stats", "check", "scip",
 ];
 
 fn help(command: &str, flag: &str, columns: usize) -> String {

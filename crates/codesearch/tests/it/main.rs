@@ -30,6 +30,7 @@ mod property;
 mod prose;
 mod ranking;
 mod ripgrep;
+mod scip;
 mod search;
 mod sql;
 mod stats;

@@ -377,7 +377,7 @@ fn agent(server: &Server, method: &str, params: &Value) -> Value {
 }
 
 /// What a tool says.
-fn told(server: &Server, tool: &str, arguments: &Value) -> String {
+pub(crate) fn told(server: &Server, tool: &str, arguments: &Value) -> String {
     let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }

@@ -227,7 +227,7 @@ fn filters_of_an_earlier_form_are_made_anew() {
 
 #[test]
 fn every_schema_that_ever_was_is_upgraded() {
-    for version in 1..=11 {
+    for version in 1..=12 {
         println!("from version {version}");
         check(|fixture| make_old(fixture, version, None));
     }

@@ -109,6 +109,10 @@ pub enum Event {
     Symbols(i64),
     /// Bytes of those that have had their turn.
     SymbolsTaken(i64),
+    /// Bytes of the SCIP index that is to be imported.
+    Scip(i64),
+    /// Bytes of it that were read.
+    ScipRead(i64),
 }
 
 /// Why an ingest ended early.

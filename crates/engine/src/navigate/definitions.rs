@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use query::{Case, SymbolKind, SymbolKinds, Tree};
 
+use super::basis::Basis;
 use super::near::Near;
 use super::place::Error;
 use super::request::{NameRequest, Scope, parts};
@@ -14,7 +15,11 @@ use crate::symbol::Symbol;
 /// The definitions of a name.
 #[derive(Debug)]
 pub struct Definitions {
-    /// The definitions, the nearest first.
+    /// The name that was looked up.
+    pub name: String,
+    /// The SCIP symbols that it means at the place, if an index tells.
+    pub symbols: Vec<String>,
+    /// The definitions: the precise ones, then others, the nearest first.
     pub found: Vec<Definition>,
     /// Number of definitions that were found, shown or not.
     pub count: usize,
@@ -39,6 +44,8 @@ pub struct Definition {
     pub range: Range<usize>,
     /// How near it is to the place from which was asked.
     pub near: Near,
+    /// Whether this is what is meant, or only has the name.
+    pub basis: Basis,
     rank: u16,
 }
 
@@ -48,19 +55,35 @@ impl Searcher {
     /// # Errors
     /// The request is invalid, there is no file at its place, or the database cannot be asked.
     pub async fn definitions(&self, asked: &NameRequest) -> Result<Definitions, Error> {
-        let name = condition(&asked.name)?;
         let scope = self.scope(asked).await?;
-        let (files, stats) = self.near_and_far(name, &scope, asked.timeout).await?;
-        let mut found: Vec<Definition> =
-            files.into_iter().flat_map(|file| of_file(file, &scope)).collect();
+        let name = scope.name(asked)?;
+        let (files, mut stats) =
+            self.near_and_far(condition(&name)?, &scope, asked.timeout).await?;
+        let precise = self.precise(asked, &scope, &stats).await?;
+        precise.note(&mut stats);
+        let places = precise.places();
+        let is_new = |one: &Definition| {
+            !places.contains(&(one.repo.clone(), one.path.clone(), one.symbol.start))
+        };
+        let files = files.into_iter().flat_map(|file| of_file(file, &scope, Basis::Search));
+        let mut found: Vec<Definition> = files.filter(is_new).collect();
+        let precisely = precise.definitions.into_iter();
+        found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
         found.sort_by_cached_key(|one| {
             let standing = (standing(&one.path) * 100.0) as i64;
             let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
-            (one.near, weight(one.symbol.kind), -standing, std::cmp::Reverse(one.rank), place)
+            (
+                one.basis,
+                one.near,
+                weight(one.symbol.kind),
+                -standing,
+                std::cmp::Reverse(one.rank),
+                place,
+            )
         });
         let count = found.len();
         found.truncate(asked.limit);
-        Ok(Definitions { found, count, stats })
+        Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
     }
 }
 
@@ -74,7 +97,7 @@ fn condition(name: &str) -> Result<Tree, Error> {
     Ok(Tree::symbol(&source, Case::Sensitive, SymbolKinds::DEFINITIONS)?)
 }
 
-fn of_file(file: FileMatch, scope: &Scope) -> Vec<Definition> {
+fn of_file(file: FileMatch, scope: &Scope, basis: Basis) -> Vec<Definition> {
     let near = scope.origin.as_ref();
     let near = near.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path));
     let lines = file.lines.into_iter().flat_map(|line| {
@@ -89,6 +112,7 @@ fn of_file(file: FileMatch, scope: &Scope) -> Vec<Definition> {
         text,
         range: found.range,
         near,
+        basis,
         rank: file.rank,
     };
     lines.map(definition).collect()

@@ -1,6 +1,9 @@
 //! How near a file is to the place from which is asked.
 
 use std::collections::HashSet;
+use std::ops::Range;
+
+use store::{BlobId, RepoId, ShardId};
 
 use super::place::{Error, Place};
 use crate::search::Searcher;
@@ -43,39 +46,39 @@ impl Near {
 pub(super) struct Origin {
     pub(super) place: Place,
     pub(super) language: Option<String>,
+    pub(super) text: String,
+    pub(super) repo: RepoId,
+    pub(super) blob: (ShardId, BlobId),
     /// The words of its imports, in small letters.
     imports: HashSet<String>,
 }
 
 impl Searcher {
-    /// Reads a place: `repository/path:line`, where the line may be left out.
+    /// Reads a place: `repository/path:line:column`, where column and line may be left out.
     ///
     /// # Errors
     /// There is no such file, or the database cannot be asked.
     pub async fn place(&self, text: &str) -> Result<Place, Error> {
         let text = text.trim();
-        let (file, line) = match text.rsplit_once(':') {
-            Some((file, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (file, line.parse().ok())
-            }
-            _ => (text, None),
-        };
+        let (file, line, column) = Place::split(text);
         let tree = self.tree().await?;
         // Names of repositories hold slashes, too.
         let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
         let found = places.rev().find(|(repo, path)| tree.file(repo, path).is_some());
         let Some((repo, path)) = found else { return Err(Error::NoFile(file.to_owned())) };
-        Ok(Place { repo: repo.to_owned(), path: path.to_owned(), line })
+        Ok(Place { line, column, ..Place::file(repo, path) })
     }
 
     /// Reads the file of a place.
     pub(super) async fn origin(&self, place: &Place) -> Result<Origin, Error> {
+        let no_file = || Error::NoFile(format!("{}/{}", place.repo, place.path));
         let found = self.file_text(&place.repo, &place.path).await?;
-        let Some(file) = found else {
-            return Err(Error::NoFile(format!("{}/{}", place.repo, place.path)));
-        };
-        let imports = imports(&file.text);
-        Ok(Origin { place: place.clone(), language: file.language, imports })
+        let file = found.ok_or_else(no_file)?;
+        let tree = self.tree().await?;
+        let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
+        let (imports, blob) = (imports(&file.text), (shard.id, entry.blob));
+        let (repo, place, language) = (entry.repo, place.clone(), file.language);
+        Ok(Origin { place, language, text: file.text, repo, blob, imports })
     }
 }
 
@@ -99,6 +102,31 @@ fn imports(text: &str) -> HashSet<String> {
 }
 
 impl Origin {
+    /// Returns the line from which is asked, as a range of the text; none if none is given, or the text does not have it.
+    pub(super) fn line(&self) -> Option<Range<usize>> {
+        let wanted = usize::try_from(self.place.line?).ok()?.checked_sub(1)?;
+        let mut ends = memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|at| at + 1);
+        let start = if wanted == 0 { 0 } else { ends.nth(wanted - 1)? };
+        Some(start..ends.next().unwrap_or(self.text.len()))
+    }
+
+    /// Returns the byte of the text from which is asked; none if no column is given, or the line does not have it.
+    pub(super) fn byte(&self) -> Option<usize> {
+        let (line, column) = (self.line()?, usize::try_from(self.place.column?).ok()?);
+        let byte = line.start + column.checked_sub(1)?;
+        (byte <= line.end).then(|| self.text.floor_char_boundary(byte))
+    }
+
+    /// Returns the name at the byte from which is asked.
+    pub(super) fn name(&self) -> Option<&str> {
+        let byte = self.byte()?;
+        let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let (before, after) = self.text.split_at(byte);
+        let start = before.trim_end_matches(is_of_name).len();
+        let end = byte + after.find(|c| !is_of_name(c)).unwrap_or(after.len());
+        Some(&self.text[start..end]).filter(|name| !name.is_empty())
+    }
+
     /// Returns how near a file is.
     pub(super) fn near(&self, repo: &str, path: &str) -> Near {
         let folder = |path: &str| path.rfind('/').map_or(String::new(), |at| path[..at].to_owned());
@@ -140,8 +168,7 @@ mod tests {
     fn what_is_imported_is_near() {
         let text =
             "package main\n\nimport (\n\t\"fmt\"\n\t\"example.com/x/harbor\"\n)\n\nvar other = 1\n";
-        let place = Place { repo: "h/one".to_owned(), path: "cmd/main.go".to_owned(), line: None };
-        let origin = Origin { place, language: None, imports: imports(text) };
+        let origin = origin(text, None, None);
         for (repo, path, expected) in [
             ("h/one", "cmd/main.go", Near::File),
             ("h/one", "cmd/other.go", Near::Folder),
@@ -153,5 +180,42 @@ mod tests {
         ] {
             assert_eq!(origin.near(repo, path), expected, "{repo} {path}");
         }
+    }
+
+    fn origin(text: &str, line: Option<u64>, column: Option<u64>) -> Origin {
+        Origin {
+            place: Place { line, column, ..Place::file("h/one", "cmd/main.go") },
+            language: None,
+            text: text.to_owned(),
+            repo: RepoId(1),
+            blob: (ShardId(0), BlobId(0)),
+            imports: imports(text),
+        }
+    }
+
+    #[test]
+    fn a_name_stands_at_a_line_and_column() {
+        let text = "one two\n\nné.drei\n";
+        for (line, column, name) in [
+            (1, 1, Some("one")),
+            (1, 4, Some("one")),
+            (1, 5, Some("two")),
+            (1, 8, Some("two")),
+            (1, 20, None),
+            (2, 1, None),
+            (3, 3, Some("né")),
+            (3, 5, Some("drei")),
+            (3, 6, Some("drei")),
+            (5, 1, None),
+            (0, 1, None),
+            (1, 0, None),
+        ] {
+            assert_eq!(origin(text, Some(line), Some(column)).name(), name, "{line}:{column}");
+        }
+        assert_eq!(
+            (origin(text, Some(1), None).name(), origin(text, None, None).line()),
+            (None, None)
+        );
+        assert_eq!(origin(text, Some(3), None).line(), Some(9..18));
     }
 }

@@ -1,8 +1,10 @@
 //! The outline of a file: what it defines, in order.
 
-use store::{BlobId, Shard};
+use store::{BlobId, Epoch, RepoId, Shard};
 
+use super::basis::Basis;
 use super::place::{Error, Place};
+use super::precise;
 use crate::browse::FileText;
 use crate::search::Searcher;
 use crate::symbol::{Symbol, Symbols};
@@ -16,6 +18,8 @@ pub struct Outline {
     pub symbols: Vec<OutlineSymbol>,
     /// Whether they were taken.
     pub state: SymbolsState,
+    /// Whether a SCIP index tells of them, where none were taken of the text.
+    pub basis: Basis,
 }
 
 /// A symbol of an outline.
@@ -52,7 +56,9 @@ impl Searcher {
         let tree = self.tree().await?;
         let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
         let language = entry.language.map(str::to_owned);
-        Ok(self.outline_of_blob(shard, (entry.blob, entry.bytes), language).await?)
+        let file = (tree.epoch(), entry.repo, place.path.as_str());
+        let text = (entry.blob, entry.bytes);
+        Ok(self.outline_of_blob(shard, text, language, Some(file)).await?)
     }
 
     /// Returns what a text defines; `None` if it is not stored any more.
@@ -66,14 +72,19 @@ impl Searcher {
             return Ok(None);
         };
         let text = (blob, file.text.len());
-        self.outline_of_blob(shard, text, file.language.clone()).await.map(Some)
+        let tree = self.tree().await?;
+        let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
+        let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
+        self.outline_of_blob(shard, text, file.language.clone(), place).await.map(Some)
     }
 
+    /// Returns what a text defines. `file` is where it stands: SCIP indexes tell of files.
     async fn outline_of_blob(
         &self,
         shard: &Shard,
         (blob, bytes): (BlobId, usize),
         language: Option<String>,
+        file: Option<(Epoch, RepoId, &str)>,
     ) -> Result<Outline, store::Error> {
         let rows = self.symbols_of(shard, &[blob]).await?;
         let mut state = SymbolsState::Taken;
@@ -92,31 +103,53 @@ impl Searcher {
                 None => SymbolsState::Pending,
             };
         }
-        let Some(row) = rows.first() else {
-            return Ok(Outline { language, symbols: Vec::new(), state });
-        };
-        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-        let symbols = Symbols::of(row);
-        let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
-        let mut ends: Vec<(u64, usize)> =
-            (0..symbols.len()).map(|at| (symbols.get(at).end, at)).collect();
-        ends.sort_unstable();
-        let mut last_lines = vec![0; symbols.len()];
-        for (end, at) in ends {
-            last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+        let texts = self.texts(shard, &[(blob, bytes)]).await?;
+        let text = texts.get(&blob).map_or("", String::as_str);
+        if let Some((epoch, repo, path)) = file.filter(|_| state != SymbolsState::Taken) {
+            let mut lease = self.store().lease().await?;
+            let told = lease.scip_of(epoch, (shard.id, blob), (repo, path)).await?;
+            lease.done();
+            let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
+            if !told.is_empty() {
+                let (state, basis) = (SymbolsState::Taken, Basis::Precise);
+                return Ok(Outline {
+                    language,
+                    symbols: with_last_lines(told, text),
+                    state,
+                    basis,
+                });
+            }
         }
+        let basis = Basis::Search;
+        let Some(row) = rows.first() else {
+            return Ok(Outline { language, symbols: Vec::new(), state, basis });
+        };
+        let symbols = Symbols::of(row);
         let depth = |at: usize| {
             std::iter::successors(symbols.container(at), |of| symbols.container(*of))
                 .take(symbols.len())
                 .count()
         };
-        let symbol = |at: usize| {
-            let symbol = symbols.get(at).shown();
-            let last_line = last_lines[at].max(symbol.line);
-            OutlineSymbol { symbol, depth: depth(at), last_line }
-        };
-        Ok(Outline { language, symbols: (0..symbols.len()).map(symbol).collect(), state })
+        let all = (0..symbols.len()).map(|at| (symbols.get(at).shown(), depth(at))).collect();
+        Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
     }
+}
+
+/// Adds the last line of its definition to each symbol, which has its depth.
+fn with_last_lines(symbols: Vec<(Symbol, usize)>, text: &str) -> Vec<OutlineSymbol> {
+    let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
+    let mut ends: Vec<(u64, usize)> =
+        symbols.iter().enumerate().map(|(at, (symbol, _))| (symbol.end, at)).collect();
+    ends.sort_unstable();
+    let mut last_lines = vec![0; symbols.len()];
+    for (end, at) in ends {
+        last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+    }
+    let with = |((symbol, depth), last_line): ((Symbol, usize), u64)| {
+        let last_line = last_line.max(symbol.line);
+        OutlineSymbol { symbol, depth, last_line }
+    };
+    symbols.into_iter().zip(last_lines).map(with).collect()
 }
 
 /// Counts lines up to places that come in order.

@@ -9,6 +9,7 @@ use ::symbols::{Label, labels};
 use query::{Case, Field, Pattern, Tree};
 use store::{BlobId, ShardId, SymbolRow};
 
+use super::basis::Basis;
 use super::label;
 use super::near::Near;
 use super::place::Error;
@@ -23,7 +24,12 @@ const PARSING: Duration = Duration::from_secs(1);
 /// Where a name is used.
 #[derive(Debug)]
 pub struct References {
-    /// Files, the nearest first; those in which the name is only mentioned come last.
+    /// The name that was looked up.
+    pub name: String,
+    /// The SCIP symbols that it means at the place, if an index tells.
+    pub symbols: Vec<String>,
+    /// Files with precise references, then those that only have the name, of each kind the nearest first; those in which
+    /// the name is only mentioned come last. A file with both is there twice.
     pub files: Vec<ReferenceFile>,
     /// Number of files that were found, shown or not.
     pub count: usize,
@@ -46,6 +52,8 @@ pub struct ReferenceFile {
     pub language: Option<String>,
     /// How near it is to the place from which was asked.
     pub near: Near,
+    /// Whether these lines refer to what is meant, or only have the name.
+    pub basis: Basis,
     /// The lines, in order; those in which the name is only mentioned come last.
     pub lines: Vec<Reference>,
 }
@@ -76,25 +84,42 @@ impl Searcher {
     /// # Errors
     /// The request is invalid, there is no file at its place, or the database cannot be asked.
     pub async fn references(&self, asked: &NameRequest) -> Result<References, Error> {
-        let name = condition(&asked.name)?;
         let scope = self.scope(asked).await?;
-        let (mut files, stats) = self.near_and_far(name, &scope, asked.timeout).await?;
-        self.add_enclosing(&mut files, stats.switch).await?;
-        let rows = self.rows_of(&files, &stats).await?;
+        let name = scope.name(asked)?;
+        let (mut files, mut stats) =
+            self.near_and_far(condition(&name)?, &scope, asked.timeout).await?;
+        let precise = self.precise(asked, &scope, &stats).await?;
+        precise.note(&mut stats);
+        let places = precise.places();
         for file in &mut files {
-            without_definitions(file, rows.get(&file.place));
+            without_places(file, &places);
         }
         files.retain(|file| !file.lines.is_empty());
+        let mut files: Vec<(Basis, FileMatch)> = precise
+            .references
+            .into_iter()
+            .map(|file| (Basis::Precise, file))
+            .chain(files.into_iter().map(|file| (Basis::Search, file)))
+            .collect();
+        self.add_enclosing(files.iter_mut().map(|(_, file)| file), stats.switch).await?;
+        let rows = self.rows_of(&files, &stats).await?;
+        for (basis, file) in &mut files {
+            if *basis == Basis::Search {
+                without_definitions(file, rows.get(&file.place));
+            }
+        }
+        files.retain(|(_, file)| !file.lines.is_empty());
         let (count, mut repos) = (files.len(), BTreeMap::new());
-        for file in &files {
+        for (_, file) in &files {
             *repos.entry(file.repo.clone()).or_insert(0) += file.lines.len();
         }
         let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
         repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
         let near = |file: &FileMatch| near(file, &scope);
-        files.sort_by_cached_key(|file| {
+        files.sort_by_cached_key(|(basis, file)| {
             let standing = (standing(&file.path) * 100.0) as i64;
             (
+                *basis,
                 near(file),
                 -standing,
                 std::cmp::Reverse(file.rank),
@@ -105,35 +130,39 @@ impl Searcher {
         files.truncate(asked.limit);
         let texts = self.texts_of(&files, &stats).await?;
         let lines = repos.iter().map(|(_, lines)| lines).sum();
-        let files: Vec<(Near, FileMatch)> =
-            files.into_iter().map(|file| (near(&file), file)).collect();
+        let files: Vec<((Basis, Near), FileMatch)> =
+            files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
         // Parsers are C, and this is no worker process: only texts that a worker has parsed within its bounds are parsed.
         // Of others the lines decide.
         let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
         let work = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
-            let labelled = |(near, file): (Near, FileMatch)| {
+            let labelled = |(how, file): ((Basis, Near), FileMatch)| {
                 let may_parse = parsed.contains(&file.place) && begun.elapsed() < PARSING;
                 let text = texts.get(&file.place).filter(|_| may_parse);
-                labelled(near, text.map(String::as_str), file)
+                labelled(how, text.map(String::as_str), file)
             };
             files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
         });
         let mut files = work.await.expect("labelling does not panic");
         // A stable sort: what only mentions the name comes last.
-        files.sort_by_key(|file| !file.lines.iter().any(|line| line.label().is_code()));
-        Ok(References { files, count, lines, repos, stats })
+        files.sort_by_key(|file| {
+            let is_precise = file.basis == Basis::Precise;
+            !is_precise && !file.lines.iter().any(|line| line.label().is_code())
+        });
+        let symbols = precise.symbols;
+        Ok(References { name, symbols, files, count, lines, repos, stats })
     }
 
     /// Returns the symbols of some files.
     async fn rows_of(
         &self,
-        files: &[FileMatch],
+        files: &[(Basis, FileMatch)],
         stats: &Stats,
     ) -> Result<HashMap<(ShardId, BlobId), SymbolRow>, Error> {
         let catalog = self.state(stats.switch).await?;
         let mut by_shard: BTreeMap<ShardId, Vec<BlobId>> = BTreeMap::new();
-        for file in files {
+        for (_, file) in files {
             by_shard.entry(file.place.0).or_default().push(file.place.1);
         }
         let mut rows = HashMap::new();
@@ -151,12 +180,12 @@ impl Searcher {
     /// Returns the texts of some files.
     async fn texts_of(
         &self,
-        files: &[FileMatch],
+        files: &[(Basis, FileMatch)],
         stats: &Stats,
     ) -> Result<HashMap<(ShardId, BlobId), String>, Error> {
         let catalog = self.state(stats.switch).await?;
         let mut by_shard: BTreeMap<ShardId, Vec<(BlobId, usize)>> = BTreeMap::new();
-        for file in files {
+        for (_, file) in files {
             by_shard.entry(file.place.0).or_default().push((file.place.1, file.bytes));
         }
         let mut texts = HashMap::new();
@@ -199,8 +228,23 @@ fn without_definitions(file: &mut FileMatch, row: Option<&SymbolRow>) {
     file.lines.retain(|line| !line.ranges.is_empty());
 }
 
+/// Drops the matches of which a SCIP index tells, and the lines that have no other.
+fn without_places(file: &mut FileMatch, places: &HashSet<(String, String, u64)>) {
+    if places.is_empty() {
+        return;
+    }
+    let (repo, path) = (&file.repo, &file.path);
+    for line in &mut file.lines {
+        let offset = line.offset;
+        line.ranges.retain(|range| {
+            !places.contains(&(repo.clone(), path.clone(), offset + range.start as u64))
+        });
+    }
+    file.lines.retain(|line| !line.ranges.is_empty());
+}
+
 /// Says of each match what it is.
-fn labelled(near: Near, text: Option<&str>, file: FileMatch) -> ReferenceFile {
+fn labelled((basis, near): (Basis, Near), text: Option<&str>, file: FileMatch) -> ReferenceFile {
     let places: Vec<Range<usize>> = file
         .lines
         .iter()
@@ -226,5 +270,5 @@ fn labelled(near: Near, text: Option<&str>, file: FileMatch) -> ReferenceFile {
         })
         .collect();
     lines.sort_by_key(|line| !line.label().is_code());
-    ReferenceFile { repo: file.repo, path: file.path, language: file.language, near, lines }
+    ReferenceFile { repo: file.repo, path: file.path, language: file.language, near, basis, lines }
 }

@@ -24,7 +24,8 @@ const AHEAD: usize = 2;
 /// What is asked of a name.
 #[derive(Clone, Debug)]
 pub struct NameRequest {
-    /// The name, perhaps with its containers: `Foo.bar`, `Foo::bar`.
+    /// The name, perhaps with its containers: `Foo.bar`, `Foo::bar`. If it is empty, the name that stands at the line and
+    /// column of the place.
     pub name: String,
     /// The place from which is asked.
     pub from: Option<Place>,
@@ -65,9 +66,30 @@ pub(super) struct Scope {
     pub(super) origin: Option<Origin>,
 }
 
+impl Scope {
+    /// Returns the name that is asked for: as given, or as it stands at the place.
+    pub(super) fn name(&self, asked: &NameRequest) -> Result<String, Error> {
+        let given = asked.name.trim();
+        if !given.is_empty() {
+            return Ok(given.to_owned());
+        }
+        let name = self.origin.as_ref().and_then(Origin::name);
+        name.map(str::to_owned).ok_or_else(|| {
+            Error::Asked("no name stands at that line and column; give one, such as Foo".to_owned())
+        })
+    }
+}
+
 impl Searcher {
     /// Reads the place from which is asked, and what else narrows the search.
     pub(super) async fn scope(&self, asked: &NameRequest) -> Result<Scope, Error> {
+        if !asked.name.trim().is_empty() {
+            parts(&asked.name)?;
+        } else if asked.from.as_ref().is_none_or(|place| place.column.is_none()) {
+            let why =
+                "which name? give one, such as Foo or Foo.bar, or a place with its line and column";
+            return Err(Error::Asked(why.to_owned()));
+        }
         let origin = match &asked.from {
             Some(place) => Some(self.origin(place).await?),
             None => None,

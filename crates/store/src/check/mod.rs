@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::locks::WRITE_LOCK;
+use crate::scip::keep as scip;
 use crate::store::Store;
 use crate::{BlobId, ShardId, symbols};
 
@@ -88,8 +89,8 @@ impl Check {
         Ok(shards)
     }
 
-    /// Remakes all data derived from a shard's texts, but its symbols, which it forgets. Servers that hold them in memory must be
-    /// restarted.
+    /// Remakes all data derived from a shard's texts, but its symbols, which it forgets; and forgets what SCIP indexes tell
+    /// that does not fit the texts. Servers that hold them in memory must be restarted.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
@@ -99,6 +100,7 @@ impl Check {
         let mut conn = self.store.helper().await?;
         let mut tx = conn.begin().await?;
         symbols::forget(&mut tx, shard).await?;
+        scip::delete_damaged(&mut tx, shard).await?;
         Ok(tx.commit().await?)
     }
 

@@ -70,6 +70,27 @@ const RULES: &[Rule] = &[
              (select from pg_index i where i.indisvalid and i.indexrelid =
                   to_regclass(format('codesearch.symbols_%s_trgm', to_char(s.shard, 'FM000'))))",
     ),
+    settled(
+        "documents of SCIP indexes without a text",
+        "select count(*) from scip c where not exists
+             (select from blobs b where c.shard = b.shard and c.blob = b.id)",
+    ),
+    rule(
+        "documents of SCIP indexes that are gone",
+        "select count(*) from scip c where not exists
+             (select from scip_imports i where i.id = c.import and c.shard = any(i.shards))",
+    ),
+    rule(
+        "SCIP indexes of repositories that are gone",
+        "select count(*) from scip_imports i where not exists (select from repos r where r.id = i.repo)",
+    ),
+    settled(
+        "SCIP indexes whose counts are wrong",
+        "select count(*) from scip_imports i where fitting <>
+             (select count(*) from scip c join files f on f.shard = c.shard and f.blob = c.blob and f.path = c.path
+                  and f.repo = i.repo and f.valid_to = 2147483647
+              where c.import = i.id)",
+    ),
     rule(
         "duplicate paths",
         "select count(*) from (select from files where valid_to = 2147483647

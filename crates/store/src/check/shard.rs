@@ -10,6 +10,8 @@ use sqlx::{AssertSqlSafe, Connection};
 use super::{Check, Problem};
 use crate::error::Result;
 use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
+use crate::scip::ScipDocument;
+use crate::scip::keep as scip;
 use crate::symbols::{self, SymbolRow};
 use crate::{BlobId, ShardId};
 
@@ -42,6 +44,8 @@ struct Stored {
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
     symbols: HashMap<i32, SymbolRow>,
+    /// By blob: path and document, if that can be read.
+    scip: HashMap<i32, Vec<(String, Option<ScipDocument>)>>,
     /// Number of chunks that are in documents and filters.
     filtered: i32,
 }
@@ -184,8 +188,12 @@ impl Check {
         let filters = filters::read(&mut self.conn, shard, filtered).await?;
         let symbols = symbols::of_shard(&mut self.conn, shard).await?;
         let symbols = symbols.into_iter().map(|row| (row.blob.0, row)).collect();
+        let mut scip: HashMap<i32, Vec<_>> = HashMap::new();
+        for (_, blob, path, document) in scip::of_shard(&mut self.conn, shard).await? {
+            scip.entry(blob).or_default().push((path, document));
+        }
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
-        Ok(Stored { blobs, documents, filters, symbols, filtered })
+        Ok(Stored { blobs, documents, filters, symbols, scip, filtered })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_TOLD`], and then a count of the
@@ -238,6 +246,12 @@ impl Stored {
                 "its symbols are those of another text".to_owned(),
                 true,
             ));
+        }
+        for (path, document) in self.scip.remove(&text.blob).unwrap_or_default() {
+            if document.is_none_or(|document| !document.fits(&text.text)) {
+                let what = format!("what a SCIP index tells of {path} is that of another text");
+                found.problems.push((Some(BlobId(text.blob)), what, true));
+            }
         }
         let (bytes, chunks) = (text.text.len(), text.chunks);
         if bytes != blob.bytes as usize || chunks != blob.chunks {

@@ -83,6 +83,16 @@ impl Rows {
         self
     }
 
+    /// Adds an array of `bigint`.
+    pub(crate) fn i64s(&mut self, values: &[i64]) -> &mut Self {
+        const INT8: i32 = 20;
+        self.array(values.len(), INT8, 8);
+        for value in values {
+            self.i64(*value);
+        }
+        self
+    }
+
     /// Adds an array of `smallint`.
     pub(crate) fn i16s(&mut self, values: &[i16]) -> &mut Self {
         const INT2: i32 = 21;

@@ -9,6 +9,7 @@ use super::session::Session;
 use super::{index, publish};
 use crate::error::Result;
 use crate::locks::PIN_LOCKS;
+use crate::scip::keep as scip;
 use crate::{Epoch, ShardId, docs, symbols};
 
 impl Session {
@@ -127,6 +128,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
     conn.execute(AssertSqlSafe(sql)).await?;
     docs::delete(conn, shard, &unused).await?;
     symbols::delete(conn, shard, &unused).await?;
+    scip::delete(conn, shard, &unused).await?;
     sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
         .bind(n)
         .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
@@ -151,12 +153,13 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         if !has_files {
             index::drop(conn, shard).await?;
             let sql = format!(
-                "truncate {}, {}, {}, {}, {}",
+                "truncate {}, {}, {}, {}, {}, {}",
                 shard.chunks(),
                 shard.documents(),
                 shard.filters(),
                 shard.docs(),
-                shard.symbols()
+                shard.symbols(),
+                shard.scip()
             );
             conn.execute(AssertSqlSafe(sql)).await?;
             freed.push(shard.0);

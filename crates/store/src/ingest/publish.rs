@@ -13,6 +13,7 @@ use super::diff::RepoRow;
 use super::session::{FOREVER, Session};
 use super::{index, symbols};
 use crate::error::Result;
+use crate::scip::keep as scip;
 use crate::{Epoch, RepoId, ShardId};
 
 /// The channel on which listeners are notified of a new epoch.
@@ -126,6 +127,8 @@ impl Session {
         let mut tx = self.conn.begin().await?;
         let ranked = update_repos(&mut tx, repos, &counts).await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
+        scip::delete_imports(&mut tx, &gone, None).await?;
+        scip::recount(&mut tx, &ids).await?;
         let numbers = |shards: &mut dyn Iterator<Item = ShardId>| -> Vec<i16> {
             shards.map(|shard| shard.0).collect()
         };

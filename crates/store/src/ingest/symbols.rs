@@ -195,18 +195,7 @@ impl SymbolsWriter {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn texts(&mut self, blobs: &[BlobId]) -> Result<Vec<(BlobId, String)>> {
-        let sql = format!(
-            "select b.id, t.text from blobs b cross join lateral (
-                 select string_agg(c.contents, '' order by c.n) as text from {} c
-                 where c.shard = {n} and c.n >= b.id and c.n < b.id + b.chunks offset 0) t
-             where b.shard = {n} and b.id = any($1) and t.text is not null order by b.id",
-            self.shard.chunks(),
-            n = self.shard.0
-        );
-        let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
-        let rows: Vec<(i32, String)> =
-            sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(&mut self.conn).await?;
-        Ok(rows.into_iter().map(|(id, text)| (BlobId(id), text)).collect())
+        texts(&mut self.conn, self.shard, blobs).await
     }
 
     /// Stores symbols, and of which contents not all were taken and why, in one word; and notes that
@@ -254,6 +243,26 @@ impl SymbolsWriter {
         self.store(&[], &[], upto).await?;
         Ok(self.conn.close().await?)
     }
+}
+
+/// Returns the texts of some blobs of a shard, ascending by blob.
+pub(crate) async fn texts(
+    conn: &mut PgConnection,
+    shard: ShardId,
+    blobs: &[BlobId],
+) -> Result<Vec<(BlobId, String)>> {
+    let sql = format!(
+        "select b.id, t.text from blobs b cross join lateral (
+             select string_agg(c.contents, '' order by c.n) as text from {} c
+             where c.shard = {n} and c.n >= b.id and c.n < b.id + b.chunks offset 0) t
+         where b.shard = {n} and b.id = any($1) and t.text is not null order by b.id",
+        shard.chunks(),
+        n = shard.0
+    );
+    let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
+    let rows: Vec<(i32, String)> =
+        sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|(id, text)| (BlobId(id), text)).collect())
 }
 
 async fn copy_rows(conn: &mut PgConnection, shard: ShardId, all: &[SymbolRow]) -> Result<()> {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::audit::AUDIT;
 use super::tab::{Tab, journeys_in};
 use crate::harness::Fixture;
+use crate::harness::scip::{DEFINES, Unit, document, index};
 
 /// A class with two long methods, and a function.
 fn harbor() -> String {
@@ -323,6 +324,43 @@ fn everyone_can_read_code() {
             }
         });
     }
+}
+
+/// The same files, with an index that says which `dock` each file means.
+fn indexed() -> Fixture {
+    let fixture = code();
+    let (here, there) = (harbor(), "def dock():\n    pass\n");
+    let symbol = "s pip one 1 dock().";
+    let in_first_line =
+        [("dock", 0, symbol, 0), ("dock", here.matches("dock").count() - 1, symbol, DEFINES)];
+    let one = document("src/harbor.py", &here, Unit::Utf32, &in_first_line);
+    let two =
+        document("other.py", there, Unit::Utf32, &[("dock", 0, "s pip two 1 dock().", DEFINES)]);
+    for (repo, told) in [("one", one), ("two", two)] {
+        fixture.write("index.scip", index("scip-test", &[told]));
+        fixture.run(&["scip", repo, "index.scip"]).code(0);
+    }
+    fixture
+}
+
+#[test]
+fn what_an_index_tells_of_a_name_is_shown_first() {
+    journeys_in(indexed, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
+        tab.open(FILE).await;
+        click_name(tab, BERTH + 1, "dock", "").await;
+        tab.until("document.querySelectorAll('#card ul:first-of-type li').length === 2").await;
+        let first = "return [...document.querySelectorAll('#card ul:first-of-type li')].map((e) => e.textContent)";
+        let told = tab.run(first).await.to_string();
+        assert!(
+            told.contains("precise function · this file")
+                && told.contains("search function · other.py"),
+            "{told}"
+        );
+        // With Ctrl to what is meant, though another function has that name.
+        tab.keys("body", &Key::Escape.to_string()).await;
+        click_name(tab, BERTH + 1, "dock", "ctrlKey: true").await;
+        tab.until(&format!("location.pathname === '/file' && location.hash === '#L{DOCK}'")).await;
+    });
 }
 
 #[test]

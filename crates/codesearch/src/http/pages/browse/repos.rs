@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::browse::{FolderItem, Tree};
 use serde_json::json;
-use store::Repo;
+use store::{Repo, ScipImport};
 
 use super::missing::{no_such_file, no_such_repo};
 use super::{Answered, Crumb, PATH, Wanted, answered, crumbs, repo};
@@ -23,6 +23,7 @@ use crate::http::params::names::{FORMAT, REPO};
 use crate::http::params::{Known, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{ago, count, grouped, size};
+use crate::print::{scip_json, scip_text};
 use crate::statistics::now;
 
 #[derive(Template)]
@@ -132,12 +133,14 @@ async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Fai
 
 async fn all_repos(server: &Server, wanted: &Wanted) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
-    let repos: Vec<_> = repos.iter().map(repo_json).collect();
+    let imports = server.searcher.store().scip_imports().await?;
+    let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports)).collect();
     let symbols = server.searcher.store().symbols_progress().await?.percent();
     Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
 }
 
-fn repo_json(repo: &Repo) -> serde_json::Value {
+fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
+    let scip = imports.iter().filter(|import| import.repo == repo.id);
     json!({
         "name": repo.name,
         "files": repo.files,
@@ -146,6 +149,7 @@ fn repo_json(repo: &Repo) -> serde_json::Value {
         "rank": repo.rank,
         "indexed_at": repo.indexed_at,
         "web": repo.web,
+        "scip": scip.map(scip_json).collect::<Vec<_>>(),
     })
 }
 
@@ -203,7 +207,8 @@ async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
     if !page {
         let children_of = children;
         let children: Vec<_> = children_of.iter().map(child_json).collect();
-        let mut body = repo_json(&repo);
+        let imports = server.searcher.store().scip_imports().await?;
+        let mut body = repo_json(&repo, &imports);
         body["path"] = json!(folder);
         if !folder.is_empty() {
             let files = children_of.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>();
@@ -283,6 +288,10 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
     ];
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));
+    }
+    let imports = server.searcher.store().scip_imports().await?;
+    for import in imports.iter().filter(|import| import.repo == repo.id) {
+        facts.push(("SCIP index", scip_text(import)));
     }
     Ok(About {
         facts,

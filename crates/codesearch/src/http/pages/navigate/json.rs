@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::why;
 
-pub(super) fn definitions_json(name: &str, found: &Definitions) -> Value {
+pub(super) fn definitions_json(found: &Definitions) -> Value {
     let all: Vec<Value> = found
         .found
         .iter()
@@ -24,16 +24,22 @@ pub(super) fn definitions_json(name: &str, found: &Definitions) -> Value {
                 "kind": one.symbol.kind,
                 "container": container(&one.symbol),
                 "near": one.near.word(),
+                "basis": one.basis.word(),
             })
         })
         .collect();
     let complete = found.stats.stopped.is_none() && found.count == all.len();
-    let mut told = json!({ "name": name, "definitions": all, "found": found.count });
+    let mut told = json!({
+        "name": found.name,
+        "symbols": found.symbols,
+        "definitions": all,
+        "found": found.count,
+    });
     end(&mut told, &found.stats, complete);
     told
 }
 
-pub(super) fn references_json(name: &str, found: &References) -> Value {
+pub(super) fn references_json(found: &References) -> Value {
     let all: Vec<Value> = found
         .files
         .iter()
@@ -68,6 +74,7 @@ pub(super) fn references_json(name: &str, found: &References) -> Value {
                 "path": file.path,
                 "language": file.language,
                 "near": file.near.word(),
+                "basis": file.basis.word(),
                 "lines": lines,
             })
         })
@@ -76,7 +83,8 @@ pub(super) fn references_json(name: &str, found: &References) -> Value {
         found.repos.iter().map(|(repo, lines)| json!({ "repo": repo, "lines": lines })).collect();
     let complete = found.stats.stopped.is_none() && found.count == all.len();
     let mut told = json!({
-        "name": name,
+        "name": found.name,
+        "symbols": found.symbols,
         "files": all,
         "found": found.count,
         "lines": found.lines,
@@ -114,6 +122,7 @@ pub(super) fn outline_json(repo: &str, path: &str, outline: &Outline) -> Value {
         "symbols": symbols,
         "state": state,
         "reason": reason,
+        "basis": outline.basis.word(),
     })
 }
 

@@ -22,15 +22,15 @@ use crate::http::server::Server;
 /// A name.
 const NAME: Param = Param::text(
     "name",
-    "The name, as it is spelled: Foo; or with its containers: Foo.bar, Foo::bar.",
-)
-.required();
+    "The name, as it is spelled: Foo; or with its containers: Foo.bar, Foo::bar. Without it, the name that stands at the \
+     line and column of from.",
+);
 
 /// A place.
 const FROM: Param = Param::text(
     "from",
-    "The place from which is asked: repository/path:line. What is near it comes first, and languages are those of its \
-     family.",
+    "The place from which is asked: repository/path:line:column, with the column in bytes from 1. What is near it comes \
+     first, and languages are those of its family. If a SCIP index tells of it, what the name means there comes before all.",
 );
 
 /// Most results.

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use engine::navigate::{Definitions, References};
+use engine::navigate::{Basis, Definitions, References};
 use engine::search::Stats;
 use engine::symbol::Symbol;
 
@@ -32,8 +32,8 @@ pub(crate) const DEFINITIONS: Endpoint = Endpoint {
     params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "Where a name is defined",
-        description: "All definitions of the name, those near the place from which is asked first. Nothing is resolved: \
-                      which of several is meant is not told.",
+        description: "All definitions of the name, those near the place from which is asked first. Those that a SCIP index \
+                      tells of that place come before all, as precise; of the others, which one is meant is not told.",
         answers: &[
             Answer::ok("The definitions.", Content::Json(&["Definitions"])),
             Answer::BAD,
@@ -53,7 +53,9 @@ pub(crate) const REFERENCES: Endpoint = Endpoint {
     doc: Some(Doc {
         summary: "Where a name is used",
         description: "The places where the name stands as a whole word, without its definitions; each with what it is \
-                      there. What is near the place from which is asked comes first, comments and texts last.",
+                      there. What is near the place from which is asked comes first, comments and texts last. Those \
+                      that a SCIP index tells of come before all, as precise: they refer to what the name means at that \
+                      place.",
         answers: &[
             Answer::ok("The places.", Content::Json(&["References"])),
             Answer::BAD,
@@ -83,6 +85,8 @@ struct FileView {
     path: String,
     href: String,
     near: &'static str,
+    /// `precise` or `search`, where a SCIP index tells of the place.
+    basis: &'static str,
     rows: Vec<RowView>,
 }
 
@@ -112,7 +116,7 @@ async fn definitions(
         Ok(if page {
             definitions_page(&params, found)
         } else {
-            Json(definitions_json(&params.name, &found)).into_response()
+            Json(definitions_json(&found)).into_response()
         })
     };
     answered(page, &params.name, work.await)
@@ -135,14 +139,15 @@ async fn references(
         Ok(if page {
             references_page(&params, found)
         } else {
-            Json(references_json(&params.name, &found)).into_response()
+            Json(references_json(&found)).into_response()
         })
     };
     answered(page, &params.name, work.await)
 }
 
 fn begun(server: &Server, what: &str, params: &NameParams) -> TimedSearch {
-    let told = format!("{what}{}", params.name);
+    let asked = if params.name.is_empty() { params.from.as_deref() } else { None };
+    let told = format!("{what}{}", asked.unwrap_or(&params.name));
     server.metrics.begin(Kind::Indexed, move |_| (told.clone(), String::new()))
 }
 
@@ -158,8 +163,10 @@ fn outcome(found: Option<(&Stats, usize)>, limit: usize) -> Outcome {
 fn definitions_page(params: &NameParams, found: Definitions) -> Response {
     let summary = summary(found.count, found.found.len(), "definition");
     let stopped = why(&found.stats);
+    let is_precise = !found.symbols.is_empty();
     let mut files: Vec<FileView> = Vec::new();
     for one in found.found {
+        let basis = basis(one.basis, is_precise);
         let href = link::file(&one.repo, &one.path, "", Some(one.symbol.line));
         let row = RowView {
             number: one.symbol.line,
@@ -168,17 +175,23 @@ fn definitions_page(params: &NameParams, found: Definitions) -> Response {
             about: about(&one.symbol),
         };
         match files.last_mut() {
-            Some(last) if (&last.repo, &last.path) == (&one.repo, &one.path) => last.rows.push(row),
+            Some(last)
+                if (&*last.repo, &*last.path, last.basis) == (&*one.repo, &*one.path, basis) =>
+            {
+                last.rows.push(row);
+            }
             _ => files.push(FileView {
                 href,
                 near: near(params, one.near.word()),
+                basis,
                 repo: one.repo,
                 path: one.path,
                 rows: vec![row],
             }),
         }
     }
-    page(params, "Definitions", summary, stopped, ("References", "/references"), files)
+    let other = ("References", "/references");
+    page((params, &found.name), "Definitions", summary, stopped, other, files)
 }
 
 fn references_page(params: &NameParams, found: References) -> Response {
@@ -189,6 +202,7 @@ fn references_page(params: &NameParams, found: References) -> Response {
         summary = format!("{summary} of {}", count(found.repos.len(), "repository"));
     }
     let stopped = why(&found.stats);
+    let is_precise = !found.symbols.is_empty();
     let view = |file: engine::navigate::ReferenceFile| {
         let rows = file.lines.iter().map(|line| {
             let ranges: Vec<_> = line.ranges.iter().map(|(range, _)| range.clone()).collect();
@@ -205,17 +219,19 @@ fn references_page(params: &NameParams, found: References) -> Response {
         FileView {
             href: link::file(&file.repo, &file.path, "", first),
             near: near(params, file.near.word()),
+            basis: basis(file.basis, is_precise),
             rows,
             repo: file.repo,
             path: file.path,
         }
     };
     let files = found.files.into_iter().map(view).collect();
-    page(params, "References", summary, stopped, ("Definitions", "/definitions"), files)
+    let other = ("Definitions", "/definitions");
+    page((params, &found.name), "References", summary, stopped, other, files)
 }
 
 fn page(
-    params: &NameParams,
+    (params, name): (&NameParams, &str),
     title: &'static str,
     summary: String,
     stopped: Option<String>,
@@ -229,12 +245,12 @@ fn page(
         ("repo", params.repo.as_deref().unwrap_or_default()),
         ("lang", params.lang.as_deref().unwrap_or_default()),
     ];
-    let word = format!("\\b{}\\b case:yes", query::escape(&params.name));
+    let word = format!("\\b{}\\b case:yes", query::escape(name));
     render(
         StatusCode::OK,
         &NamesPage {
             query: "",
-            name: &params.name,
+            name,
             title,
             summary,
             stopped,
@@ -251,6 +267,11 @@ fn summary(all: usize, shown: usize, what: &str) -> String {
         return all;
     }
     format!("{all}, the nearest {shown} of which are shown")
+}
+
+/// What is said of where a place is from; nothing where no SCIP index tells of it.
+fn basis(basis: Basis, is_precise: bool) -> &'static str {
+    if is_precise { basis.word() } else { "" }
 }
 
 /// What is said of how near a file is; nothing if nobody said from where is asked.

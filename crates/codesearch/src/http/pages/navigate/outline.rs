@@ -68,7 +68,7 @@ struct Wanted {
 
 impl From<Given> for Wanted {
     fn from(given: Given) -> Self {
-        let place = Place { repo: given.text(&IN_REPO), path: given.text(&PATH), line: None };
+        let place = Place::file(given.text(&IN_REPO), given.text(&PATH));
         Self { place, format: given.get(&FORMAT).map(str::to_owned) }
     }
 }

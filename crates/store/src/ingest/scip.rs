@@ -1,0 +1,205 @@
+//! Storing a SCIP index: all of it in one transaction.
+
+use std::collections::BTreeSet;
+
+use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Transaction};
+
+use super::copy::{self, Rows};
+use super::session::{FOREVER, Session};
+use super::symbols::texts;
+use crate::elsewhere::Elsewhere;
+use crate::error::Result;
+use crate::scip::ScipDocument;
+use crate::scip::keep;
+use crate::{BlobId, RepoId, ShardId};
+
+/// What an index says of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct ScipSource<'a> {
+    /// The folder of the repository for which it was made; empty for the whole.
+    pub root: &'a str,
+    /// The tool that made it.
+    pub tool: &'a str,
+    /// The version of that tool.
+    pub version: &'a str,
+}
+
+/// A file of the repository to which a document may belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScipFile {
+    /// Its path.
+    pub path: String,
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its blob.
+    pub blob: BlobId,
+    /// Bytes of its text.
+    pub bytes: i32,
+    /// Whether it was asked for before.
+    pub taken: bool,
+}
+
+/// Stores an index. What it stores is there once it has [finished](Self::finish); if it is dropped before, all is as it was.
+#[derive(Debug)]
+pub struct ScipWriter<'s> {
+    tx: Transaction<'s, Postgres>,
+    import: i32,
+    shards: BTreeSet<i16>,
+    documents: i32,
+    occurrences: i64,
+    replaces: bool,
+    elsewhere: Elsewhere,
+}
+
+impl Session {
+    /// Begins to store an index of a repository; the one of the same folder and tool goes.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn scip_writer(
+        &mut self,
+        repo: RepoId,
+        source: ScipSource<'_>,
+    ) -> Result<ScipWriter<'_>> {
+        let elsewhere = self.elsewhere.clone();
+        let mut tx = self.conn.begin().await?;
+        let of = Some((source.root, source.tool));
+        let gone = keep::delete_imports(&mut tx, &[repo.0], of).await?;
+        let import: i32 = sqlx::query_scalar(
+            "insert into scip_imports (repo, root, tool, version) values ($1, $2, $3, $4) returning id",
+        )
+        .bind(repo.0)
+        .bind(source.root)
+        .bind(source.tool)
+        .bind(source.version)
+        .fetch_one(&mut *tx)
+        .await?;
+        tx.execute(
+            "create temp table scip_files (path text, shard smallint, blob int, bytes int,
+                                           taken boolean not null default false) on commit drop",
+        )
+        .await?;
+        let shards: Vec<i16> = sqlx::query_scalar("select unnest(shards) from repos where id = $1")
+            .bind(repo.0)
+            .fetch_all(&mut *tx)
+            .await?;
+        for shard in shards.into_iter().map(ShardId) {
+            let sql = format!(
+                "insert into scip_files select path, shard, blob, bytes from {}
+                 where shard = {} and repo = $1 and valid_to = {FOREVER}",
+                shard.files(),
+                shard.0
+            );
+            sqlx::query(AssertSqlSafe(sql)).bind(repo.0).execute(&mut *tx).await?;
+        }
+        // Paths may be too long for a B-tree.
+        tx.execute("create index on scip_files using hash (path); analyze scip_files").await?;
+        let (shards, replaces) = (BTreeSet::new(), gone > 0);
+        Ok(ScipWriter { tx, import, shards, documents: 0, occurrences: 0, replaces, elsewhere })
+    }
+
+    /// Deletes all indexes of a repository, and returns their number.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn delete_scip(&mut self, repo: RepoId) -> Result<usize> {
+        let mut tx = self.conn.begin().await?;
+        let count = keep::delete_imports(&mut tx, &[repo.0], None).await?;
+        tx.commit().await?;
+        Ok(count)
+    }
+}
+
+impl ScipWriter<'_> {
+    /// Returns whether an index of before goes.
+    pub fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// Awaits work other than Postgres's, during which silence is normal.
+    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
+        self.elsewhere.during(work).await
+    }
+
+    /// Returns the files with some paths. Paths without a file are missing.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn files(&mut self, paths: &[String]) -> Result<Vec<ScipFile>> {
+        // Both parts see the table as it was before.
+        let rows: Vec<(String, i16, i32, i32, bool)> = sqlx::query_as(
+            "with taken as (update scip_files set taken = true where path = any($1) and not taken)
+             select path, shard, blob, bytes, taken from scip_files where path = any($1)",
+        )
+        .bind(paths)
+        .fetch_all(&mut *self.tx)
+        .await?;
+        let file = |(path, shard, blob, bytes, taken)| ScipFile {
+            path,
+            shard: ShardId(shard),
+            blob: BlobId(blob),
+            bytes,
+            taken,
+        };
+        Ok(rows.into_iter().map(file).collect())
+    }
+
+    /// Returns the texts of some blobs, ascending by blob.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn texts(
+        &mut self,
+        shard: ShardId,
+        blobs: &[BlobId],
+    ) -> Result<Vec<(BlobId, String)>> {
+        texts(&mut self.tx, shard, blobs).await
+    }
+
+    /// Stores what is told of some files of a shard: blob, path and document.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses the statement.
+    pub async fn store(
+        &mut self,
+        shard: ShardId,
+        all: &[(BlobId, String, ScipDocument)],
+    ) -> Result<()> {
+        let mut rows = Rows::new();
+        for (blob, path, document) in all {
+            rows.row(7).i16(shard.0).i32(blob.0).i32(self.import).text(Some(path.as_str()));
+            rows.text(Some(document.names.as_str()))
+                .i64s(&document.hashes())
+                .bytes(&document.pack());
+            self.documents += 1;
+            self.occurrences += document.occurrences.len() as i64;
+        }
+        let statement = format!(
+            "copy {} (shard, blob, import, path, names, hashes, occurrences) from stdin (format binary)",
+            shard.scip()
+        );
+        copy::send(&mut self.tx, &statement, rows).await?;
+        self.shards.insert(shard.0);
+        Ok(())
+    }
+
+    /// Makes all that was stored visible at once. `refused` is the number of documents that were not stored.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement.
+    pub async fn finish(mut self, refused: usize) -> Result<()> {
+        sqlx::query(
+            "update scip_imports set documents = $2, fitting = $2, refused = $3, occurrences = $4, shards = $5
+             where id = $1",
+        )
+        .bind(self.import)
+        .bind(self.documents)
+        .bind(i32::try_from(refused).unwrap_or(i32::MAX))
+        .bind(self.occurrences)
+        .bind(self.shards.iter().copied().collect::<Vec<i16>>())
+        .execute(&mut *self.tx)
+        .await?;
+        self.tx.commit().await?;
+        Ok(())
+    }
+}
