@@ -8,10 +8,12 @@
 
 use std::ops::Range;
 
+use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache as DfaCache, Config as DfaConfig, DFA};
 use regex_automata::nfa::thompson::{Compiler, Config as NfaConfig, NFA, State, WhichCaptures};
+use regex_automata::util::prefilter::Prefilter;
 use regex_automata::util::primitives::StateID;
-use regex_automata::{Anchored, Input, MatchKind};
+use regex_automata::{Anchored, Input, MatchKind, Span};
 use regex_syntax::hir::Hir;
 
 /// States visited between two calls of `go_on`: about a millisecond.
@@ -26,6 +28,8 @@ pub(crate) struct Stepped {
     nfa: NFA,
     /// The forward and the reverse DFA; `None` if they would take too much memory.
     lazy: Option<(DFA, DFA)>,
+    /// Finds the literals with which every match begins, if there are any. It is fast enough not to be interrupted.
+    prefilter: Option<Prefilter>,
     /// Bytes of text between two calls of `go_on`. For each byte the lazy DFA may have to build a state out of all
     /// states of the NFA.
     every: usize,
@@ -45,8 +49,16 @@ pub(crate) struct Interrupted;
 /// The reason why the lazy DFA gives no answer.
 enum Stop {
     Interrupted,
-    /// The DFA gave up; the NFA has to decide.
-    Quit,
+    /// The DFA gave up. The NFA has to decide, from this offset on.
+    Quit(usize),
+}
+
+/// How far a DFA went.
+enum Walk {
+    /// To the end of the part, or until no longer match is possible: the position of the last match.
+    Over(Option<usize>),
+    /// To this position, at which no match has begun.
+    Start(usize),
 }
 
 type GoOn<'a> = &'a dyn Fn() -> bool;
@@ -63,6 +75,8 @@ impl Stepped {
             Compiler::new().configure(config).build_from_hir(hir).ok()
         };
         let nfa = compile(false).expect("it was compiled before");
+        let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir);
+        let prefilter = prefilter.filter(Prefilter::is_fast);
         let lazy = compile(true).and_then(|reverse| {
             let config = || {
                 DfaConfig::new()
@@ -71,13 +85,14 @@ impl Stepped {
                     .skip_cache_capacity_check(true)
                     .cache_capacity(CACHE_BYTES)
             };
-            let forward = DFA::builder().configure(config()).build_from_nfa(nfa.clone()).ok()?;
+            let forward = config().specialize_start_states(prefilter.is_some());
+            let forward = DFA::builder().configure(forward).build_from_nfa(nfa.clone()).ok()?;
             let backward = config().match_kind(MatchKind::All);
             let backward = DFA::builder().configure(backward).build_from_nfa(reverse).ok()?;
             Some((forward, backward))
         });
         let every = (WORK / nfa.states().len().max(1)).clamp(1, 4096);
-        Self { nfa, lazy, every }
+        Self { nfa, lazy, prefilter, every }
     }
 
     /// Creates the scratch space.
@@ -104,7 +119,9 @@ impl Stepped {
         loop {
             let found = match self.find_lazily(space, text, part.clone(), go_on) {
                 Err(Stop::Interrupted) => return Err(Interrupted),
-                Err(Stop::Quit) => self.find_by_threads(space, text, part.clone(), go_on)?,
+                Err(Stop::Quit(from)) => {
+                    self.find_by_threads(space, text, from..part.end, go_on)?
+                }
                 Ok(found) => found,
             };
             // An empty match within a UTF-8 character does not count.
@@ -126,52 +143,77 @@ impl Stepped {
     ) -> Result<Option<Range<usize>>, Stop> {
         let (Some((forward, backward)), Some((ahead, behind))) = (&self.lazy, &mut space.lazy)
         else {
-            return Err(Stop::Quit);
+            return Err(Stop::Quit(part.start));
         };
-        let input = Input::new(text).span(part.clone());
-        let start = forward.start_state_forward(ahead, &input).map_err(|_| Stop::Quit)?;
-        let bytes = part.clone().map(|at| (at, text[at]));
-        let after = text.get(part.end).copied();
-        let Some(end) = self.walk(forward, ahead, start, bytes, (part.end, after), go_on)? else {
-            return Ok(None);
+        let mut from = part.start;
+        let mut left = self.every;
+        let end = loop {
+            if let Some(prefilter) = &self.prefilter {
+                let Some(next) = prefilter.find(text, Span::from(from..part.end)) else {
+                    return Ok(None);
+                };
+                from = next.start;
+            }
+            let input = Input::new(text).span(from..part.end);
+            let start = forward.start_state_forward(ahead, &input).map_err(|_| Stop::Quit(from))?;
+            let bytes = (from..part.end).map(|at| (at, text[at]));
+            let after = (part.end, text.get(part.end).copied());
+            match self.walk(forward, ahead, start, bytes, after, &mut left, go_on) {
+                Ok(Walk::Over(Some(end))) => break end,
+                Ok(Walk::Over(None)) => return Ok(None),
+                Ok(Walk::Start(at)) => from = at,
+                Err(None) => return Err(Stop::Quit(from)),
+                Err(Some(Interrupted)) => return Err(Stop::Interrupted),
+            }
         };
-        let input = Input::new(text).span(part.start..end).anchored(Anchored::Yes);
-        let start = backward.start_state_reverse(behind, &input).map_err(|_| Stop::Quit)?;
-        let bytes = (part.start..end).rev().map(|at| (at + 1, text[at]));
-        let before = part.start.checked_sub(1).map(|at| text[at]);
-        let start = self.walk(backward, behind, start, bytes, (part.start, before), go_on)?;
-        Ok(Some(start.ok_or(Stop::Quit)?..end))
+        let quit = |_| Stop::Quit(from);
+        let input = Input::new(text).span(from..end).anchored(Anchored::Yes);
+        let start = backward.start_state_reverse(behind, &input).map_err(quit)?;
+        let bytes = (from..end).rev().map(|at| (at + 1, text[at]));
+        let before = (from, from.checked_sub(1).map(|at| text[at]));
+        match self.walk(backward, behind, start, bytes, before, &mut left, go_on) {
+            Ok(Walk::Over(Some(start))) => Ok(Some(start..end)),
+            Err(Some(Interrupted)) => Err(Stop::Interrupted),
+            _ => Err(Stop::Quit(from)),
+        }
     }
 
-    /// Runs a DFA over `bytes` and returns the position of the last match before the DFA is dead. A DFA reports a match
+    /// Runs a DFA over `bytes` until it is dead, or back in its start state if those are marked. A DFA reports a match
     /// one byte late. So each byte comes with the position before it, and after the last byte of the part the DFA reads
-    /// `beyond`: the next byte of the text, or its end.
+    /// `beyond`, at the position `last`: the next byte of the text, or its end. Calls `go_on` when `left` is used up.
+    ///
+    /// # Errors
+    /// `go_on` returned false, or, without [`Interrupted`], the DFA gave up.
+    #[expect(clippy::too_many_arguments, reason = "the two directions differ in all of them")]
     fn walk(
         &self,
         dfa: &DFA,
         cache: &mut DfaCache,
-        start: regex_automata::hybrid::LazyStateID,
+        start: LazyStateID,
         bytes: impl Iterator<Item = (usize, u8)>,
         (last, beyond): (usize, Option<u8>),
+        left: &mut usize,
         go_on: GoOn<'_>,
-    ) -> Result<Option<usize>, Stop> {
-        let (mut state, mut found, mut left) = (start, None, self.every);
+    ) -> Result<Walk, Option<Interrupted>> {
+        let (mut state, mut found) = (start, None);
         for (at, byte) in bytes {
-            left -= 1;
-            if left == 0 {
+            *left -= 1;
+            if *left == 0 {
                 if !go_on() {
-                    return Err(Stop::Interrupted);
+                    return Err(Some(Interrupted));
                 }
-                left = self.every;
+                *left = self.every;
             }
-            state = dfa.next_state(cache, state, byte).map_err(|_| Stop::Quit)?;
+            state = dfa.next_state(cache, state, byte).map_err(|_| None)?;
             if state.is_tagged() {
                 if state.is_match() {
                     found = Some(at);
                 } else if state.is_dead() {
-                    return Ok(found);
+                    return Ok(Walk::Over(found));
                 } else if state.is_quit() {
-                    return Err(Stop::Quit);
+                    return Err(None);
+                } else if state.is_start() {
+                    return Ok(Walk::Start(at + 1));
                 }
             }
         }
@@ -179,11 +221,11 @@ impl Stepped {
             Some(byte) => dfa.next_state(cache, state, byte),
             None => dfa.next_eoi_state(cache, state),
         };
-        let state = state.map_err(|_| Stop::Quit)?;
+        let state = state.map_err(|_| None)?;
         if state.is_quit() {
-            return Err(Stop::Quit);
+            return Err(None);
         }
-        Ok(if state.is_match() { Some(last) } else { found })
+        Ok(Walk::Over(if state.is_match() { Some(last) } else { found }))
     }
 
     fn find_by_threads(
@@ -385,9 +427,25 @@ mod tests {
             "x*",
             r"\bé\b",
             "b|",
+            "ab+c",
+            r"\bab\b",
+            "(?:ab|bc)[^ ]",
+            "^ab",
+            "ab$",
         ];
         for pattern in patterns {
-            for text in ["", "a", "ab", "aab abc", "xé a", "é", "béa\nab\n", "日本 ab"] {
+            for text in [
+                "",
+                "a",
+                "ab",
+                "aab abc",
+                "ab ab abbc ab",
+                "éab ab",
+                "xé a",
+                "é",
+                "béa\nab\n",
+                "日本 ab",
+            ] {
                 check(pattern, text);
             }
         }

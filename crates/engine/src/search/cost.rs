@@ -117,7 +117,7 @@ pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck
 /// Microseconds of CPU time, here and in Postgres, for asking the trigram index of a shard, and for each
 /// chunk that it names.
 const ASK_US: f64 = 500.0;
-const NAME_US: f64 = 2.0;
+const NAME_US: f64 = 0.3;
 
 /// Microseconds of CPU time for reading a chunk from memory and matching it.
 const READ_US: f64 = 2.5;
@@ -133,24 +133,25 @@ const TELLING_FROM_POSTGRES: usize = 3;
 /// of the documents, of about 18 chunks each, hold it.
 const MAX_FREQUENCY: u32 = 40;
 
-/// Decides whether the trigram index of a shard that is in memory is asked: if the pattern has so few n-grams
-/// that reading the chunks which survive by chance takes longer. `survivors` is the number of surviving chunks
-/// of `chunks`; `frequency` is how many chunks in 1000 are likely to hold what the plan asks for; `wanted` is
-/// the number of results still wanted.
+/// Decides whether the trigram index of a shard that is in memory is asked: if reading the chunks that survive the
+/// filters by chance takes longer. `by_chance` is their number, and `named` that of the chunks that the index is likely
+/// to name; `survivors` is the number of chunks to read; `wanted` is the number of results still wanted.
 pub(crate) fn ask_postgres(
-    ngrams: usize,
+    by_chance: f64,
+    named: f64,
     survivors: usize,
-    chunks: i32,
-    frequency: u32,
     wanted: Option<usize>,
     rate: &HitRate,
 ) -> bool {
     let likely = |wanted| wanted as f64 / rate.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
-    let read = wanted.map_or(f64::INFINITY, likely).min(survivors as f64);
-    let by_chance = f64::from(chunks) * BY_CHANCE.powi(ngrams.min(32) as i32);
-    let named = f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
-    // At 1000 nothing is known of the literals, such as those without a trigram.
-    frequency < 1000 && read.min(by_chance) * READ_US > ASK_US + named * NAME_US
+    // With a limit, only a part of the chunks is read.
+    let part = wanted.map_or(1.0, |wanted| (likely(wanted) / survivors.max(1) as f64).min(1.0));
+    part * by_chance * READ_US > ASK_US + named * NAME_US
+}
+
+/// Returns how many of `chunks` chunks pass the filters by chance for a literal with this number of n-grams.
+pub(crate) fn by_chance(ngrams: usize, chunks: i32) -> f64 {
+    f64::from(chunks) * BY_CHANCE.powi(ngrams.min(32) as i32)
 }
 
 /// Number of blobs left at which no more literals of a pattern that spans lines are looked up.

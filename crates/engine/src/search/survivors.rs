@@ -9,6 +9,7 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
 use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
 use store::{BlobId, Shard};
 
+use super::cost::by_chance;
 use super::shards::{Selection, ShardTask};
 use crate::cache::files::ShardFiles;
 use crate::cache::texts::{Segment, Texts};
@@ -134,6 +135,22 @@ impl Survivors {
         }
     }
 
+    /// Returns how many of the surviving chunks of a plan survive by chance, and how many chunks the trigram index would
+    /// name, both about. Of `All`, every part counts: the survivors of one are in the blobs of those before it.
+    pub(crate) fn by_chance(&self, plan: &Plan, query: &CompiledQuery, chunks: i32) -> (f64, f64) {
+        let (mut chance, mut named) = (0.0, 0.0);
+        for lookup in plan.lookups() {
+            let frequency = lookup.literals.frequency();
+            // At 1000 nothing is known of the literals, such as those without a trigram.
+            if let Some(found) = self.get(lookup).filter(|_| frequency < 1000) {
+                let ngrams = lookup.ngrams(query).chunk_ngrams();
+                chance += by_chance(ngrams, chunks).min(found.chunks as f64);
+                named += f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
+            }
+        }
+        (chance, named)
+    }
+
     /// Returns the number of chunks that survive for a plan, each lookup taken by itself; `None` if unknown.
     /// For `All`, it counts the part with the fewest: blobs without that part are not read for the others.
     pub(crate) fn count(&self, plan: &Plan) -> Option<usize> {
@@ -148,19 +165,6 @@ impl Survivors {
             }
             Plan::Scan => None,
         }
-    }
-}
-
-/// Returns the least number of n-grams by which a plan tells a matching chunk from others. Paths say nothing
-/// about chunks.
-pub(crate) fn count_ngrams(plan: &Plan, query: &CompiledQuery) -> usize {
-    let of_chunks = |part: &&Plan| !part.is_of_paths();
-    let count = |part: &Plan| count_ngrams(part, query);
-    match plan {
-        Plan::Scan => 0,
-        Plan::Lookup(lookup) => lookup.ngrams(query).chunk_ngrams(),
-        Plan::All(parts) => parts.iter().filter(of_chunks).map(count).max().unwrap_or(0),
-        Plan::Any(parts) => parts.iter().filter(of_chunks).map(count).min().unwrap_or(0),
     }
 }
 

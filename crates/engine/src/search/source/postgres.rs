@@ -10,7 +10,7 @@ use query::{LiteralQuery, Lookup, Plan, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, IndexAnswer};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
-use super::super::cost::{POSTGRES, SourceCosts, asks_trigram_index};
+use super::super::cost::{MEMORY, POSTGRES, SourceCosts, asks_trigram_index};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
@@ -35,16 +35,16 @@ impl Source for PostgresSource<'_> {
     }
 
     fn costs(&self) -> &'static SourceCosts {
-        &POSTGRES
+        if self.survivors.is_some() { &MEMORY } else { &POSTGRES }
     }
 
     fn reads_ahead(&self) -> bool {
-        false
+        self.survivors.is_some() && self.search.request.limit.is_some()
     }
 
     fn reads_chunks_first(&self) -> bool {
-        // Reading a chunk takes longer than reading a file's row.
-        false
+        // From Postgres, reading a chunk takes longer than reading a file's row.
+        self.survivors.is_some()
     }
 
     fn survivors(&self) -> Option<usize> {

@@ -10,7 +10,7 @@ use super::super::sender::ShardEvent;
 use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
-use super::super::survivors::{Survivors, count_ngrams};
+use super::super::survivors::Survivors;
 use super::{MemorySource, PostgresSource, ShardReader};
 use crate::cache::ShardCache;
 
@@ -51,9 +51,8 @@ pub(crate) fn is_in_memory(
         return false;
     }
     let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
-    let ngrams = count_ngrams(plan, search.query());
-    let (chunks, rate) = (task.shard.chunks, &search.state.hit_rate);
-    !ask_postgres(ngrams, count, chunks, plan.frequency(), wanted, rate)
+    let (by_chance, named) = survivors.by_chance(plan, search.query(), task.shard.chunks);
+    !ask_postgres(by_chance, named, count, wanted, &search.state.hit_rate)
 }
 
 impl ShardRun {
