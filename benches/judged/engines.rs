@@ -27,7 +27,12 @@ impl Engine {
 
     /// Sends a query. Returns the milliseconds that it took, and the first files, each as the name of its repository, a
     /// slash, and its path. What an engine does not understand finds nothing.
-    pub(crate) fn ask(&self, agent: &Agent, query: &str, most: usize) -> Result<(f64, Vec<String>)> {
+    pub(crate) fn ask(
+        &self,
+        agent: &Agent,
+        query: &str,
+        most: usize,
+    ) -> Result<(f64, Vec<String>)> {
         let (found, repo, path) = match self {
             Self::Ours(url) => {
                 let q = utf8_percent_encode(query, NON_ALPHANUMERIC);
@@ -57,7 +62,8 @@ impl Engine {
             let text = |field: &str| file[field].as_str().unwrap_or_default().to_owned();
             format!("{}/{}", text(repo), text(path))
         };
-        let files = files.as_array().map_or_else(Vec::new, |files| files.iter().map(file).collect());
+        let files =
+            files.as_array().map_or_else(Vec::new, |files| files.iter().map(file).collect());
         Ok((ms, files))
     }
 }

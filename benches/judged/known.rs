@@ -12,14 +12,34 @@ use crate::shared::server::{codesearch, run};
 
 /// The languages of known items, as the index names them, in lowercase.
 const LANGUAGES: [&str; 12] = [
-    "go", "rust", "c", "c++", "python", "javascript", "typescript", "java", "c#", "ruby", "php",
+    "go",
+    "rust",
+    "c",
+    "c++",
+    "python",
+    "javascript",
+    "typescript",
+    "java",
+    "c#",
+    "ruby",
+    "php",
     "lua",
 ];
 
 /// What a known item is: what people look for by its name.
 const KINDS: [&str; 12] = [
-    "class", "struct", "enum", "interface", "trait", "union", "type", "macro", "function", "method",
-    "constant", "constructor",
+    "class",
+    "struct",
+    "enum",
+    "interface",
+    "trait",
+    "union",
+    "type",
+    "macro",
+    "function",
+    "method",
+    "constant",
+    "constructor",
 ];
 
 /// Words that are operators of a query.
@@ -40,9 +60,12 @@ pub(crate) struct Item {
 /// is no index to ask.
 pub(crate) fn items(args: &Args) -> Result<Option<Vec<Item>>> {
     if let Some(text) = args.known.as_ref().and_then(|file| std::fs::read_to_string(file).ok()) {
-        return text.lines().map(read).collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| {
-            Error::other("the file of --known is none of this program; remove it")
-        });
+        return text
+            .lines()
+            .map(read)
+            .collect::<Option<Vec<_>>>()
+            .map(Some)
+            .ok_or_else(|| Error::other("the file of --known is none of this program; remove it"));
     }
     if args.home.is_none() {
         return Ok(None);
@@ -112,9 +135,9 @@ pub(crate) fn queries(items: &[Item]) -> Vec<Query> {
         answers: vec![(3, item.path.clone())],
     };
     let exact = items.iter().map(|item| query("known, exact", item, item.name.clone()));
-    let split = items.iter().filter_map(|item| {
-        Some(query("known, split words", item, words(&item.name)?.join(" ")))
-    });
+    let split = items
+        .iter()
+        .filter_map(|item| Some(query("known, split words", item, words(&item.name)?.join(" "))));
     exact.chain(split).collect()
 }
 

@@ -59,7 +59,9 @@ fn is_same(a: &str, b: &str) -> bool {
 /// Returns the judged queries.
 pub(crate) fn judged() -> Result<Vec<Query>> {
     let lines = JUDGED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| parse(line).ok_or_else(|| Error::other(format!("judged-code.tsv: {line}")))).collect()
+    lines
+        .map(|line| parse(line).ok_or_else(|| Error::other(format!("judged-code.tsv: {line}"))))
+        .collect()
 }
 
 fn parse(line: &str) -> Option<Query> {

@@ -72,9 +72,8 @@ pub(crate) fn report(rows: &[Row], engines: &[&str], notes: &str) -> String {
 /// Writes the line of some queries and, where there are others to compare with, of the better of those.
 fn line(text: &mut String, name: &str, rows: &[&Row], engines: &[&str]) {
     let _ = write!(text, "{name:<32}{:>8}", rows.len());
-    let means: Vec<Means> = (0..engines.len())
-        .map(|at| Means::of(rows.iter().map(|row| &row.outcomes[at])))
-        .collect();
+    let means: Vec<Means> =
+        (0..engines.len()).map(|at| Means::of(rows.iter().map(|row| &row.outcomes[at]))).collect();
     for of in &means {
         let _ = write!(
             text,
