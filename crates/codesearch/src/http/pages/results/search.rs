@@ -15,7 +15,7 @@ use tokio::time::timeout_at;
 
 use super::links::{all_values, chosen, facets, folder_of, orders, with};
 use super::trim::trim;
-use super::unrendered::UnrenderedFiles;
+use super::unrendered::{UnrenderedFile, UnrenderedFiles};
 use super::view::{HintView, Results};
 use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
@@ -29,9 +29,9 @@ use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
 use crate::human::{count, duration, grouped};
 use crate::order::Order;
-use crate::print::explained;
+use crate::print::{explained, score};
 use crate::request::Client;
-use crate::top_k::{POOL, TopK};
+use crate::top_k::{POOL, RankedFile, TopK};
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -156,9 +156,12 @@ impl Search {
     pub(crate) async fn so_far(&mut self, q: &str) -> String {
         self.top.settle();
         let best = self.top.best.iter();
-        let files: Vec<(FileMatch, usize)> =
-            best.take(PAGE).map(|ranked| (ranked.file.clone(), ranked.matches)).collect();
-        match UnrenderedFiles::of(files, q).draw().await {
+        let unrendered = |ranked: &RankedFile| UnrenderedFile {
+            file: ranked.file.clone(),
+            matches: ranked.matches,
+            score: None,
+        };
+        match UnrenderedFiles::of(best.take(PAGE).map(unrendered).collect(), q).draw().await {
             Ok(files) => Found { files: &files }.render().unwrap_or_default(),
             Err(_) => String::new(),
         }
@@ -185,6 +188,11 @@ impl Search {
         let stats = running.end()?;
         top.settle();
         let select = request.program().select;
+        let best = top.best.iter().take(most).skip(shown).take(PAGE);
+        let scores: Vec<Option<String>> = best
+            .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
+            .map(|explained| explained.as_ref().map(score))
+            .collect();
         let best = top.best.drain(..).take(most).skip(shown).take(PAGE);
         let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
             best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
@@ -203,13 +211,14 @@ impl Search {
             server.searcher.add_context(&mut files, stats.switch, around).await?;
             server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
-        let marked = files.into_iter().zip(counts).map(|(mut file, (matches, dropped))| {
+        let counted = files.into_iter().zip(counts).zip(scores);
+        let marked = counted.map(|((mut file, (matches, dropped)), score)| {
             for (number, ranges) in dropped {
                 if let Some(line) = file.lines.iter_mut().find(|line| line.number == number) {
                     line.ranges = ranges;
                 }
             }
-            (file, matches)
+            UnrenderedFile { file, matches, score }
         });
         let files = UnrenderedFiles::of(marked.collect(), &params.q);
         let explanation = params

@@ -15,10 +15,20 @@ const FEW_ROWS: usize = 12;
 /// Rows that a file's heading and margins take.
 const HEADING_ROWS: usize = 2;
 
-/// Files to render, in order, each with its number of matching lines.
+/// A file to render.
+#[derive(Debug)]
+pub(super) struct UnrenderedFile {
+    pub(super) file: FileMatch,
+    /// Its number of matching lines.
+    pub(super) matches: usize,
+    /// How its score came about, if that is to be said.
+    pub(super) score: Option<String>,
+}
+
+/// Files to render, in order.
 #[derive(Debug)]
 pub(super) struct UnrenderedFiles {
-    files: Vec<(FileMatch, usize)>,
+    files: Vec<UnrenderedFile>,
     /// The query.
     q: String,
     /// The repository of the file before them.
@@ -26,7 +36,7 @@ pub(super) struct UnrenderedFiles {
 }
 
 impl UnrenderedFiles {
-    pub(super) fn of(files: Vec<(FileMatch, usize)>, q: &str) -> Self {
+    pub(super) fn of(files: Vec<UnrenderedFile>, q: &str) -> Self {
         Self { files, q: q.to_owned(), after: None }
     }
 
@@ -36,10 +46,10 @@ impl UnrenderedFiles {
 
     /// Takes the files of the first part.
     pub(super) fn take_first(&mut self) -> Self {
-        let first = first_part(self.files.iter().map(|(file, _)| file.lines.len()));
+        let first = first_part(self.files.iter().map(|of| of.file.lines.len()));
         let rest = self.files.split_off(first);
         let files = std::mem::replace(&mut self.files, rest);
-        let before = files.last().map(|(file, _)| file.repo.clone());
+        let before = files.last().map(|last| last.file.repo.clone());
         Self { files, q: self.q.clone(), after: std::mem::replace(&mut self.after, before) }
     }
 
@@ -50,13 +60,13 @@ impl UnrenderedFiles {
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after } = self;
-            let drawn = files.iter().map(|(file, matches)| {
+            let drawn = files.into_iter().map(|UnrenderedFile { file, matches, score }| {
                 // Consecutive files of one repository share a heading.
                 let headed = after.as_ref() != Some(&file.repo);
                 if headed {
                     after = Some(file.repo.clone());
                 }
-                view::file(file, *matches, &q, headed)
+                FileView { score, ..view::file(&file, matches, &q, headed) }
             });
             drawn.collect()
         });
