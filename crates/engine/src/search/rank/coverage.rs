@@ -20,6 +20,9 @@ const MAX_LENGTH: f32 = 20.0;
 const IN_PATH: f32 = 5.0;
 const IN_DEFINITION: f32 = 5.0;
 
+/// A line that has so many points for what it defines defines something; a comment has fewer.
+const DEFINED: f32 = 20.0;
+
 /// A word is in a path if the path is called by it so much.
 const CALLED: f32 = 0.15;
 
@@ -38,7 +41,7 @@ impl Coverage {
 
     /// Counts the words of a line.
     pub(super) fn add(&mut self, found: &Found) {
-        let weight = if found.definition > 0.0 { IN_DEFINITION } else { 1.0 };
+        let weight = if found.definition >= DEFINED { IN_DEFINITION } else { 1.0 };
         for (at, count) in self.counts.iter_mut().enumerate() {
             if found.words & 1 << (at % 64) != 0 {
                 *count += weight;

@@ -47,6 +47,8 @@ pub const POOL: usize = 1000;
 /// The file's own name is what was looked for: as good as a definition that is no type, so that a file that is called so
 /// and one that defines it decide by what else they have.
 const NAME: f32 = 70.0;
+/// The same with its extension: who types `window-copy.c` means the file.
+const WHOLE_NAME: f32 = 40.0;
 /// What of that counts for who types `type` or `func`, and so looks for a definition wherever it is.
 const NAME_BESIDE_KEYWORDS: f32 = 0.4;
 
@@ -212,6 +214,9 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     let beside = group.words.iter().any(|word| word.keyword);
     let name = if beside { NAME * NAME_BESIDE_KEYWORDS } else { NAME };
     parts.name = name * called(group, file, path);
+    if group.names().any(|word| word.in_paths && path.is_whole(word)) {
+        parts.name += WHOLE_NAME;
+    }
     if summed.defines {
         if names > 1 && group.names().any(|word| path.is_home(&word.folded)) {
             parts.home += WITH_HOME;

@@ -80,6 +80,11 @@ impl PathNames {
         if self.base == word.text { 1.0 } else { self.called(&word.folded) }
     }
 
+    /// Whether the term of a word is the name of the file with its extension.
+    pub(super) fn is_whole(&self, word: &Word) -> bool {
+        self.base == word.text && self.base != self.stem.folded
+    }
+
     /// The same for a folded word: the file by all of its name, by a part of it, its extension, or a folder.
     pub(super) fn called(&self, word: &str) -> f32 {
         let stem = self.stem.share(word).map_or(0.0, |share| match share {
