@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use engine::search::FileMatch;
-use engine::search::rank::{LinePoints, Ranking, Score, Votes};
+use engine::search::rank::{Explained, LinePoints, Ranking, Score, Votes};
 use query::Query;
 
 use crate::order::Order;
@@ -137,10 +137,22 @@ impl TopK {
         self.bytes
     }
 
-    /// Returns the best results in order.
-    pub(crate) fn into_best(mut self) -> impl Iterator<Item = RankedFile> {
+    /// Says how a result's score came about; `None` in an order without scores.
+    pub(crate) fn explain(&self, ranked: &RankedFile) -> Option<Explained> {
+        (self.order == Order::Relevance).then(|| self.votes.explain(&ranked.score))
+    }
+
+    /// Returns the best results in order, after the first `skip`, each with how its score came about.
+    pub(crate) fn into_best(
+        mut self,
+        skip: usize,
+    ) -> impl Iterator<Item = (RankedFile, Option<Explained>)> {
         self.settle();
-        self.best.into_iter().take(self.keep)
+        let best = std::mem::take(&mut self.best).into_iter().take(self.keep).skip(skip);
+        best.map(move |ranked| {
+            let explained = self.explain(&ranked);
+            (ranked, explained)
+        })
     }
 }
 

@@ -78,7 +78,8 @@ pub(crate) struct HowArgs {
     /// Print to stderr what was done: shards, candidates, time
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Search, but print how the query was understood, planned and run instead of what was found
+    /// Search, but print how the query was understood, planned and run instead of what was found; with --sort relevance
+    /// also how the score of each file came about
     #[arg(long, conflicts_with = "json")]
     pub(crate) explain: bool,
 }

@@ -1,9 +1,13 @@
 //! `--sort relevance`: collects and ranks files.
 
+use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request};
 
 use crate::order::Order;
 use crate::top_k::{POOL, TopK};
+
+/// A file, and how its score came about.
+pub(super) type ExplainedFile = (FileMatch, Option<Explained>);
 
 /// The best files of a search.
 pub(super) struct ByRank {
@@ -30,9 +34,11 @@ impl ByRank {
         }
     }
 
-    /// Returns the best files in order, the lines of context that they still need, and the number of files found.
-    pub(super) fn into_files(self) -> (Vec<FileMatch>, (usize, usize), usize) {
+    /// Returns the best files in order, each with how its score came about; the lines of context that they still need;
+    /// and the number of files found.
+    pub(super) fn into_files(self) -> (Vec<ExplainedFile>, (usize, usize), usize) {
         let found = self.top.files;
-        (self.top.into_best().map(|ranked| ranked.file).collect(), self.around, found)
+        let best = self.top.into_best(0).map(|(ranked, explained)| (ranked.file, explained));
+        (best.collect(), self.around, found)
     }
 }

@@ -2,12 +2,24 @@
 
 use std::io::{IsTerminal, stdout};
 
+use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request};
 
 use super::by_path::ByPath;
 use super::by_rank::ByRank;
 use crate::cli::{SearchArgs, Sort};
 use crate::top_k::POOL;
+
+/// Files in the order in which they are printed.
+pub(super) struct Ordered {
+    pub(super) files: Vec<FileMatch>,
+    /// How the score of each came about; empty in an order without scores.
+    pub(super) scores: Vec<Explained>,
+    /// The lines of context that they still need.
+    pub(super) around: (usize, usize),
+    /// Whether there were more.
+    pub(super) cut: bool,
+}
 
 /// The files of a search, which are printed when it has ended.
 pub(super) enum Collected {
@@ -41,17 +53,18 @@ impl Collected {
         }
     }
 
-    /// Returns the files in order, the lines of context that they still need, and whether there were more.
-    pub(super) fn into_files(self) -> (Vec<FileMatch>, (usize, usize), bool) {
+    /// Returns the files in order.
+    pub(super) fn into_files(self) -> Ordered {
         match self {
             Self::ByPath(files) => {
                 let (files, cut) = files.into_files();
-                (files, (0, 0), cut)
+                Ordered { files, scores: Vec::new(), around: (0, 0), cut }
             }
             Self::ByRank(files) => {
                 let (files, around, found) = files.into_files();
+                let (files, scores): (Vec<_>, Vec<_>) = files.into_iter().unzip();
                 let cut = files.len() < found;
-                (files, around, cut)
+                Ordered { files, scores: scores.into_iter().flatten().collect(), around, cut }
             }
         }
     }

@@ -9,12 +9,12 @@ use query::{Case, Count, Query, Select};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::collected::Collected;
+use super::collected::{Collected, Ordered};
 use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
 use crate::human::count;
-use crate::print::{Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
+use crate::print::{self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
 use crate::request::{self, Client, Options};
 
 /// Batches of files that the search may be ahead of the printer.
@@ -62,9 +62,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         };
         let (stats, done) = tokio::join!(searcher.search(&request, found), print);
         let mut stats = stats?;
+        let mut scores = String::new();
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
-                let (mut files, around, cut) = collected.into_files();
+                let Ordered { mut files, scores: explained, around, cut } = collected.into_files();
+                if args.how.explain {
+                    scores = print::scores(&files, &explained);
+                }
                 if around != (0, 0) && request.program().select.has_lines() {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
@@ -80,7 +84,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             }
             (done, _) => done,
         };
-        let ended = done.and_then(|()| printer.end(&mut out, &stats)).and_then(|()| out.flush());
+        let ended = done
+            .and_then(|()| printer.end(&mut out, &stats))
+            .and_then(|()| out.write_all(scores.as_bytes()))
+            .and_then(|()| out.flush());
         match ended {
             // The reader has closed the pipe: `codesearch search x | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {

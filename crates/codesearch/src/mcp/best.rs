@@ -57,7 +57,8 @@ pub(super) async fn answer(
         lines_cut: false,
         full: false,
     };
-    let mut best: Vec<RankedFile> = top.into_best().skip(shown).take(limit).collect();
+    let mut best: Vec<RankedFile> =
+        top.into_best(shown).map(|(ranked, _)| ranked).take(limit).collect();
     if select.has_lines() {
         let files = best.iter_mut().map(|ranked| &mut ranked.file);
         searcher.add_enclosing(files, stats.switch).await?;

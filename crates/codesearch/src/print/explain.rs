@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request, Stats, Stopped};
 use query::{CompiledTerm, Plan, rarest_parts};
 use serde_json::{Value, json};
@@ -130,6 +131,28 @@ pub(crate) fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stat
         None => writeln!(text, "ended       before all of it was done"),
     });
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Says how the score of a file came about, in a line: `151.2 = definition 68.0 (line 7) + name 70.0 + place -3.0`.
+pub(crate) fn score(explained: &Explained) -> String {
+    let parts = explained.parts.named().into_iter().filter(|(_, points)| *points != 0.0);
+    let parts: Vec<String> = parts
+        .map(|(name, points)| match explained.line {
+            Some(line) if matches!(name, "definition" | "words") => {
+                format!("{name} {points:.1} (line {line})")
+            }
+            _ => format!("{name} {points:.1}"),
+        })
+        .collect();
+    format!("{:.1} = {}", explained.parts.points(), parts.join(" + "))
+}
+
+/// Says how the score of each file came about, in a line for each.
+pub(crate) fn scores(files: &[FileMatch], explained: &[Explained]) -> String {
+    let line = |(file, explained): (&FileMatch, &Explained)| {
+        format!("score       {}/{}: {}\n", file.repo, file.path, score(explained))
+    };
+    files.iter().zip(explained).map(line).collect()
 }
 
 /// Describes which parts of a term's literals are looked up, if not all.

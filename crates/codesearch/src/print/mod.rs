@@ -18,7 +18,7 @@ use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
-pub(crate) use explain::{Explain, explained, explanation};
+pub(crate) use explain::{Explain, explained, explanation, score, scores};
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;

@@ -46,6 +46,7 @@ fn answers_are_what_the_document_says() {
         ("/search?q=needle&limit=1", 200),
         ("/search?q=needle&limit=0&context=2", 200),
         ("/search?q=needle&limit=3&fields=path,matches&explain=1", 200),
+        ("/search?q=needle&limit=3&sort=relevance&explain=1", 200),
         ("/search?q=needle+type:repo", 200),
         ("/search?q=main+type:file", 200),
         ("/search?q=nowhere-at-all", 200),

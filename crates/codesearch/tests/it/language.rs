@@ -171,7 +171,7 @@ fn a_search_explains_itself() {
             ],
         })
     );
-    let page = server.get("/search?q=Serve&explain=1", "text/html").2;
+    let page = server.get("/search?q=Serve&explain=1&wait=1", "text/html").2;
     assert!(page.contains(">query       /Serve/"), "{page}");
 }
 

@@ -142,6 +142,54 @@ fn everybody_is_shown_the_same_order() {
 }
 
 #[test]
+fn a_score_says_how_it_came_about() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    for (query, _) in WANTED {
+        let typed = utf8_percent_encode(query, NON_ALPHANUMERIC);
+        let address = format!("/search?q={typed}&sort=relevance&limit=100&explain=1");
+        let found = server.json(&address).1;
+        assert_eq!(paths(&found), ranked(&server, query, 100), "{query}");
+        assert!(found["explain"]["plan"].is_string(), "{found}");
+        let scores = found["files"].as_array().unwrap().iter().map(|file| &file["score"]);
+        let points: Vec<f64> = scores
+            .map(|score| {
+                let parts = score["parts"].as_object().unwrap();
+                let sum: f64 = parts.values().map(|points| points.as_f64().unwrap()).sum();
+                let points = score["points"].as_f64().unwrap();
+                assert!((sum - points).abs() < 0.1, "{query}: {score}");
+                points
+            })
+            .collect();
+        assert!(points.is_sorted_by(|a, b| a >= b), "{query}: {points:?}");
+    }
+    let found = server.json("/search?q=ReadFile&sort=relevance&limit=1&explain=1").1;
+    let (file, score) = (&found["files"][0], &found["files"][0]["score"]);
+    let line =
+        file["matches"].as_array().unwrap().iter().find(|line| line["line"] == score["line"]);
+    assert!(line.unwrap()["text"].as_str().unwrap().contains("func ReadFile"), "{file}");
+    assert!(score["parts"]["definition"].as_f64().unwrap() > 50.0, "{score}");
+    assert!(score["parts"]["votes"].as_f64().unwrap() > 0.0, "{score}");
+    // Nobody is told who does not ask, nor in an order without scores.
+    for address in ["sort=relevance", "sort=path&explain=1", "explain=1"] {
+        let found = server.json(&format!("/search?q=ReadFile&limit=9&{address}")).1;
+        let files = found["files"].as_array().unwrap();
+        assert!(files.iter().all(|file| file.get("score").is_none()), "{address}: {found}");
+    }
+    // The terminal and the page say the same.
+    let points = format!("{:.1} = definition", score["points"].as_f64().unwrap());
+    let told = fixture.run(&["search", "--sort", "relevance", "--explain", "ReadFile"]).code(0).out;
+    let first = told.lines().find(|line| line.starts_with("score ")).unwrap();
+    let path = format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap());
+    assert!(first.contains(&format!("{path}: {points}")), "{told}");
+    assert!(told.starts_with("query       /ReadFile/\n"), "{told}");
+    let told = fixture.run(&["search", "--explain", "ReadFile"]).code(0).out;
+    assert!(!told.contains("score "), "{told}");
+    let page = server.get("/search?q=ReadFile&wait=1&explain=1", "text/html").2;
+    assert!(page.contains(&format!("Score {points}")), "{page}");
+}
+
+#[test]
 fn the_limit_does_not_choose_what_is_ranked() {
     let fixture = fixture();
     let server = fixture.serve();

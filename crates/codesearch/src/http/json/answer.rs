@@ -44,7 +44,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;
-        let Sorted { request, files, stats, next } = search.run(server).await?;
+        let Sorted { request, files, scores, stats, next } = search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
@@ -54,8 +54,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         }
         let select = request.program().select;
         let mut writer = JsonWriter::new(&params.q, select, fields);
-        for file in files {
-            writer.add(file);
+        for (file, score) in files.into_iter().zip(scores) {
+            writer.add_scored(file, score.filter(|_| params.explains()));
         }
         let explain = params.explains().then(|| explanation(&request, loose));
         let hints = told(server, params, &request, &done).await;

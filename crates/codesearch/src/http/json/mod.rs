@@ -1,6 +1,7 @@
 //! JSON answers for programs.
 
 mod answer;
+mod score;
 mod sorted;
 mod stats;
 mod symbol;

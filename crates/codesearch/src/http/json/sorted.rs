@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request, Stats};
 
 use crate::http::cursor::Cursor;
@@ -25,6 +26,8 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 pub(super) struct Sorted {
     pub(super) request: Arc<Request>,
     pub(super) files: Vec<FileMatch>,
+    /// How the score of each file came about; `None` in an order without scores.
+    pub(super) scores: Vec<Option<Explained>>,
     pub(super) stats: Stats,
     /// The cursor of the next results.
     pub(super) next: Option<Cursor>,
@@ -91,8 +94,8 @@ impl Sort {
         }
         let stats = running.end()?;
         let found = top.files;
-        let mut files: Vec<_> =
-            top.into_best().map(|ranked| ranked.file).skip(shown).take(limit).collect();
+        let best = top.into_best(shown).map(|(ranked, explained)| (ranked.file, explained));
+        let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
         if around != (0, 0) && request.program().select.has_lines() {
             server.searcher.add_context(&mut files, stats.switch, around).await?;
@@ -100,6 +103,6 @@ impl Sort {
         if enclosing {
             server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
-        Ok(Sorted { request, files, stats, next })
+        Ok(Sorted { request, files, scores, stats, next })
     }
 }

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use engine::search::rank::Explained;
 use engine::search::{FileMatch, Line};
 use hyper::body::{Frame, SizeHint};
 use json_escape_simd::escape_into;
@@ -19,6 +20,7 @@ use query::Select;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::score::ScoreJson;
 use super::stats::StatsJson;
 use super::symbol::{EnclosingJson, SymbolJson};
 use crate::http::cursor::Cursor;
@@ -65,7 +67,7 @@ impl FieldSet {
     }
 
     /// Writes a file, or only the name of its repository if repositories were asked for.
-    fn write(self, file: &FileMatch, select: Select, to: &mut Vec<u8>) {
+    fn write(self, file: &FileMatch, score: Option<Explained>, select: Select, to: &mut Vec<u8>) {
         if select == Select::Repos {
             escape_into(&file.repo, to);
             return;
@@ -84,6 +86,11 @@ impl FieldSet {
                 ("path_ranges", _) => pairs(&file.path_ranges, to),
                 _ => lines(&file.lines, to),
             }
+        }
+        if let Some(explained) = score {
+            to.push(before);
+            to.extend_from_slice(b"\"score\":");
+            json(&ScoreJson::from(&explained), to);
         }
         to.push(b'}');
     }
@@ -190,6 +197,11 @@ impl JsonWriter {
 
     /// Adds a file.
     pub(crate) fn add(&mut self, file: FileMatch) {
+        self.add_scored(file, None);
+    }
+
+    /// Adds a file, and how its score came about if that is to be said.
+    pub(crate) fn add_scored(&mut self, file: FileMatch, score: Option<Explained>) {
         let size = file.size() + file.size() / ESCAPED;
         let last = match self.pieces.last_mut() {
             Some(last) if last.capacity() - last.len() >= size => last,
@@ -203,7 +215,7 @@ impl JsonWriter {
             last.push(b',');
         }
         let from = last.len();
-        self.fields.write(&file, self.select, last);
+        self.fields.write(&file, score, self.select, last);
         let range = from..last.len();
         self.files.push((file.repo, file.path, (self.pieces.len() - 1, range)));
     }
@@ -278,7 +290,7 @@ pub(crate) fn event(found: &[FileMatch], select: Select, fields: FieldSet) -> St
         if at > 0 {
             data.push(b',');
         }
-        fields.write(file, select, &mut data);
+        fields.write(file, None, select, &mut data);
     }
     data.extend_from_slice(b"]}");
     String::from_utf8(data).expect("names and lines are texts")

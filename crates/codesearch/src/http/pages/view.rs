@@ -39,6 +39,8 @@ pub(crate) struct FileView {
     pub(crate) more: usize,
     /// The address of all matching lines, as a piece of a page.
     pub(crate) more_href: String,
+    /// How its score came about, if that is to be said.
+    pub(crate) score: Option<String>,
 }
 
 /// A line in pieces.
@@ -89,6 +91,7 @@ pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> F
         lines: lines(file),
         more: matches.saturating_sub(shown),
         more_href: link::lines(&file.repo, &file.path, q),
+        score: None,
         repo_href: link::folder(&file.repo, ""),
         repo: file.repo.clone(),
     }

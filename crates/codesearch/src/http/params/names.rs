@@ -33,8 +33,11 @@ pub(crate) const CURSOR: Param =
     Param::text("cursor", "Where to go on: what an answer gave as next.");
 pub(crate) const FIELDS: Param =
     Param::text("fields", "Which fields of a file to send, with commas between them.");
-pub(crate) const EXPLAIN: Param =
-    Param::text("explain", "1 to be told how the query was understood and planned.");
+pub(crate) const EXPLAIN: Param = Param::text(
+    "explain",
+    "1 to be told how the query was understood and planned; with sort=relevance also how the score of each file came \
+         about.",
+);
 pub(crate) const ENCLOSING: Param = Param::text(
     "enclosing",
     "1 to be told the innermost symbol around each matching line, as far as symbols are known.",

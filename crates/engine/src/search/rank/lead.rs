@@ -17,9 +17,15 @@ pub(crate) const MOST: usize = 200;
 /// Shorter names are defined everywhere.
 const MIN_NAME: usize = 3;
 
-/// Names of more words are not spelled out, and queries of more alternatives are not looked at.
-const MAX_WORDS: usize = 3;
+/// Of more words nothing is made, and queries of more alternatives are not looked at.
+const MAX_WORDS: usize = 12;
 const MAX_ALTERNATIVES: usize = 4;
+
+/// A name has no more words, and pairs are made of no more.
+const MAX_NAME_WORDS: usize = 5;
+
+/// Fewer words that follow each other are everywhere.
+const MIN_PHRASE: usize = 3;
 
 /// A query for what leads the results of another.
 #[derive(Debug)]
@@ -49,10 +55,14 @@ impl Lead {
         for (tree, group) in trees.into_iter().zip(groups(query)) {
             let names: Vec<&Word> = group.names().collect();
             let short = |word: &&Word| word.folded.chars().count() < MIN_NAME;
+            let mut any = Vec::new();
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
-                asked.named(tree, &names)?;
+                asked.named(&names, &mut any)?;
             }
-            asked.qualified(tree)?;
+            asked.terms(tree, &mut any)?;
+            if !any.is_empty() {
+                asked.trees.push(Tree::all(vec![tree.clone(), Tree::any(any)]));
+            }
         }
         if asked.trees.is_empty() {
             return Ok(None);
@@ -70,38 +80,56 @@ impl Lead {
 
 impl Asked {
     /// Results that define the names as one, or are called so; or that define one of them and have the others in their paths.
-    fn named(&mut self, tree: &Tree, names: &[&Word]) -> Result<(), QueryError> {
-        let mut any = vec![
-            // Where symbols are taken they say so, elsewhere the words before a name.
-            symbol(&as_one_query(names), is_exact(names))?,
-            self.hide(Field::Content, &defined(&as_one_query(names)), is_exact(names))?,
-            self.hide(Field::Path, &called(&as_one_query(names)), false)?,
-        ];
-        if names.len() > 1 {
+    fn named(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
+        if names.len() <= MAX_NAME_WORDS {
+            any.extend([
+                // Where symbols are taken they say so, elsewhere the words before a name.
+                symbol(&joined(names), is_exact(names))?,
+                self.hide(Field::Content, &defined(&joined(names)), is_exact(names))?,
+                self.hide(Field::Path, &called(&joined(names)), false)?,
+            ]);
+        }
+        if names.len() >= MIN_PHRASE {
+            any.push(self.hide(Field::Content, &phrase(names), false)?);
+        }
+        if (3..=MAX_NAME_WORDS).contains(&names.len()) {
+            // Two of them are a name, or stand in the path.
+            let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
+            let pairs: Vec<[&Word; 2]> = pairs.map(|(a, b)| [names[a], names[b]]).collect();
+            let either: Vec<String> = pairs.iter().map(|pair| joined(pair)).collect();
+            any.push(symbol(&either.join("|"), false)?);
+            for pair in pairs {
+                any.push(Tree::all(vec![
+                    self.hide(Field::Path, &joined(&pair[..1]), false)?,
+                    self.hide(Field::Path, &joined(&pair[1..]), false)?,
+                ]));
+            }
+        }
+        if (2..=3).contains(&names.len()) {
             for (at, name) in names.iter().enumerate() {
                 if name.folded.chars().count() < MIN_NAME {
                     continue;
                 }
-                let definition = defined(&as_one_query(&[name]));
+                let definition = defined(&joined(&[name]));
                 let definition = vec![
-                    symbol(&as_one_query(&[name]), false)?,
+                    symbol(&joined(&[name]), false)?,
                     self.hide(Field::Content, &definition, false)?,
                 ];
                 let mut all = vec![Tree::any(definition)];
                 for (other, name) in names.iter().enumerate() {
                     if other != at {
-                        all.push(self.hide(Field::Path, &below(&as_one_query(&[name])), false)?);
+                        all.push(self.hide(Field::Path, &below(&joined(&[name])), false)?);
                     }
                 }
                 any.push(Tree::all(all));
             }
         }
-        self.trees.push(Tree::all(vec![tree.clone(), Tree::any(any)]));
         Ok(())
     }
 
-    /// What has a qualifier, defined where the qualifier says.
-    fn qualified(&mut self, tree: &Tree) -> Result<(), QueryError> {
+    /// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
+    /// qualifier says.
+    fn terms(&mut self, tree: &Tree, any: &mut Vec<Tree>) -> Result<(), QueryError> {
         let parts = match tree {
             Tree::All(parts) => &parts[..],
             other => std::slice::from_ref(other),
@@ -113,6 +141,14 @@ impl Asked {
                 continue;
             }
             let Some(words) = of_term(term) else { continue };
+            let text = format!("(?:{})", term.pattern.source());
+            if term.pattern.source().len() >= MIN_NAME {
+                // A string is all of it.
+                any.push(self.hide(Field::Content, &format!("[\"'`]{text}[\"'`]"), false)?);
+            }
+            if term.field == Field::Anywhere && words.iter().any(|word| word.qualifier.is_some()) {
+                any.push(self.hide(Field::Path, &format!("(?:^|/){text}$"), false)?);
+            }
             let [Word { qualifier: Some(qualifier), .. }] = &*words else { continue };
             let word = &words[0];
             let case = if word.exact { Case::Sensitive } else { Case::Insensitive };
@@ -143,9 +179,15 @@ fn is_exact(names: &[&Word]) -> bool {
 }
 
 /// A pattern for some words as one name; in its own spelling if it is one.
-fn as_one_query(names: &[&Word]) -> String {
+fn joined(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
     words.join("_?")
+}
+
+/// A pattern for some words that follow each other, with hardly anything between.
+fn phrase(names: &[&Word]) -> String {
+    let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
+    words.join(r"\W{1,3}")
 }
 
 /// A definition of a name. It is shown: its place tells that a line defines the name.
@@ -206,6 +248,6 @@ mod tests {
         assert!(tree.contains("func Unmarshal"), "{tree}");
         let of_words: Vec<&str> =
             shown.iter().map(String::as_str).filter(|name| !name.starts_with("sym:")).collect();
-        assert_eq!(of_words, ["/json.Unmarshal/", r"/\bUnmarshal\b/"]);
+        assert_eq!(of_words, [r"/\bUnmarshal\b/", "/json.Unmarshal/"]);
     }
 }

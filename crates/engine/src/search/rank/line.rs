@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::definition::{defines, is_comment, is_import, is_one_liner, of_kind, wraps};
-use super::name::{Name, Share};
+use super::name::{Name, Share, folded};
 use super::path::PathNames;
 use super::words::{Group, Word, is_name};
 use crate::types::Line;
@@ -30,6 +30,12 @@ const WRAPPER: f32 = -45.0;
 /// A function in one line: whatever it does, another does the work.
 const ONE_LINER: f32 = -12.0;
 
+/// A name that is made of some of the words and of nothing else.
+const SOME: f32 = 0.8;
+
+/// A key of a configuration, as a line defines it.
+const KEY: f32 = 0.45;
+
 /// What a line is worth that is a comment, or an import: the words are there, but not the thing.
 const COMMENT: f32 = 0.2;
 const IMPORT: f32 = 0.3;
@@ -50,13 +56,22 @@ const HANDS_OVER: u64 = 2;
 /// What was found in a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    pub(super) points: f32,
+    /// Points for what it defines.
+    pub(super) definition: f32,
+    /// Points for the words in it.
+    pub(super) said: f32,
     /// The words that are in it: a bit for each name of the group.
     pub(super) words: u64,
     /// It defines all of what was looked for.
     pub(super) defines: bool,
     /// The name by way of which it calls what was looked for, folded.
     pub(super) caller: Option<String>,
+}
+
+impl Found {
+    pub(super) fn points(&self) -> f32 {
+        self.definition + self.said
+    }
 }
 
 /// Scores lines of a file for a group of words.
@@ -91,6 +106,11 @@ struct Spot<'l> {
 }
 
 impl Spot<'_> {
+    /// The length of its name without underscores.
+    fn letters(&self) -> usize {
+        self.text.bytes().filter(|byte| *byte != b'_').count()
+    }
+
     /// How much of it the names of a group are, in their order.
     fn names(&self, group: &Group) -> impl Iterator<Item = Option<Share>> {
         let words = group.words.iter().zip(&self.shares.words);
@@ -101,8 +121,7 @@ impl Spot<'_> {
 impl<'g, 'l> LineScorer<'g, 'l> {
     pub(super) fn new(group: &'g Group, path: &PathNames) -> Self {
         let names: Vec<&Word> = group.names().collect();
-        let in_path: Vec<bool> =
-            names.iter().map(|word| path.called(&word.folded) >= 0.4).collect();
+        let in_path: Vec<bool> = names.iter().map(|word| path.called_by(word) >= 0.4).collect();
         let others = |at: usize| in_path.iter().enumerate().all(|(other, is)| other == at || *is);
         let qualifier = names.iter().find_map(|word| word.qualifier.as_ref());
         Self {
@@ -136,7 +155,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         let next = lines[at + 1..].iter().find(|next| !next.ranges.is_empty());
         let next = next.filter(|next| next.number - line.number <= HANDS_OVER);
         let mut found = self.words(text, &spots);
-        let mut best = 0.0_f32;
+        found.definition = self.key(line);
         for spot in &spots {
             let Some((strength, all)) = self.strength(spot) else { continue };
             // A symbol that was looked up is known to be defined; of others their line makes a guess.
@@ -153,20 +172,36 @@ impl<'g, 'l> LineScorer<'g, 'l> {
                     // The path has the words that the line has not.
                     points += if self.names.len() > 1 { TOGETHER } else { 0.0 };
                 }
-                best = best.max(points);
+                found.definition = found.definition.max(points);
             } else if all && found.caller.is_none() {
                 found.caller = caller(&text[..spot.range.start]);
             }
         }
-        found.points += best;
-        if is_comment(text) {
-            found.points *= COMMENT;
-            found.defines = false;
+        let share = if is_comment(text) {
+            COMMENT
         } else if is_import(text) {
-            found.points *= IMPORT;
-            found.defines = false;
-        }
+            IMPORT
+        } else {
+            return found;
+        };
+        found.definition *= share;
+        found.said *= share;
+        found.defines = false;
         found
+    }
+
+    /// What a line is worth in which a term stands as a key: a string is all of it, or a value follows.
+    fn key(&self, line: &Line) -> f32 {
+        let text = line.text.as_str();
+        let near = line.ranges.iter().take(MAX_RANGES).filter(|range| range.end <= MAX_BYTES);
+        let is_key = near.filter(|range| !range.is_empty()).any(|range| {
+            let is_key = is_key(&text[..range.start], &text[range.end..]);
+            is_key && {
+                let term = folded(&text[range.clone()]);
+                self.names.iter().any(|word| word.text == term)
+            }
+        });
+        if is_key { DEFINITION * KEY } else { 0.0 }
     }
 
     /// What the words of a line are worth, whatever it does with them.
@@ -176,8 +211,8 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         for (at, word) in self.names.iter().enumerate() {
             let of = |spot: &Spot<'_>| {
                 let share = spot.names(self.group).nth(at)??.weight();
-                let as_one_query = if spot.text == word.typed { SPELLED } else { 0.0 };
-                Some(share * WORD + as_one_query)
+                let spelled = if spot.text == word.typed { SPELLED } else { 0.0 };
+                Some(share * WORD + spelled)
             };
             if let Some(best) = spots.iter().filter_map(of).reduce(f32::max) {
                 points += best;
@@ -186,28 +221,28 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         }
         if self.names.is_empty() || self.group.patterns && found.words == 0 {
             let of = |spot: &Spot<'_>| if spot.whole { WORD } else { WORD / 3.0 };
-            found.points = spots.iter().map(of).fold(0.0, f32::max);
+            found.said = spots.iter().map(of).fold(0.0, f32::max);
             let first = spots.first().map(|spot| spot.text);
             if spots.iter().any(|spot| Some(spot.text) != first) {
-                found.points += TOGETHER;
+                found.said += TOGETHER;
             }
             return found;
         }
         let count = self.names.len() as f32;
-        found.points = points / count;
+        found.said = points / count;
         if self.names.len() > 1 {
             let one = |spot: &Spot<'_>| spot.shares.joined.map_or(0.0, Share::weight);
             let one = spots.iter().map(one).fold(0.0, f32::max);
             let covered = found.words.count_ones() as f32;
             if one > 0.0 {
-                found.points += ONE_NAME * one;
+                found.said += ONE_NAME * one;
             } else if covered > 1.0 {
-                found.points += TOGETHER * covered / count;
+                found.said += TOGETHER * covered / count;
             }
         }
         let pairs = self.group.words.len().saturating_sub(1);
         if pairs > 0 {
-            found.points += FOLLOWS * self.following(text, spots) as f32 / pairs as f32;
+            found.said += FOLLOWS * self.following(text, spots) as f32 / pairs as f32;
         }
         found
     }
@@ -238,10 +273,13 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             return Some(whole(share));
         }
         let count = self.names.len() as f32;
-        let (mut best, mut parts) = (None::<(f32, bool)>, 0);
+        let (mut best, mut parts, mut letters) = (None::<(f32, bool)>, 0, 0);
         for (at, share) in spot.names(self.group).enumerate() {
             let Some(share) = share else { continue };
-            parts += usize::from(share >= Share::Parts);
+            if share >= Share::Parts {
+                parts += 1;
+                letters += self.names[at].folded.len();
+            }
             // The others stand in the path: `json decoder` is what is called Decoder below json/.
             let part = if self.others_in_path[at] { 0.9 } else { 0.5 / count };
             let all = share == Share::Whole && self.others_in_path[at];
@@ -251,9 +289,11 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             }
         }
         let (weight, all) = best?;
-        // All of them, in another order or with others between.
+        // All of them in another order or with others between, or some and nothing else.
         let scattered = if parts == self.names.len() { 0.5 } else { 0.0 };
-        Some((weight.max(scattered), all))
+        let only =
+            if parts > 1 && letters >= spot.letters() { SOME * parts as f32 / count } else { 0.0 };
+        Some((weight.max(scattered).max(only), all))
     }
 
     /// The names in a line at which something matches, in order, each once. Where what matches is no name, that itself.
@@ -266,9 +306,8 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             let is_none = names.is_empty();
             for (name, whole) in names {
                 if spots.last().is_none_or(|last| last.range.end <= name.start) {
-                    let as_one_query = &text[name.clone()];
-                    let shares = self.shares(as_one_query);
-                    spots.push(Spot { range: name, text: as_one_query, shares, whole });
+                    let shares = self.shares(&text[name.clone()]);
+                    spots.push(Spot { text: &text[name.clone()], range: name, shares, whole });
                 }
             }
             if is_none && spots.last().is_none_or(|last| last.range.end <= range.start) {
@@ -280,6 +319,17 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         }
         spots
     }
+}
+
+/// Whether what stands between two parts of a line is a key: all of a string, or what a line begins with and gives a value.
+fn is_key(before: &str, after: &str) -> bool {
+    let quoted = |quote: char| before.ends_with(quote) && after.starts_with(quote);
+    if ['"', '\'', '`'].into_iter().any(quoted) {
+        return true;
+    }
+    let begins = before.chars().all(|c| c.is_whitespace() || matches!(c, '-' | '#' | ';'));
+    let value = after.trim_start();
+    begins && (value.starts_with([':', '=']) && !value.starts_with("=="))
 }
 
 /// The names in a text that a range touches, and whether it holds all of each.
@@ -308,5 +358,5 @@ fn names_at(text: &str, range: &Range<usize>) -> Vec<(Range<usize>, bool)> {
 fn caller(before: &str) -> Option<String> {
     let rest = [".", "::", "->"].iter().find_map(|sign| before.strip_suffix(sign))?;
     let start = rest.char_indices().rev().take_while(|(_, c)| is_name(*c)).last()?.0;
-    Some(super::name::folded(&rest[start..]))
+    Some(folded(&rest[start..]))
 }

@@ -11,20 +11,25 @@
 //! | the words of a query | [`words`], [`name`] |
 //! | whether a line defines a name | [`definition`] |
 //! | what a line is worth | [`line`] |
+//! | how often words stand in a file | [`coverage`] |
 //! | what a path is worth | [`path`] |
 //! | what other files say | [`votes`] |
+//! | how a score came about | [`score`] |
 //! | what is looked for beyond the first files that are found | [`lead`] |
 
+mod coverage;
 mod definition;
 pub(crate) mod lead;
 mod line;
 mod name;
 mod path;
+mod score;
 mod votes;
 mod words;
 
 use query::Query;
 
+use self::coverage::Coverage;
 use self::line::{Found, LineScorer};
 use self::path::PathNames;
 use self::words::{Group, groups};
@@ -32,6 +37,7 @@ use crate::types::{FileMatch, Line};
 
 pub(crate) use definition::{is_comment, is_import};
 pub(crate) use path::standing;
+pub use score::{Explained, Parts, Score};
 pub use votes::Votes;
 
 /// Files that are found before the best of them are shown. Fewer may not have what is wanted among them; to find and
@@ -41,6 +47,8 @@ pub const POOL: usize = 1000;
 /// The file's own name is what was looked for: as good as a definition that is no type, so that a file that is called so
 /// and one that defines it decide by what else they have.
 const NAME: f32 = 70.0;
+/// The same with its extension: who types `window-copy.c` means the file.
+const WHOLE_NAME: f32 = 40.0;
 /// What of that counts for who types `type` or `func`, and so looks for a definition wherever it is.
 const NAME_BESIDE_KEYWORDS: f32 = 0.4;
 
@@ -49,9 +57,8 @@ const NAME_BESIDE_KEYWORDS: f32 = 0.4;
 const DEFINITIONS: f32 = 4.0;
 const MAX_DEFINITIONS: f32 = 12.0;
 
-/// For more matching lines, for each doubling; and at most. It decides between files without definitions.
-const MENTIONS: f32 = 1.0;
-const MAX_MENTIONS: f32 = 6.0;
+/// All words stand in a file as often as counts.
+const COVERAGE: f32 = 30.0;
 
 /// Different words in lines that are neighbours, though in no line together.
 const NEAR: f32 = 10.0;
@@ -78,15 +85,6 @@ pub struct Ranking {
     groups: Vec<Group>,
 }
 
-/// How likely it is that a file is what was looked for, for comparison with others of the same search.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Score {
-    /// What can be said by looking at the file alone.
-    pub alone: f32,
-    /// The names by way of which others call what it defines.
-    homes: Vec<String>,
-}
-
 impl Ranking {
     /// That of a query.
     pub fn of(query: &Query) -> Self {
@@ -95,33 +93,37 @@ impl Ranking {
 
     /// The score of a file and of its lines; what it says of others becomes part of the votes.
     pub fn score(&self, file: &FileMatch, votes: &mut Votes) -> (Score, LinePoints) {
-        let path = PathNames::of(&file.path);
+        let path = PathNames::of(&file.repo, &file.path);
         let mut lines = LinePoints::of(file);
-        let mut best = Scored::default();
+        let mut best: Option<Scored> = None;
         for group in &self.groups {
-            let scored = of_group(group, file, &path, &mut lines);
-            votes.add(&scored.callers);
-            if scored.points > best.points || best.is_empty {
-                best = scored;
+            let summed = of_group(group, file, &path, &mut lines);
+            votes.add(&summed.callers);
+            if best.as_ref().is_none_or(|best| summed.parts.points() > best.parts.points()) {
+                best = Some(summed);
             }
         }
-        let rank = REPOSITORY * f32::from(file.rank) / f32::from(u16::MAX);
+        let best = best.unwrap_or_default();
         let main = if path.is_main() { MAIN_FILE } else { 0.0 };
         let homes =
             if best.defines { path.homes().map(str::to_owned).collect() } else { Vec::new() };
-        let alone = best.points + standing(&file.path) + main + rank;
-        (Score { alone, homes }, lines)
+        let parts = Parts {
+            place: standing(&file.path) + main,
+            repository: REPOSITORY * f32::from(file.rank) / f32::from(u16::MAX),
+            ..best.parts
+        };
+        (Score::new(parts, best.line, homes), lines)
     }
 
     /// The points of the lines alone.
     pub fn score_lines(&self, file: &FileMatch) -> LinePoints {
-        let path = PathNames::of(&file.path);
+        let path = PathNames::of(&file.repo, &file.path);
         let mut lines = LinePoints::of(file);
         for group in &self.groups {
             let mut scorer = LineScorer::new(group, &path);
             for at in 0..file.lines.len() {
                 if !file.lines[at].ranges.is_empty() {
-                    lines.note(at, scorer.score(&file.lines, at).points);
+                    lines.note(at, scorer.score(&file.lines, at).points());
                 }
             }
         }
@@ -160,35 +162,30 @@ impl LinePoints {
 }
 
 /// A file scored for one group of words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Scored {
-    /// It was not scored yet.
-    is_empty: bool,
-    points: f32,
+    parts: Parts,
+    /// The number of its best line.
+    line: Option<u64>,
     /// It defines all of the name that was looked for.
     defines: bool,
     /// The names by way of which it calls that.
     callers: Vec<String>,
 }
 
-impl Default for Scored {
-    fn default() -> Self {
-        Self { is_empty: true, points: 0.0, defines: false, callers: Vec::new() }
-    }
-}
-
 fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LinePoints) -> Scored {
     let mut scorer = LineScorer::new(group, path);
     let names = group.names().count();
-    let mut summed = Scored { is_empty: false, ..Scored::default() };
-    let (mut definitions, mut mentions, mut best) = (0_u32, 0_u32, Found::default());
+    let mut summed = Scored::default();
+    let (mut definitions, mut best) = (0_u32, Found::default());
+    let mut coverage = Coverage::new(group, path);
     // The words of the lines before that are near, with the numbers of those.
     let (mut near, mut seen) = (0_u32, Vec::<(u64, u64)>::new());
     for (at, line) in file.lines.iter().enumerate().filter(|(_, line)| !line.ranges.is_empty()) {
         let found = scorer.score(&file.lines, at);
-        lines.note(at, found.points);
-        mentions += 1;
+        lines.note(at, found.points());
         definitions += u32::from(found.defines);
+        coverage.add(&found);
         if names > 1 {
             seen.retain(|(number, _)| line.number - number <= NEIGHBOURS);
             seen.push((line.number, found.words));
@@ -199,32 +196,37 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
         {
             summed.callers.push(caller.clone());
         }
-        if found.points > best.points {
+        if summed.line.is_none() || found.points() > best.points() {
+            summed.line = Some(line.number);
             best = found;
         }
     }
     summed.defines = definitions > 0;
-    summed.points = best.points;
-    let doublings = |n: u32| (n.max(1) as f32).log2();
-    summed.points += (DEFINITIONS * doublings(definitions)).min(MAX_DEFINITIONS);
-    summed.points += (MENTIONS * doublings(mentions)).min(MAX_MENTIONS);
+    let parts = &mut summed.parts;
+    (parts.definition, parts.words) = (best.definition, best.said);
+    let doublings = (definitions.max(1) as f32).log2();
+    parts.definitions = (DEFINITIONS * doublings).min(MAX_DEFINITIONS);
+    parts.coverage = COVERAGE * coverage.share(file.bytes);
     let together = best.words.count_ones();
     if near > together {
-        summed.points += NEAR * (near - together) as f32 / names as f32;
+        parts.near = NEAR * (near - together) as f32 / names as f32;
     }
     let beside = group.words.iter().any(|word| word.keyword);
     let name = if beside { NAME * NAME_BESIDE_KEYWORDS } else { NAME };
-    summed.points += name * called(group, file, path);
+    parts.name = name * called(group, file, path);
+    if group.names().any(|word| word.in_paths && path.is_whole(word)) {
+        parts.name += WHOLE_NAME;
+    }
     if summed.defines {
         if names > 1 && group.names().any(|word| path.is_home(&word.folded)) {
-            summed.points += WITH_HOME;
+            parts.home += WITH_HOME;
         }
         if let Some(qualifier) = group.names().find_map(|word| word.qualifier.as_ref()) {
-            summed.points += if path.is_home(qualifier) { AT_HOME } else { 0.0 };
+            parts.home += if path.is_home(qualifier) { AT_HOME } else { 0.0 };
         }
         let mut names = group.names();
         if let (Some(only), None) = (names.next(), names.next()) {
-            summed.points += AFFINITY * path.affinity(only);
+            parts.home += AFFINITY * path.affinity(only);
         }
     }
     summed
@@ -241,7 +243,7 @@ fn called(group: &Group, file: &FileMatch, path: &PathNames) -> f32 {
     if path.stem.folded == joined {
         return 1.0;
     }
-    names.map(|word| path.called(&word.folded)).sum::<f32>() / count as f32
+    names.map(|word| path.called_by(word)).sum::<f32>() / count as f32
 }
 
 /// The same where patterns say what was looked for.

@@ -1,6 +1,6 @@
 //! What a file's path says: what it is called, and what is to be thought of a file that stands there.
 
-use super::name::{Name, Share};
+use super::name::{Name, Share, folded};
 use super::words::Word;
 
 /// Names of files that stand for the folder they lie in.
@@ -54,20 +54,38 @@ const MAX_DEPTH: usize = 8;
 /// A path in its parts.
 #[derive(Debug)]
 pub(super) struct PathNames {
+    /// The last part of its repository's name, then the folders.
     pub(super) folders: Vec<Name>,
     /// The name of the file without what follows its first dot.
     pub(super) stem: Name,
+    /// All of the name, folded.
+    base: String,
 }
 
 impl PathNames {
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn of(repo: &str, path: &str) -> Self {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let end = name.find('.').filter(|at| *at > 0).unwrap_or(name.len());
         let folders = folders.split('/').filter(|folder| !folder.is_empty()).map(Name::new);
-        Self { folders: folders.collect(), stem: Name::new(&name[..end]) }
+        let repo = repo.rsplit('/').next().filter(|name| !name.is_empty()).map(Name::new);
+        Self {
+            folders: repo.into_iter().chain(folders).collect(),
+            stem: Name::new(&name[..end]),
+            base: folded(name),
+        }
     }
 
-    /// How well it is called by a word, from 0 to 1: the file by all of its name, by a part of it, or a folder.
+    /// How well it is called by a word of a query, from 0 to 1. Who types `window-copy.c` has typed all of a name.
+    pub(super) fn called_by(&self, word: &Word) -> f32 {
+        if self.base == word.text { 1.0 } else { self.called(&word.folded) }
+    }
+
+    /// Whether the term of a word is the name of the file with its extension.
+    pub(super) fn is_whole(&self, word: &Word) -> bool {
+        self.base == word.text && self.base != self.stem.folded
+    }
+
+    /// The same for a folded word: the file by all of its name, by a part of it, its extension, or a folder.
     pub(super) fn called(&self, word: &str) -> f32 {
         let stem = self.stem.share(word).map_or(0.0, |share| match share {
             Share::Whole => 1.0,
@@ -83,7 +101,9 @@ impl PathNames {
                 Share::Inside => 0.08,
             })
         };
-        self.folders.iter().map(folder).fold(stem, f32::max)
+        let extension = self.base.rsplit_once('.').is_some_and(|(_, extension)| extension == word);
+        let extension = if extension { 0.3 } else { 0.0 };
+        self.folders.iter().map(folder).fold(stem, f32::max).max(extension)
     }
 
     /// Whether what the file defines is called by way of this name: it lies in a folder of that name, or is called so.
@@ -167,12 +187,15 @@ mod tests {
 
     #[test]
     fn a_path_is_called_by_its_parts() {
-        let path = PathNames::of("net/http/http_server.go");
+        let path = PathNames::of("code", "net/http/http_server.go");
         let order = ["httpserver", "server", "net", "serv"];
         let called = order.map(|word| path.called(word));
         assert!(called.is_sorted_by(|a, b| a > b), "{called:?}");
         assert!(path.is_home("http") && path.is_home("httpserver") && !path.is_home("net"));
-        assert!(PathNames::of("bufio/bufio.go").is_main() && PathNames::of("fs/mod.rs").is_main());
+        assert!(PathNames::of("x", "bufio/bufio.go").is_main());
+        assert!(
+            PathNames::of("x", "fs/mod.rs").is_main() && PathNames::of("a/fs", "fs.rs").is_main()
+        );
         assert!(!path.is_main());
     }
 }

@@ -190,3 +190,70 @@ fn alternatives_are_scored_each() {
     check("foo or bar", &["a.go: func foo() {", "a.go: bar()"]);
     check("foo or bar", &["a.go: func bar() {", "a.go: foo()"]);
 }
+
+#[test]
+fn a_name_of_some_of_the_words_comes_before_scattered_words() {
+    check(
+        "orbit camera controls",
+        &[
+            "a.js: class OrbitControls extends Controls { | camera",
+            "a.js: class Controls { | orbit | camera",
+            "a.js: orbit | camera | x | x | x | controls",
+        ],
+    );
+}
+
+#[test]
+fn a_key_counts_where_it_is_defined() {
+    check(
+        "linger.ms",
+        &[
+            "a/b.java: String LINGER = \"linger.ms\";",
+            "a/b.java: see linger.ms for more",
+            "a/b.java: // linger.ms",
+        ],
+    );
+    check("scrape_interval", &["a.yml: scrape_interval: 15s", "a.yml: a scrape_interval of 15s"]);
+    check("max-entries", &["a.c: set(\"max-entries\")", "a.c: set(max-entries)"]);
+}
+
+#[test]
+fn a_file_is_called_by_its_whole_name() {
+    let of = ["src/window-copy.c: x", "src/window.c: window-copy.c", "src/copy.c: window-copy.c"];
+    check("window-copy.c", &of);
+    check(
+        "webpack Compiler.js",
+        &["lib/Compiler.js: webpack", "lib/Compiler.ts: Compiler.js webpack"],
+    );
+    check("admin options.py", &["admin/options.py: x", "db/options.py: admin"]);
+}
+
+#[test]
+fn more_of_a_word_counts_in_a_short_file() {
+    let query = Query::parse("lazy cache", Case::Smart).unwrap();
+    let (compiled, ranking) = (CompiledQuery::new(&query).unwrap(), Ranking::of(&query));
+    let of = |bytes, written| {
+        let file = FileMatch { bytes, ..file(&compiled, written) };
+        ranking.score(&file, &mut Votes::default()).0.alone
+    };
+    let often = "a.rs: lazy | x | x | x | x | cache | lazy | cache | lazy";
+    let once = "a.rs: lazy | x | x | x | x | cache";
+    assert!(of(1_000, often) > of(1_000, once));
+    assert!(of(1_000, often) > of(100_000, often));
+}
+
+#[test]
+fn the_parts_add_up() {
+    let query = Query::parse("read file", Case::Smart).unwrap();
+    let (compiled, ranking) = (CompiledQuery::new(&query).unwrap(), Ranking::of(&query));
+    let mut votes = Votes::default();
+    let files = ["os/file.go: func ReadFile() {", "a.go: os.ReadFile()", "b.go: os.ReadFile()"];
+    let scores = files.map(|written| ranking.score(&file(&compiled, written), &mut votes).0);
+    for score in &scores {
+        let explained = votes.explain(score);
+        assert!((explained.parts.points() - votes.points(score)).abs() < 0.01, "{explained:?}");
+        assert_eq!(explained.line, Some(1));
+    }
+    let explained = votes.explain(&scores[0]).parts;
+    assert!(explained.votes > 0.0 && explained.definition > explained.words, "{explained:?}");
+}

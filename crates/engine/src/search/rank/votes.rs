@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Score;
+use super::score::{Explained, Parts, Score};
 
 /// For what is called by way of the name that is used most.
 const VOTES: f32 = 28.0;
@@ -32,12 +32,23 @@ impl Votes {
 
     /// What a file is worth, with what the others say.
     pub fn points(&self, score: &Score) -> f32 {
+        score.alone + self.of(score)
+    }
+
+    /// Says how the points came about.
+    pub fn explain(&self, score: &Score) -> Explained {
+        let parts = Parts { votes: self.of(score), ..score.parts };
+        Explained { parts, line: score.line }
+    }
+
+    /// What the others say of a file.
+    fn of(&self, score: &Score) -> f32 {
         let calls = score.homes.iter().filter_map(|home| self.callers.get(home));
         let calls = calls.copied().max().filter(|calls| *calls >= FEW).unwrap_or(0);
         if calls == 0 {
-            return score.alone;
+            return 0.0;
         }
         // Half as many callers are nearly as good a reason.
-        score.alone + VOTES * (calls as f32 / self.most as f32).sqrt()
+        VOTES * (calls as f32 / self.most as f32).sqrt()
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct Word {
     pub(super) qualifier: Option<String>,
     /// It is a keyword beside names: it tells where words stand together, and nothing else.
     pub(super) keyword: bool,
+    /// All of the term that it stands in, [`folded`]: `core.autocrlf`.
+    pub(super) text: String,
     /// It may match in paths.
     pub(super) in_paths: bool,
     /// Its case counts.
@@ -140,7 +142,8 @@ pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
     };
     let mut words: Vec<Word> = Vec::new();
     // Where the last word ended, and what followed it.
-    let text = as_one_query(term.pattern.source())?;
+    let text = as_text(term.pattern.source())?;
+    let whole = folded(text.trim());
     let mut between = String::new();
     for run in text.chars().collect::<Vec<_>>().chunk_by(|a, b| is_name(*a) == is_name(*b)) {
         let run: String = run.iter().collect();
@@ -152,7 +155,15 @@ pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
         let qualifier = words.pop_if(|_| joins).map(|word| word.folded);
         let folded = folded(&run);
         let exact = !term.pattern.is_caseless();
-        words.push(Word { typed: run, folded, qualifier, keyword: false, in_paths, exact });
+        words.push(Word {
+            typed: run,
+            folded,
+            qualifier,
+            keyword: false,
+            text: whole.clone(),
+            in_paths,
+            exact,
+        });
         between.clear();
     }
     words.retain(|word| !word.folded.is_empty());
@@ -165,7 +176,7 @@ pub(super) fn is_name(c: char) -> bool {
 
 /// The text for which a pattern stands, if it stands for one, more or less: a dot between names is one, and `\s+` is a
 /// blank.
-fn as_one_query(pattern: &str) -> Option<String> {
+fn as_text(pattern: &str) -> Option<String> {
     let mut text = String::new();
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {

@@ -16,7 +16,7 @@ use tokio::time::timeout_at;
 
 use super::links::{all_values, chosen, facets, folder_of, orders, with};
 use super::trim::trim;
-use super::unrendered::UnrenderedFiles;
+use super::unrendered::{UnrenderedFile, UnrenderedFiles};
 use super::view::{HintView, Results};
 use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
@@ -30,9 +30,9 @@ use crate::http::search_stream::{SearchStream, stopped};
 use crate::http::server::Server;
 use crate::human::{count, duration, grouped};
 use crate::order::Order;
-use crate::print::explained;
+use crate::print::{explained, score};
 use crate::request::Client;
-use crate::top_k::{POOL, TopK};
+use crate::top_k::{POOL, RankedFile, TopK};
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -160,8 +160,12 @@ impl Search {
     pub(crate) async fn so_far(&mut self, searcher: &Searcher, q: &str) -> String {
         self.top.settle();
         let best = self.top.best.iter();
-        let files: Vec<(FileMatch, usize)> =
-            best.take(PAGE).map(|ranked| (ranked.file.clone(), ranked.matches)).collect();
+        let unrendered = |ranked: &RankedFile| UnrenderedFile {
+            file: ranked.file.clone(),
+            matches: ranked.matches,
+            score: None,
+        };
+        let files = best.take(PAGE).map(unrendered).collect();
         match UnrenderedFiles::of(files, q, None).draw(searcher).await {
             Ok(files) => Found { files: &files }.render().unwrap_or_default(),
             Err(_) => String::new(),
@@ -189,6 +193,11 @@ impl Search {
         let stats = running.end()?;
         top.settle();
         let select = request.program().select;
+        let best = top.best.iter().take(most).skip(shown).take(PAGE);
+        let scores: Vec<Option<String>> = best
+            .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
+            .map(|explained| explained.as_ref().map(score))
+            .collect();
         let best = top.best.drain(..).take(most).skip(shown).take(PAGE);
         let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
             best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
@@ -206,13 +215,14 @@ impl Search {
             let around = (CONTEXT, CONTEXT);
             server.searcher.add_context(&mut files, stats.switch, around).await?;
         }
-        let marked = files.into_iter().zip(counts).map(|(mut file, (matches, dropped))| {
+        let counted = files.into_iter().zip(counts).zip(scores);
+        let marked = counted.map(|((mut file, (matches, dropped)), score)| {
             for (number, ranges) in dropped {
                 if let Some(line) = file.lines.iter_mut().find(|line| line.number == number) {
                     line.ranges = ranges;
                 }
             }
-            (file, matches)
+            UnrenderedFile { file, matches, score }
         });
         let enclosing = select.has_lines().then_some(stats.switch);
         let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);

@@ -16,10 +16,20 @@ const FEW_ROWS: usize = 12;
 /// Rows that a file's heading and margins take.
 const HEADING_ROWS: usize = 2;
 
-/// Files to render, in order, each with its number of matching lines.
+/// A file to render.
+#[derive(Debug)]
+pub(super) struct UnrenderedFile {
+    pub(super) file: FileMatch,
+    /// Its number of matching lines.
+    pub(super) matches: usize,
+    /// How its score came about, if that is to be said.
+    pub(super) score: Option<String>,
+}
+
+/// Files to render, in order.
 #[derive(Debug)]
 pub(super) struct UnrenderedFiles {
-    files: Vec<(FileMatch, usize)>,
+    files: Vec<UnrenderedFile>,
     /// The query.
     q: String,
     /// The repository of the file before them.
@@ -29,7 +39,7 @@ pub(super) struct UnrenderedFiles {
 }
 
 impl UnrenderedFiles {
-    pub(super) fn of(files: Vec<(FileMatch, usize)>, q: &str, enclosing: Option<Switch>) -> Self {
+    pub(super) fn of(files: Vec<UnrenderedFile>, q: &str, enclosing: Option<Switch>) -> Self {
         Self { files, q: q.to_owned(), after: None, enclosing }
     }
 
@@ -39,10 +49,10 @@ impl UnrenderedFiles {
 
     /// Takes the files of the first part.
     pub(super) fn take_first(&mut self) -> Self {
-        let first = first_part(self.files.iter().map(|(file, _)| file.lines.len()));
+        let first = first_part(self.files.iter().map(|of| of.file.lines.len()));
         let rest = self.files.split_off(first);
         let files = std::mem::replace(&mut self.files, rest);
-        let before = files.last().map(|(file, _)| file.repo.clone());
+        let before = files.last().map(|last| last.file.repo.clone());
         let after = std::mem::replace(&mut self.after, before);
         Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
     }
@@ -53,17 +63,17 @@ impl UnrenderedFiles {
             return Ok(Vec::new());
         }
         if let Some(switch) = self.enclosing {
-            searcher.add_enclosing(self.files.iter_mut().map(|(file, _)| file), switch).await?;
+            searcher.add_enclosing(self.files.iter_mut().map(|of| &mut of.file), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after, .. } = self;
-            let drawn = files.iter().map(|(file, matches)| {
+            let drawn = files.into_iter().map(|UnrenderedFile { file, matches, score }| {
                 // Consecutive files of one repository share a heading.
                 let headed = after.as_ref() != Some(&file.repo);
                 if headed {
                     after = Some(file.repo.clone());
                 }
-                view::file(file, *matches, &q, headed)
+                FileView { score, ..view::file(&file, matches, &q, headed) }
             });
             drawn.collect()
         });

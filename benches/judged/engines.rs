@@ -1,0 +1,73 @@
+//! The engines, asked by HTTP.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use crate::Result;
+use crate::shared::server::timed;
+
+/// Zoekt is to look at every match before it ranks.
+const ALL: u64 = 1_000_000_000;
+
+/// An engine and where it listens.
+pub(crate) enum Engine {
+    Ours(String),
+    Zoekt { url: String, bm25: bool },
+}
+
+impl Engine {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Ours(_) => "codesearch",
+            Self::Zoekt { bm25: false, .. } => "zoekt",
+            Self::Zoekt { bm25: true, .. } => "zoekt BM25",
+        }
+    }
+
+    /// Sends a query. Returns the milliseconds that it took, and the first files, each as the name of its repository, a
+    /// slash, and its path. What an engine does not understand finds nothing.
+    pub(crate) fn ask(
+        &self,
+        agent: &Agent,
+        query: &str,
+        most: usize,
+    ) -> Result<(f64, Vec<String>)> {
+        let (found, repo, path) = match self {
+            Self::Ours(url) => {
+                let q = utf8_percent_encode(query, NON_ALPHANUMERIC);
+                let url = url.trim_end_matches('/');
+                let address = format!(
+                    "{url}/search?sort=relevance&limit={most}&fields=repo,path&timeout=1m&q={q}"
+                );
+                (timed(|| agent.get(&address).call(), parse)?, "repo", "path")
+            }
+            Self::Zoekt { url, bm25 } => {
+                let body = json!({ "Q": query, "Opts": {
+                    "ShardMaxMatchCount": ALL, "TotalMaxMatchCount": ALL,
+                    "MaxDocDisplayCount": most, "UseBM25Scoring": bm25,
+                }});
+                let address = format!("{}/api/search", url.trim_end_matches('/'));
+                let ask = || agent.post(&address).send(body.to_string());
+                (timed(ask, parse)?, "Repository", "FileName")
+            }
+        };
+        let (ms, answer) = found;
+        let answer = answer?;
+        let files = match self {
+            Self::Ours(_) => &answer["files"],
+            Self::Zoekt { .. } => &answer["Result"]["Files"],
+        };
+        let file = |file: &Value| {
+            let text = |field: &str| file[field].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}", text(repo), text(path))
+        };
+        let files =
+            files.as_array().map_or_else(Vec::new, |files| files.iter().map(file).collect());
+        Ok((ms, files))
+    }
+}
+
+fn parse(answer: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(answer)
+}

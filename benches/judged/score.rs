@@ -1,0 +1,61 @@
+//! How well an answer has the right files at its top.
+
+use crate::queries::Query;
+
+/// The grade of what was wanted.
+const RIGHT: u8 = 3;
+
+/// What an engine made of a query.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// The place of the first right file, from 1; none if it is not among the files asked for.
+    pub(crate) place: Option<usize>,
+    pub(crate) ndcg: f64,
+    pub(crate) ms: f64,
+    /// The first files.
+    pub(crate) files: Vec<String>,
+}
+
+/// The means over some queries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Means {
+    pub(crate) recall_at_1: f64,
+    pub(crate) recall_at_5: f64,
+    pub(crate) mrr: f64,
+    pub(crate) ndcg: f64,
+}
+
+impl Outcome {
+    pub(crate) fn of(query: &Query, files: &[String], ms: f64) -> Self {
+        let grades: Vec<u8> = files.iter().map(|file| query.grade(file)).collect();
+        let mut best: Vec<u8> = query.answers.iter().map(|(grade, _)| *grade).collect();
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        best.truncate(crate::FILES);
+        Self {
+            place: grades.iter().position(|grade| *grade == RIGHT).map(|at| at + 1),
+            ndcg: gain(&grades) / gain(&best),
+            ms,
+            files: files.to_vec(),
+        }
+    }
+}
+
+/// The discounted gain of files with these grades.
+fn gain(grades: &[u8]) -> f64 {
+    let of = |(at, grade): (usize, &u8)| ((1_u32 << grade) - 1) as f64 / (at as f64 + 2.0).log2();
+    grades.iter().enumerate().map(of).sum()
+}
+
+impl Means {
+    pub(crate) fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> Self {
+        let count = outcomes.clone().count().max(1) as f64;
+        let mean = |of: &dyn Fn(&Outcome) -> f64| outcomes.clone().map(of).sum::<f64>() / count;
+        let within = |most: usize| mean(&|one| f64::from(one.place.is_some_and(|at| at <= most)));
+        Self {
+            recall_at_1: within(1),
+            recall_at_5: within(5),
+            mrr: mean(&|one| one.place.map_or(0.0, |at| 1.0 / at as f64)),
+            ndcg: mean(&|one| one.ndcg),
+        }
+    }
+}
