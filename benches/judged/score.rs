@@ -42,14 +42,16 @@ impl Outcome {
 
 /// The discounted gain of files with these grades.
 fn gain(grades: &[u8]) -> f64 {
-    let of = |(at, grade): (usize, &u8)| ((1_u32 << grade) - 1) as f64 / (at as f64 + 2.0).log2();
+    let of = |(at, grade): (usize, &u8)| f64::from((1_u32 << grade) - 1) / (at as f64 + 2.0).log2();
     grades.iter().enumerate().map(of).sum()
 }
 
 impl Means {
-    pub(crate) fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> Self {
-        let count = outcomes.clone().count().max(1) as f64;
-        let mean = |of: &dyn Fn(&Outcome) -> f64| outcomes.clone().map(of).sum::<f64>() / count;
+    pub(crate) fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Self {
+        let outcomes: Vec<&Outcome> = outcomes.collect();
+        let count = outcomes.len().max(1) as f64;
+        let sum = |of: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(|one| of(one)).sum::<f64>();
+        let mean = |of: &dyn Fn(&Outcome) -> f64| sum(of) / count;
         let within = |most: usize| mean(&|one| f64::from(one.place.is_some_and(|at| at <= most)));
         Self {
             recall_at_1: within(1),
