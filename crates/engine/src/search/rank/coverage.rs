@@ -13,17 +13,17 @@ const B: f32 = 0.75;
 
 /// Bytes of a usual file.
 const USUAL_BYTES: f32 = 12_000.0;
-/// A file so many times as long as a usual one is long.
+/// From this multiple of the usual size on, a file counts as no longer.
 const MAX_LENGTH: f32 = 20.0;
 
-/// A word in a path, and one in what a line defines, count as so many elsewhere.
+/// A word in a path, or in what a line defines, counts as this many elsewhere.
 const IN_PATH: f32 = 5.0;
 const IN_DEFINITION: f32 = 5.0;
 
-/// A line that has so many points for what it defines defines something; a comment has fewer.
+/// From this many points on, a line defines something; a comment has fewer.
 const DEFINED: f32 = 20.0;
 
-/// A word is in a path if the path is called by it so much.
+/// From this part of a path's name on, a word is in the path.
 const CALLED: f32 = 0.15;
 
 /// Words are counted in one file.
