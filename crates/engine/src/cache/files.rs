@@ -79,18 +79,17 @@ impl ShardFiles {
         all
     }
 
-    /// Returns the chunks of the blobs that have a wanted file: in one of `repos`, if given, and not ruled
-    /// out by `condition`, as far as language, repository and path filters tell. Chunks that belong to no
-    /// visible file are counted to the blob before them.
-    pub(crate) fn wanted(
-        &self,
-        condition: &Expr,
+    /// Prepares [`Wanted::chunks`]: the chunks of the blobs that have a wanted file, which is one in one of
+    /// `repos`, if given, and not ruled out by `condition`, as far as language, repository and path filters
+    /// tell.
+    pub(crate) fn wanted<'a>(
+        &'a self,
+        condition: &'a Expr,
         query: &CompiledQuery,
-        repos: Option<&[RepoId]>,
-        repo_holds: impl Fn(RepoId, Predicate) -> Option<bool>,
-    ) -> Vec<Range<i32>> {
-        let mut languages: Vec<(usize, Vec<bool>)> = Vec::new();
-        let mut paths: Vec<(usize, Columns)> = Vec::new();
+        repos: Option<&'a [RepoId]>,
+        repo_holds: impl Fn(RepoId, Predicate) -> Option<bool> + 'a,
+    ) -> Wanted<'a> {
+        let (mut languages, mut paths) = (Vec::new(), Vec::new());
         condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
                 let names = &query.languages[index];
@@ -102,52 +101,7 @@ impl ShardFiles {
             }
             Predicate::Content(_) | Predicate::Repo(_) | Predicate::Symbol(_) => {}
         });
-        let may_hold = |at: usize, row: &Row| {
-            let known = |atom| match atom {
-                Predicate::Language(index) => {
-                    let (_, is_one) = languages.iter().find(|(of, _)| *of == index)?;
-                    Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
-                }
-                Predicate::Path(term) => {
-                    let (_, columns) = paths.iter().find(|(of, _)| *of == term)?;
-                    (!columns.contains(at / BLOCK_FILES)).then_some(false)
-                }
-                Predicate::Repo(_) => repo_holds(row.repo, atom),
-                Predicate::Content(_) | Predicate::Symbol(_) => None,
-            };
-            repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
-                && condition.eval(&known) != Some(false)
-        };
-        // Files that agree in block, language and repository have the same result.
-        let mut last: Option<(usize, &Row, bool)> = None;
-        let mut may_hold = |at: usize, row| {
-            let alike = last.filter(|(known, of, _)| {
-                let place = |row: &Row| (row.language, row.repo);
-                known / BLOCK_FILES == at / BLOCK_FILES && place(of) == place(row)
-            });
-            let may = alike.map_or_else(|| may_hold(at, row), |(.., may)| may);
-            last = Some((at, row, may));
-            may
-        };
-        let mut wanted: Vec<Range<i32>> = Vec::new();
-        let mut open = None;
-        let mut at = 0;
-        for same in self.rows.chunk_by(|row, next| row.blob == next.blob) {
-            // Every row must be visited, since `at` counts them.
-            let mut any = false;
-            for row in same {
-                any |= may_hold(at, row);
-                at += 1;
-            }
-            let n = same[0].blob.0;
-            if any {
-                open.get_or_insert(n);
-            } else if let Some(start) = open.take() {
-                wanted.push(start..n);
-            }
-        }
-        wanted.extend(open.map(|start| start..i32::MAX));
-        wanted
+        Wanted { files: self, condition, repos, languages, paths, repo_holds: Box::new(repo_holds) }
     }
 
     /// Returns the files that have one of these blobs, or all files, in order.
@@ -301,6 +255,78 @@ impl ShardFiles {
     }
 }
 
+/// The files of a shard that are wanted whatever their texts.
+pub(crate) struct Wanted<'a> {
+    files: &'a ShardFiles,
+    condition: &'a Expr,
+    repos: Option<&'a [RepoId]>,
+    /// For each predicate on the language, which of the shard's languages are meant.
+    languages: Vec<(usize, Vec<bool>)>,
+    /// For each term on the path, the blocks of files that may match it.
+    paths: Vec<(usize, Columns)>,
+    repo_holds: Box<dyn Fn(RepoId, Predicate) -> Option<bool> + 'a>,
+}
+
+impl Wanted<'_> {
+    /// Returns, of a range of chunks, those of blobs with a wanted file, in order. Chunks that belong to no visible
+    /// file are counted to the blob before them.
+    pub(crate) fn chunks(&self, range: &Range<i32>) -> Vec<Range<i32>> {
+        let rows = &self.files.rows;
+        // The first chunk may belong to a blob that begins before.
+        let first = rows[..self.files.from(range.start.saturating_add(1))].last();
+        let mut at = first.map_or(0, |row| self.files.from(row.blob.0));
+        // Files that agree in block, language and repository have the same result.
+        let mut last: Option<(usize, &Row, bool)> = None;
+        let mut may_hold = |at: usize, row| {
+            let alike = last.filter(|(known, of, _)| {
+                let place = |row: &Row| (row.language, row.repo);
+                known / BLOCK_FILES == at / BLOCK_FILES && place(of) == place(row)
+            });
+            let may = alike.map_or_else(|| self.may_hold(at, row), |(.., may)| may);
+            last = Some((at, row, may));
+            may
+        };
+        let mut chunks: Vec<Range<i32>> = Vec::new();
+        let mut open = None;
+        for same in rows[at..].chunk_by(|row, next| row.blob == next.blob) {
+            let n = same[0].blob.0;
+            if n >= range.end {
+                break;
+            }
+            // Every row must be visited, since `at` counts them.
+            let mut any = false;
+            for row in same {
+                any |= may_hold(at, row);
+                at += 1;
+            }
+            if any {
+                open.get_or_insert(n.max(range.start));
+            } else if let Some(start) = open.take() {
+                chunks.push(start..n);
+            }
+        }
+        chunks.extend(open.map(|start| start..range.end));
+        chunks
+    }
+
+    fn may_hold(&self, at: usize, row: &Row) -> bool {
+        let known = |atom| match atom {
+            Predicate::Language(index) => {
+                let (_, is_one) = self.languages.iter().find(|(of, _)| *of == index)?;
+                Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
+            }
+            Predicate::Path(term) => {
+                let (_, columns) = self.paths.iter().find(|(of, _)| *of == term)?;
+                (!columns.contains(at / BLOCK_FILES)).then_some(false)
+            }
+            Predicate::Repo(_) => (self.repo_holds)(row.repo, atom),
+            Predicate::Content(_) | Predicate::Symbol(_) => None,
+        };
+        self.repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
+            && self.condition.eval(&known) != Some(false)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use query::{Case, CompiledQuery, Query};
@@ -349,6 +375,14 @@ mod tests {
                 _ => None,
             };
             let wanted = files.wanted(&condition, &query, None, holds);
+            let all_chunks = wanted.chunks(&(0..i32::MAX));
+            // A part of the chunks is judged as it is among all.
+            for (start, end) in [(0, 4), (4, 5), (5, 60), (6, 7), (60, 150), (150, 5000)] {
+                let part = |chunk: &i32| all_chunks.iter().any(|some| some.contains(chunk));
+                let of_part: Vec<i32> = wanted.chunks(&(start..end)).into_iter().flatten().collect();
+                assert_eq!(of_part, (start..end).filter(part).collect::<Vec<_>>(), "{query:?}");
+            }
+            let wanted = all_chunks;
             // No file that matches is left out.
             for file in &all {
                 let known = |atom| match atom {
@@ -380,7 +414,10 @@ mod tests {
         assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
         // A predicate on which all chosen repositories agree is not in the condition.
         let (query, condition) = of_files("foo lang:rust");
-        let of_repos = |repos| files.wanted(&condition, &query, Some(repos), |_, _| None);
+        let of_repos = |repos| {
+            let wanted = files.wanted(&condition, &query, Some(repos), |_, _| None);
+            wanted.chunks(&(0..i32::MAX))
+        };
         assert_eq!(of_repos(&[RepoId(2)]), []);
         assert_eq!(of_repos(&[RepoId(1), RepoId(2)]), of_repos(&[RepoId(1)]));
         assert_eq!(

@@ -11,7 +11,7 @@ use store::{BlobId, Shard};
 
 use super::cost::by_chance;
 use super::shards::{Selection, ShardTask};
-use crate::cache::files::ShardFiles;
+use crate::cache::files::{ShardFiles, Wanted};
 use crate::cache::texts::{Segment, Texts};
 
 /// The surviving chunks of a shard, for each lookup of scope chunk, by its terms.
@@ -44,9 +44,9 @@ impl Survivors {
     ) -> Self {
         let mut survivors = Self::default();
         let Some(texts) = texts else { return survivors };
-        // Computed only when needed: most shards are ruled out before.
-        let wanted = LazyCell::new(|| wanted_chunks(task, selection, query));
-        let wanted = || wanted.as_deref();
+        // Prepared only when needed: most shards are ruled out before.
+        let wanted = LazyCell::new(|| wanted_files(task, selection, query));
+        let wanted = |chunks: &Range<i32>| wanted.as_ref().map(|files| files.chunks(chunks));
         let surviving = |lookup: &Lookup| task.filters.surviving(lookup, &task.cached, query);
         let chunks_of = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
             let (blocks, ngrams) = (surviving(lookup)?, lookup.ngrams(query));
@@ -182,13 +182,13 @@ fn count_blocks(plan: &Plan, blocks: &impl Fn(&Lookup) -> Option<usize>) -> usiz
     }
 }
 
-/// Returns the chunks of files that are wanted whatever their texts; `None` for all, or if the shard's files
-/// are not in memory.
-fn wanted_chunks(
-    task: &ShardTask,
-    selection: &Selection,
+/// Returns the files that are wanted whatever their texts; `None` for all, or if the shard's files are not in
+/// memory.
+fn wanted_files<'a>(
+    task: &'a ShardTask,
+    selection: &'a Selection,
     query: &CompiledQuery,
-) -> Option<Vec<Range<i32>>> {
+) -> Option<Wanted<'a>> {
     // `of_files` lacks predicates on which all chosen repositories of the shard agree, so the repositories
     // are checked, too.
     let (of_files, repos) = (&task.query.of_files, selection.files.repos.as_deref());
@@ -200,12 +200,12 @@ fn wanted_chunks(
 impl SurvivingChunks {
     /// Finds the chunks in `blocks` that may hold some n-grams. Keeps only the chunks that are `left` if that
     /// is given, else only the `wanted` ones. `None` if no filters of the shard are in memory.
-    pub(crate) fn of<'a>(
+    pub(crate) fn of(
         ngrams: &NgramQuery,
         blocks: &SurvivingBlocks,
         task: &ShardTask,
         left: Option<&[Range<i32>]>,
-        wanted: &impl Fn() -> Option<&'a [Range<i32>]>,
+        wanted: &impl Fn(&Range<i32>) -> Option<Vec<Range<i32>>>,
         texts: &Texts,
     ) -> Option<Self> {
         let filter = task.cached.filters.as_ref()?;
@@ -219,10 +219,13 @@ impl SurvivingChunks {
             }
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut columns = segment.may_hold(ngrams);
-                let some = if left.is_some() || columns.is_empty() { left } else { wanted() };
-                if let Some(some) = some {
-                    let here = overlapping(some, &chunks);
+                if let Some(left) = left {
+                    let here = overlapping(left, &chunks);
                     columns.keep(here.map(|numbers| segment.places(numbers)));
+                } else if !columns.is_empty()
+                    && let Some(here) = wanted(&chunks)
+                {
+                    columns.keep(here.iter().map(|numbers| segment.places(numbers)));
                 }
                 if !columns.is_empty() {
                     let without = filter.ruled_out(blocks, chunks.clone());
