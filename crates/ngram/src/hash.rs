@@ -43,6 +43,16 @@ pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
 }
 
+/// Length in bytes of the n-grams that a chunk's filter holds, with two bits, if they [mix](is_mixed) ASCII and others.
+/// A short word such as `für` has two 3-grams, which let one chunk in twenty through.
+pub(crate) const MIXED: usize = 4;
+
+/// Returns whether a run of bytes has some in ASCII and some not. Texts of other scripts have hardly any such run, so
+/// their filters are not filled with more.
+pub(crate) fn is_mixed(run: &[u8]) -> bool {
+    run.iter().any(u8::is_ascii) && !run.is_ascii()
+}
+
 /// Returns the n-gram of the first `length` of eight bytes, as a number.
 pub(crate) fn ngram_at(eight: &[u8], length: usize) -> u64 {
     u64::from_le_bytes(eight.try_into().expect("eight bytes")) & ((1 << (8 * length)) - 1)

@@ -6,7 +6,8 @@ pub enum FilterKind {
     /// A block of chunks. A block of 512 chunks of code sets nearly half of the bits.
     Block,
     /// A chunk. Each folded n-gram sets two bits; longer n-grams with several punctuation
-    /// characters are added, too. 4 KB of code set a third of the bits.
+    /// characters, or with characters in ASCII and others, are added, too. 4 KB of code set a third
+    /// of the bits.
     Chunk,
     /// A chunk of a few kilobytes with so many different n-grams that they would fill the filter of
     /// its block: tables of numbers, encoded data.

@@ -16,6 +16,7 @@
 //! an [`NgramQuery`].
 
 mod columns;
+mod density;
 mod filter;
 mod hash;
 mod kind;
@@ -25,6 +26,7 @@ mod slices;
 mod text;
 
 pub use columns::Columns;
+pub use density::Densities;
 pub use filter::BloomFilter;
 pub use hash::has_non_ascii_fold;
 pub use kind::FilterKind;

@@ -1,8 +1,9 @@
 //! Queries for filters: a Boolean expression over the n-grams that a text must have.
 
+use crate::density::Densities;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, NON_ASCII_FOLD, PUNCTUATED, bit_of, is_punctuation, mix, ngram_at,
-    second,
+    MIX, MIX_EXACT, MIX_SHORT, MIXED, NON_ASCII_FOLD, PUNCTUATED, bit_of, is_mixed, is_punctuation,
+    mix, ngram_at, second,
 };
 use crate::kind::FilterKind;
 
@@ -32,7 +33,9 @@ pub struct Hashes {
     long: usize,
     /// Hashes for chunks, the most selective first.
     chunk: Vec<u64>,
-    /// Number of 3-grams in `chunk`, each counted once however many hashes it has.
+    /// Number of hashes in `chunk` of n-grams with more than three bytes.
+    chunk_long: usize,
+    /// Number of n-grams in `chunk` that have two hashes.
     chunk_ngrams: usize,
 }
 
@@ -41,7 +44,8 @@ impl NgramQuery {
     pub fn non_ascii_fold() -> Self {
         let hashes = || NON_ASCII_FOLD.to_vec();
         let count = NON_ASCII_FOLD.len();
-        Hashes { block: hashes(), long: count, chunk: hashes(), chunk_ngrams: count }.into()
+        let (block, chunk) = (hashes(), hashes());
+        Hashes { block, long: count, chunk, chunk_long: 0, chunk_ngrams: count }.into()
     }
 
     /// Makes the query for texts that pass all of some queries.
@@ -77,8 +81,8 @@ impl NgramQuery {
         bits
     }
 
-    /// Returns the query with at most `most` hashes for each literal: it is faster to evaluate and
-    /// lets a little more through.
+    /// Returns the query with, for each literal, at most `most` hashes for blocks: it is faster to
+    /// evaluate and lets a little more through.
     #[must_use]
     pub fn sample(&self, most: usize) -> Self {
         match self {
@@ -90,6 +94,20 @@ impl NgramQuery {
             NgramQuery::Any(parts) => {
                 NgramQuery::Any(parts.iter().map(|part| part.sample(most)).collect())
             }
+        }
+    }
+
+    /// Returns the query with, for each literal, at most `most` of the hashes for chunks: those of the longer n-grams,
+    /// which are rare for what they are, and then those whose bits are set in the fewest chunks.
+    #[must_use]
+    pub fn emptiest(&self, most: usize, densities: &Densities) -> Self {
+        let each =
+            |parts: &[Self]| parts.iter().map(|part| part.emptiest(most, densities)).collect();
+        match self {
+            NgramQuery::Anything => NgramQuery::Anything,
+            NgramQuery::Hashes(hashes) => NgramQuery::Hashes(hashes.emptiest(most, densities)),
+            NgramQuery::All(parts) => NgramQuery::All(each(parts)),
+            NgramQuery::Any(parts) => NgramQuery::Any(each(parts)),
         }
     }
 
@@ -132,8 +150,17 @@ impl NgramQuery {
         let short = hashes(FilterKind::Chunk.long(), MIX);
         let mut chunk = Vec::new();
         each_punctuated(&small, |ngram, _| chunk.push(mix(ngram, MIX)));
+        let mut mixed = 0;
+        each_ngram(&small, MIXED, |ngram, at| {
+            if is_mixed(&small.as_bytes()[at..at + MIXED]) {
+                let hash = mix(ngram, MIX);
+                chunk.extend([hash, second(hash)]);
+                mixed += 1;
+            }
+        });
+        let chunk_long = chunk.len();
         chunk.extend(short.iter().flat_map(|hash| [*hash, second(*hash)]));
-        Hashes { block, long, chunk, chunk_ngrams: short.len() }.into()
+        Hashes { block, long, chunk, chunk_long, chunk_ngrams: mixed + short.len() }.into()
     }
 
     /// Makes the query for the n-grams with capitals of a literal within a line.
@@ -156,14 +183,15 @@ impl NgramQuery {
                 chunk.push(mix(ngram, MIX_EXACT));
             }
         });
+        let chunk_long = chunk.len();
         chunk.extend(&short);
-        Hashes { long: block.len(), block, chunk, chunk_ngrams: short.len() }.into()
+        Hashes { long: block.len(), block, chunk, chunk_long, chunk_ngrams: short.len() }.into()
     }
 }
 
 impl Hashes {
-    /// Returns at most `most` of the hashes for each kind, from all over the literal. Long n-grams
-    /// come first, since they are rarer.
+    /// Returns at most `most` of the hashes for blocks, from all over the literal. Long n-grams come
+    /// first, since they are rarer.
     fn sample(&self, most: usize) -> Self {
         let some = |all: &[u64], most: usize| -> Vec<u64> {
             let count = all.len().min(most);
@@ -173,7 +201,16 @@ impl Hashes {
         let mut block = some(long, most);
         let long = block.len();
         block.extend(some(short, most - long));
-        Self { block, long, chunk: some(&self.chunk, most), chunk_ngrams: self.chunk_ngrams }
+        Self { block, long, ..self.clone() }
+    }
+
+    fn emptiest(&self, most: usize, densities: &Densities) -> Self {
+        let mut chunk = self.chunk.clone();
+        let (long, short) = chunk.split_at_mut(self.chunk_long);
+        densities.sort(long);
+        densities.sort(short);
+        chunk.truncate(most);
+        Self { chunk, chunk_long: self.chunk_long.min(most), ..self.clone() }
     }
 
     /// Returns the hashes that a kind of filter is asked for.
@@ -246,11 +283,8 @@ mod tests {
             NgramQuery::all(vec![NgramQuery::folded("abc"), NgramQuery::exact("Other->Literal")]),
         ]);
         let few = query.sample(4);
-        for kind in [FilterKind::Block, FilterKind::Chunk] {
-            let (all, some) = (query.bits(kind), few.bits(kind));
-            assert!(some.iter().all(|bit| all.contains(bit)) && some.len() < all.len(), "{kind:?}");
-        }
-        assert_eq!(few.bits(FilterKind::Chunk).len(), 4 + 2 + 4);
+        let (all, some) = (query.bits(FilterKind::Block), few.bits(FilterKind::Block));
+        assert!(some.iter().all(|bit| all.contains(bit)) && some.len() < all.len());
         assert_eq!((few.literals(), few.chunk_ngrams()), (query.literals(), query.chunk_ngrams()));
         assert_eq!(query.sample(99), query);
     }

@@ -3,8 +3,8 @@
 //! N-grams never cross a line break, since literals of queries do not.
 
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, NON_ASCII_FOLD, PUNCTUATED, has_non_ascii_fold, is_punctuation, mix,
-    ngram_at, second,
+    MIX, MIX_EXACT, MIX_SHORT, MIXED, NON_ASCII_FOLD, PUNCTUATED, has_non_ascii_fold, is_mixed,
+    is_punctuation, mix, ngram_at, second,
 };
 use crate::kind::FilterKind;
 
@@ -24,6 +24,7 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
         FilterKind::Chunk => bytes.iter().map(|byte| u8::from(is_punctuation(*byte))).collect(),
         _ => Vec::new(),
     };
+    let is_ascii = text.is_ascii();
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let (raw, folded) = (&bytes[start..end + 8], &folded[start..end + 8]);
@@ -49,6 +50,14 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
         }
         if kind == FilterKind::Chunk {
             add_punctuated(raw, folded, &punctuation[start..end], hashes);
+            if !is_ascii {
+                let runs = folded.windows(8).take((end - start + 1).saturating_sub(MIXED));
+                let mixed = runs.filter(|eight| is_mixed(&eight[..MIXED]));
+                hashes.extend(mixed.flat_map(|eight| {
+                    let hash = mix(ngram_at(eight, MIXED), MIX);
+                    [hash, second(hash)]
+                }));
+            }
         }
         start = end + 1;
     }

@@ -4,11 +4,14 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use query::{LiteralQuery, Lookup, Scope, has_trigram, rarest_parts, word_parts};
+use ngram::NgramQuery;
+use query::{LiteralQuery, Lookup, Plan, Scope, has_trigram, rarest_parts, word_parts};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::catalog::Shard;
 use crate::error::Result;
+use crate::filters::{ChunkRows, TellingRows};
 use crate::lease::{Ask, Lease};
 use crate::{BlobId, Epoch, ShardId};
 
@@ -35,25 +38,45 @@ impl Lease {
     /// Answers some lookups in one shard with one statement: those of paths and symbols with blobs, all
     /// others with documents. A document holds all that its lookup asks for.
     ///
+    /// The same statement reads the rows of the chunk filters that `filtered` ask for, if any, unless the answers
+    /// rule `plan` out; it gives `None` then, or if the filters do not cover all chunks of the given state.
+    ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn lookups(
         &mut self,
-        shard: ShardId,
-        epoch: Epoch,
+        (shard, epoch): (&Shard, Epoch),
         lookups: &[&Lookup],
-    ) -> Result<Vec<IndexAnswer>> {
-        let statement = Statement::of(shard, lookups, self.no_recheck());
-        let mut ask = Ask::new(statement.sql).bind(epoch.0);
+        plan: &Plan,
+        filtered: &[&NgramQuery],
+    ) -> Result<(Vec<IndexAnswer>, Option<ChunkRows>)> {
+        let telling = match filtered {
+            [] => None,
+            some => Some(self.telling_rows(shard, some).await?),
+        };
+        let mut statement = Statement::of(shard.id, lookups, self.no_recheck());
+        if telling.is_some() {
+            statement.add_rows(plan, lookups);
+        }
+        let mut ask = Ask::new(statement.finish()).bind(epoch.0);
         for pattern in statement.patterns {
             ask = match pattern {
                 Pattern::NoRecheck(pattern) => ask.bind(pattern.into_bytes()),
                 Pattern::Ilike(pattern) => ask.bind(pattern),
             };
         }
+        if let Some(telling) = &telling {
+            ask = ask.bind(telling.numbers.clone());
+        }
         let rows = self.rows(ask).await?;
         let (row, mut column) = (&rows[0], 0);
-        lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect()
+        let found: Result<_> =
+            lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect();
+        let Some(telling) = telling else { return Ok((found?, None)) };
+        let numbers: Option<Vec<i32>> = row.try_get(column)?;
+        let bits: Option<Vec<Vec<u8>>> = row.try_get(column + 1)?;
+        let rows = numbers.unwrap_or_default().into_iter().zip(bits.unwrap_or_default());
+        Ok((found?, telling.restore(rows, shard.filtered)))
     }
 }
 
@@ -83,6 +106,8 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
 struct Statement {
     shard: ShardId,
     no_recheck: bool,
+    columns: Vec<String>,
+    /// What follows `from`.
     sql: String,
     patterns: Vec<Pattern>,
 }
@@ -97,12 +122,12 @@ enum Pattern {
 
 impl Statement {
     fn of(shard: ShardId, lookups: &[&Lookup], no_recheck: bool) -> Self {
-        let mut columns = Vec::new();
-        let mut statement = Self { shard, no_recheck, sql: String::new(), patterns: Vec::new() };
+        let (columns, sql, patterns) = Default::default();
+        let mut statement = Self { shard, no_recheck, columns, sql, patterns };
         for (i, lookup) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
             if lookup.scope == Scope::Symbol {
-                columns.push(format!("coalesce(t{i}.b, '{{}}')"));
+                statement.columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                 let _ = write!(
                     statement.sql,
                     "(select array_agg(blob) b from {} where shard = {} and ",
@@ -111,7 +136,7 @@ impl Statement {
                 );
                 statement.condition("names", &lookup.literals);
             } else if lookup.scope == Scope::Path {
-                columns.push(format!("coalesce(t{i}.b, '{{}}')"));
+                statement.columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                 let _ = write!(
                     statement.sql,
                     "(select array_agg(blob) b from {} where valid_from <= $1 and valid_to > $1 and ",
@@ -119,7 +144,9 @@ impl Statement {
                 );
                 statement.condition("path", &lookup.literals);
             } else {
-                columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
+                statement
+                    .columns
+                    .push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
                 let _ = write!(
                     statement.sql,
                     "(select array_agg(first) n, array_agg(upto) b from {} where ",
@@ -130,8 +157,24 @@ impl Statement {
             }
             let _ = write!(statement.sql, ") t{i}");
         }
-        statement.sql = format!("select {} from {}", columns.join(", "), statement.sql);
         statement
+    }
+
+    /// Adds the rows of the chunk filters whose numbers are in the parameter after the patterns. They are not read if
+    /// the lookups rule the plan out.
+    fn add_rows(&mut self, plan: &Plan, lookups: &[&Lookup]) {
+        let any = format!("any(${})", self.patterns.len() + 2);
+        let _ = write!(
+            self.sql,
+            ", lateral (select array_agg(number) n, array_agg(bits) b from {} and ({})) f",
+            TellingRows::condition(self.shard, &any),
+            may_hold(plan, lookups)
+        );
+        self.columns.push("f.n, f.b".to_owned());
+    }
+
+    fn finish(&self) -> String {
+        format!("select {} from {}", self.columns.join(", "), self.sql)
     }
 
     /// Adds the condition on one row.
@@ -178,6 +221,23 @@ impl Statement {
             self.condition(column, part);
         }
         self.sql.push(')');
+    }
+}
+
+/// Returns the condition that the answers to some lookups do not rule a plan out.
+fn may_hold(plan: &Plan, lookups: &[&Lookup]) -> String {
+    let join = |parts: &[Plan], word: &str| {
+        let parts: Vec<String> = parts.iter().map(|part| may_hold(part, lookups)).collect();
+        format!("({})", parts.join(word))
+    };
+    match plan {
+        Plan::Scan => "true".to_owned(),
+        Plan::Lookup(of) => match lookups.iter().position(|lookup| *lookup == of) {
+            Some(i) => format!("t{i}.b is not null"),
+            None => "true".to_owned(),
+        },
+        Plan::All(parts) => join(parts, " and "),
+        Plan::Any(parts) => join(parts, " or "),
     }
 }
 
@@ -241,7 +301,7 @@ mod tests {
     fn check(scope: Scope, literals: LiteralQuery, no_recheck: bool, sql: &str, patterns: &[&str]) {
         let lookup = Lookup { scope, terms: vec![0], literals };
         let statement = Statement::of(ShardId(7), &[&lookup], no_recheck);
-        assert_eq!(statement.sql, sql);
+        assert_eq!(statement.finish(), sql);
         let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
         let patterns: Vec<_> = patterns.iter().map(|text| kind((*text).to_owned())).collect();
         assert_eq!(statement.patterns, patterns);
@@ -255,10 +315,32 @@ mod tests {
     fn literals_without_a_trigram_are_told_in_paths_only() {
         let lookup = |scope| Lookup { scope, terms: vec![0], literals: literal("===") };
         let statement = |scope| Statement::of(ShardId(7), &[&lookup(scope)], true);
-        assert!(statement(Scope::Chunk).sql.ends_with("from documents_007 where true) t0"));
+        assert!(statement(Scope::Chunk).finish().ends_with("from documents_007 where true) t0"));
         let paths = statement(Scope::Path);
-        assert!(paths.sql.ends_with("and path ilike $2) t0"), "{}", paths.sql);
+        assert!(paths.finish().ends_with("and path ilike $2) t0"), "{}", paths.sql);
         assert_eq!(paths.patterns, [Pattern::Ilike("%===%".to_owned())]);
+    }
+
+    #[test]
+    fn filters_are_read_unless_the_index_rules_the_plan_out() {
+        let lookup = |term: usize, text: &str| Lookup {
+            scope: Scope::Chunk,
+            terms: vec![term],
+            literals: literal(text),
+        };
+        let (foo, bar, other) = (lookup(0, "foo"), lookup(1, "bar"), lookup(2, "other"));
+        let plan = Plan::All(vec![
+            Plan::Any(vec![Plan::Lookup(foo.clone()), Plan::Lookup(bar.clone())]),
+            Plan::Lookup(other),
+        ]);
+        let asked = [&foo, &bar];
+        let mut statement = Statement::of(ShardId(7), &asked, true);
+        statement.add_rows(&plan, &asked);
+        let sql = statement.finish();
+        assert!(sql.starts_with("select coalesce(t0.n, '{}'), coalesce(t0.b, '{}'), "), "{sql}");
+        let end = ", lateral (select array_agg(number) n, array_agg(bits) b from filters_007 where shard = 7 and kind = 4 \
+                   and number = any($4) and (((t0.b is not null or t1.b is not null) and true))) f";
+        assert!(sql.contains(", f.n, f.b from ") && sql.ends_with(end), "{sql}");
     }
 
     #[test]

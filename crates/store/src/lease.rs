@@ -1,9 +1,10 @@
 //! A connection for some statements of a search; dropping it cancels the running statement.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use ngram::Densities;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Type};
 use tokio::sync::OwnedSemaphorePermit;
@@ -170,6 +171,11 @@ impl Lease {
         let rows: Vec<(i64,)> = self.fetch(Ask::new(sql)).await?;
         let count = rows.first().map_or(0, |(count,)| *count) as i16;
         Ok(*self.store.known_shards().get_or_init(|| count))
+    }
+
+    /// Returns the cell for the densities of the chunk filters; it is empty until first read.
+    pub(crate) fn known_densities(&self) -> &OnceLock<Arc<Densities>> {
+        self.store.known_densities()
     }
 
     /// Returns whether the server has the operator without a recheck.

@@ -38,7 +38,7 @@ pub use check::{Check, Problem};
 pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
-pub use filters::{ChunkRows, sample};
+pub use filters::ChunkRows;
 pub use ingest::{
     BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, ScipFile,
     ScipSource, ScipWriter, SeenRow, Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals,

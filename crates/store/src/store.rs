@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ngram::Densities;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
@@ -26,6 +27,8 @@ pub struct Store {
     pub(crate) no_recheck: bool,
     /// Number of shards of the index, once it is fixed and has been read.
     shards: Arc<OnceLock<i16>>,
+    /// How full the rows of the chunk filters are, once that has been read.
+    densities: Arc<OnceLock<Arc<Densities>>>,
     /// The connection on which the database was prepared, until the first use.
     spare: Arc<Mutex<Option<PgConnection>>>,
     /// Process id of the backend that holds the lock on writing for this program, or held it last;
@@ -45,9 +48,18 @@ impl Store {
         options: PgConnectOptions,
         no_recheck: bool,
     ) -> Self {
-        let (statements, shards, spare, writer, elsewhere) = Default::default();
-        let options = Arc::new(options);
-        Self { leases, control, statements, options, no_recheck, shards, spare, writer, elsewhere }
+        Self {
+            leases,
+            control,
+            options: Arc::new(options),
+            no_recheck,
+            statements: Arc::default(),
+            shards: Arc::default(),
+            densities: Arc::default(),
+            spare: Arc::default(),
+            writer: Arc::default(),
+            elsewhere: Elsewhere::default(),
+        }
     }
 
     /// Returns whether the server has the operator without a recheck, so that it only names
@@ -60,6 +72,11 @@ impl Store {
     /// Returns the cell for the number of shards; it is empty until first read.
     pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
         &self.shards
+    }
+
+    /// Returns the cell for the densities of the chunk filters; it is empty until first read.
+    pub(crate) fn known_densities(&self) -> &OnceLock<Arc<Densities>> {
+        &self.densities
     }
 
     /// Returns a connection outside the pool, with the server's own planner settings.

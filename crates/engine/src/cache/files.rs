@@ -379,7 +379,8 @@ mod tests {
             // A part of the chunks is judged as it is among all.
             for (start, end) in [(0, 4), (4, 5), (5, 60), (6, 7), (60, 150), (150, 5000)] {
                 let part = |chunk: &i32| all_chunks.iter().any(|some| some.contains(chunk));
-                let of_part: Vec<i32> = wanted.chunks(&(start..end)).into_iter().flatten().collect();
+                let of_part: Vec<i32> =
+                    wanted.chunks(&(start..end)).into_iter().flatten().collect();
                 assert_eq!(of_part, (start..end).filter(part).collect::<Vec<_>>(), "{query:?}");
             }
             let wanted = all_chunks;

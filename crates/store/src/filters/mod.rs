@@ -10,14 +10,17 @@ mod stored;
 
 use ngram::{BLOCK_CHUNKS, FilterKind};
 
-pub use rows::{ChunkRows, sample};
+pub use rows::ChunkRows;
+pub(crate) use rows::TellingRows;
 pub(crate) use stored::{
     NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
 };
 
 /// The format of stored filters, to be changed with their contents or their layout.
 /// `state.filters_format` holds the format of an index.
-pub(crate) const FORMAT: i32 = 1;
+///
+/// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities.
+pub(crate) const FORMAT: i32 = 2;
 
 /// Bits in a row of the table, each for all filters of a kind.
 const SLICE_BITS: usize = 128;
@@ -45,6 +48,9 @@ const LARGE_NUMBERS: i32 = 1;
 
 /// `filters.number` of the row of [`CHUNKS`] that marks the first chunk of each blob.
 const STARTS: i32 = -1;
+
+/// `filters.number` of the row of [`CHUNKS`] with the densities of the first piece.
+const DENSITIES: i32 = -2;
 
 /// A row of `filters`: kind, number, bits.
 type Row = (i16, i32, Vec<u8>);

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery, ShardFilter};
+use ngram::{BitSlices, BloomFilter, Columns, Densities, FilterKind, NgramQuery, ShardFilter};
 
 use super::{
-    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS,
+    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, DENSITIES, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS,
     PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count, numbers,
 };
 use crate::catalog::Shard;
@@ -18,8 +19,8 @@ use crate::{BlobId, ShardId};
 /// Most shards that a statement of [`Lease::filter_rows`] names for each shard that is asked for.
 const MAX_NAMED: usize = 4;
 
-/// Most hashes of one literal that a search without memory looks up in a chunk's filter. A third of
-/// the filter's bits are set, so more hashes would rule out hardly more.
+/// Most hashes of one literal that a search without memory looks up in a chunk's filter. Of common
+/// n-grams even many rule out little.
 const MAX_HASHES: usize = 12;
 
 /// Approximate bound of the hashes that it looks up in all.
@@ -34,7 +35,11 @@ pub struct ChunkRows {
 
 impl ChunkRows {
     /// Restores the filters of `chunks` chunks from rows; `None` if rows are missing.
-    fn of(rows: Vec<(i32, Vec<u8>)>, chunks: i32, bits: Vec<usize>) -> Option<Self> {
+    fn of(
+        rows: impl IntoIterator<Item = (i32, Vec<u8>)>,
+        chunks: i32,
+        bits: Vec<usize>,
+    ) -> Option<Self> {
         let mut filters = BitSlices::with_bits(FilterKind::Chunk, bits, chunks as usize);
         let mut starts = None;
         for (number, row) in rows {
@@ -70,38 +75,95 @@ impl ChunkRows {
     }
 }
 
-/// Returns the n-grams that a search without memory asks a shard for, a sample of those of some
-/// lookups.
-pub fn sample(ngrams: &[&NgramQuery]) -> NgramQuery {
+/// Returns the bits that a search without memory asks the chunk filters of a shard for: the emptiest
+/// of those of some n-grams.
+fn emptiest_bits(ngrams: &[&NgramQuery], densities: &Densities) -> Vec<usize> {
     let literals: usize = ngrams.iter().map(|ngrams| ngrams.literals()).sum();
     let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
-    NgramQuery::any(ngrams.iter().map(|ngrams| ngrams.sample(most)).collect())
+    let emptiest = ngrams.iter().map(|ngrams| ngrams.emptiest(most, densities)).collect();
+    NgramQuery::any(emptiest).bits(FilterKind::Chunk)
+}
+
+/// The rows of the filters of a shard's chunks that are worth asking for some n-grams.
+pub(crate) struct TellingRows {
+    bits: Vec<usize>,
+    /// Values of `filters.number`.
+    pub(crate) numbers: Vec<i32>,
+}
+
+impl TellingRows {
+    /// Returns the table with the rows of a shard, and the condition that selects them; `any` is
+    /// what their numbers are compared with.
+    pub(crate) fn condition(shard: ShardId, any: &str) -> String {
+        format!(
+            "{} where shard = {} and kind = {CHUNKS} and number = {any}",
+            shard.filters(),
+            shard.0
+        )
+    }
+
+    /// Makes the filters of `chunks` chunks from the rows; `None` if rows are missing.
+    pub(crate) fn restore(
+        self,
+        rows: impl IntoIterator<Item = (i32, Vec<u8>)>,
+        chunks: i32,
+    ) -> Option<ChunkRows> {
+        ChunkRows::of(rows, chunks, self.bits)
+    }
 }
 
 impl Lease {
-    /// Reads the rows of the filters of a shard's chunks that some n-grams ask for; `None` if the
-    /// filters do not cover all chunks of the given state.
+    /// Returns the densities of the filters of chunks, as one shard has them: read once, since the others are alike and
+    /// any give right answers.
+    async fn densities(&mut self, shard: ShardId) -> Result<Arc<Densities>> {
+        if let Some(known) = self.known_densities().get() {
+            return Ok(Arc::clone(known));
+        }
+        let sql = format!(
+            "select bits from {} where shard = {} and kind = {CHUNKS} and number = {DENSITIES}",
+            shard.filters(),
+            shard.0
+        );
+        let rows: Vec<(Vec<u8>,)> = self.fetch(Ask::new(sql)).await?;
+        Ok(match rows.into_iter().next() {
+            Some((bytes,)) => {
+                let densities = Arc::new(Densities::from_bytes(bytes));
+                Arc::clone(self.known_densities().get_or_init(|| densities))
+            }
+            None => Arc::new(Densities::from_bytes(Vec::new())),
+        })
+    }
+
+    /// Returns which rows of the filters of a shard's chunks are worth asking for some n-grams.
+    pub(crate) async fn telling_rows(
+        &mut self,
+        shard: &Shard,
+        ngrams: &[&NgramQuery],
+    ) -> Result<TellingRows> {
+        let bits = emptiest_bits(ngrams, &*self.densities(shard.id).await?);
+        let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
+        let mut numbers = vec![STARTS];
+        for piece in pieces {
+            numbers.extend(bits.iter().map(|bit| piece * PIECE_ROWS + *bit as i32));
+        }
+        Ok(TellingRows { bits, numbers })
+    }
+
+    /// Reads the rows of the filters of a shard's chunks that are worth asking for some n-grams;
+    /// `None` if the filters do not cover all chunks of the given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn chunk_rows(
         &mut self,
         shard: &Shard,
-        ngrams: &NgramQuery,
+        ngrams: &[&NgramQuery],
     ) -> Result<Option<ChunkRows>> {
-        let bits = ngrams.bits(FilterKind::Chunk);
-        let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
-        let mut numbers = vec![STARTS];
-        for piece in pieces {
-            numbers.extend(bits.iter().map(|bit| piece * PIECE_ROWS + *bit as i32));
-        }
-        let sql = format!(
-            "select number, bits from {} where shard = {} and kind = {CHUNKS} and number = any($1)",
-            shard.id.filters(),
-            shard.id.0
-        );
-        let rows = self.fetch(Ask::new(sql).bind(numbers)).await?;
-        Ok(ChunkRows::of(rows, shard.filtered, bits))
+        let telling = self.telling_rows(shard, ngrams).await?;
+        let sql =
+            format!("select number, bits from {}", TellingRows::condition(shard.id, "any($1)"));
+        let rows = self.fetch(Ask::new(sql).bind(telling.numbers.clone())).await?;
+        Ok(telling.restore(rows, shard.filtered))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind};
+use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use super::{
-    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES, OWN_CHUNKS,
-    PIECE_BLOCKS, PIECE_CHUNKS, PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count, numbers,
+    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, DENSITIES, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES,
+    OWN_CHUNKS, PIECE_BLOCKS, PIECE_CHUNKS, PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count,
+    numbers,
 };
 use crate::error::{Error, Result};
 use crate::ingest::copy::{self, Rows};
@@ -27,6 +28,7 @@ pub(crate) struct StoredFilters {
     starts: Columns,
     /// The filters of the chunks of the last piece, if it is not full.
     piece: Option<BitSlices>,
+    densities: Option<Densities>,
 }
 
 /// The filters of chunks that are to be added to a shard.
@@ -58,6 +60,7 @@ impl StoredFilters {
             large_chunks: Vec::new(),
             starts: Columns::first(0),
             piece: None,
+            densities: None,
         }
     }
 
@@ -75,6 +78,7 @@ impl StoredFilters {
                 OWN_CHUNKS if number == DENSE_NUMBERS => stored.dense_chunks = numbers(&bits),
                 OWN_CHUNKS => stored.large_chunks = numbers(&bits),
                 _ if number == STARTS => stored.starts = Columns::from(bits),
+                _ if number == DENSITIES => stored.densities = Some(Densities::from_bytes(bits)),
                 _ => piece.0.push((number % PIECE_ROWS, bits)),
             }
         }
@@ -153,6 +157,9 @@ impl StoredFilters {
             rows.row(4).i16(shard.0).i16(OWN_CHUNKS).i32(number).bytes(&numbers);
         }
         rows.row(4).i16(shard.0).i16(CHUNKS).i32(STARTS).bytes(self.starts.bytes());
+        if let Some(densities) = &self.densities {
+            rows.row(4).i16(shard.0).i16(CHUNKS).i32(DENSITIES).bytes(densities.bytes());
+        }
     }
 
     /// Joins the filters of chunks of some blocks, all of one piece, with those of that piece that
@@ -212,8 +219,8 @@ pub(crate) async fn take(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "delete from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS}) or kind = {CHUNKS} and number >= $1)
-         returning kind, number, bits",
+        "delete from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS})
+             or kind = {CHUNKS} and (number < 0 or number >= $1)) returning kind, number, bits",
         shard.filters(),
         shard.0
     );
@@ -277,6 +284,10 @@ pub(crate) async fn store_pieces(
 ) -> Result<()> {
     while let Some((first_block, blocks)) = new.full_piece(end) {
         let piece = filters.piece(first_block, &blocks);
+        // Of the first piece: the others are like it, and the last may be small.
+        if first_block < PIECE_BLOCKS {
+            filters.densities = Some(Densities::of(&piece));
+        }
         let first = (first_block / PIECE_BLOCKS) as i32 * PIECE_ROWS;
         let mut rows = Rows::new();
         for (number, row) in (first..).zip(piece.rows().chunks_exact(piece.width().max(1))) {
@@ -317,7 +328,8 @@ pub(crate) async fn format(conn: &mut PgConnection) -> Result<i32> {
 }
 
 impl Store {
-    /// Remakes the filters of all shards if their format is older than this program's.
+    /// Remakes the filters of all shards if their format is older than this program's. Searches see the old ones of a
+    /// shard until the new ones are committed.
     ///
     /// # Errors
     /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a

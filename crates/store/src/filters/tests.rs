@@ -68,7 +68,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
         }
         // The shard's filters do not cover that many chunks, so it is not in the answer.
         assert!(lease.filter_rows(&[&further], &both).await.unwrap().is_empty());
-        assert!(lease.chunk_rows(&further, &both).await.unwrap().is_none());
+        assert!(lease.chunk_rows(&further, &[&both]).await.unwrap().is_none());
         assert!(lease.filters(&further).await.unwrap().is_none());
         assert_eq!(lease.filters(&one).await.unwrap().unwrap().width(), 1);
         lease.done();
@@ -167,7 +167,7 @@ fn rows_name_the_chunks_that_may_match() {
                 let mut filters = lease.filter_rows(&[&shard], &ngrams.sample(8)).await.unwrap();
                 let filter = filters.remove(&shard.id).unwrap();
                 let near = filter.surviving(&ngrams, &filter.hits(&ngrams));
-                let rows = lease.chunk_rows(&shard, &sample(&[&ngrams])).await.unwrap().unwrap();
+                let rows = lease.chunk_rows(&shard, &[&ngrams]).await.unwrap().unwrap();
                 let mut chunks = rows.surviving(&ngrams);
                 filter.ruled_out(&near, 0..next).for_each(|n| chunks.remove(n as usize));
                 let found = rows.with_blobs(&chunks);

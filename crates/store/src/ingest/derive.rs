@@ -24,6 +24,14 @@ const LARGE_CHUNK_BYTES: usize = 8192;
 /// Most shards whose documents and filters are derived at once, each on two connections.
 pub const MAX_DERIVERS: usize = 8;
 
+/// What is deleted first, and made of all chunks again.
+#[derive(Clone, Copy)]
+enum Remade {
+    Nothing,
+    Filters,
+    All,
+}
+
 impl Session {
     /// Returns the shards with chunks that are not yet in their documents and filters, whichever
     /// ingest stored them.
@@ -50,16 +58,20 @@ impl Store {
     /// as it was.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let (upto, filtered) = self.chunks_of(shard).await?;
-        if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered, false).await }
+        if filtered >= upto {
+            Ok(())
+        } else {
+            self.derive_upto(shard, upto, filtered, Remade::Nothing).await
+        }
     }
 
-    /// Remakes the filters of a shard if some are missing.
+    /// Remakes the filters of a shard.
     ///
     /// # Errors
     /// As those of [`derive`](Self::derive).
     pub(crate) async fn derive_again(&self, shard: ShardId) -> Result<()> {
         let (_, filtered) = self.chunks_of(shard).await?;
-        self.derive_upto(shard, filtered, filtered, false).await
+        self.derive_upto(shard, filtered, filtered, Remade::Filters).await
     }
 
     /// Remakes the documents, the filters and the trigram index of a shard. Searches see the old
@@ -69,7 +81,7 @@ impl Store {
     /// As those of [`derive`](Self::derive).
     pub(crate) async fn derive_anew(&self, shard: ShardId) -> Result<()> {
         let (upto, _) = self.chunks_of(shard).await?;
-        self.derive_upto(shard, upto, 0, true).await?;
+        self.derive_upto(shard, upto, 0, Remade::All).await?;
         let sql = format!("reindex table {}", shard.documents());
         self.helper().await?.execute(AssertSqlSafe(sql)).await?;
         Ok(())
@@ -86,15 +98,19 @@ impl Store {
         shard: ShardId,
         upto: i32,
         filtered: i32,
-        anew: bool,
+        remade: Remade,
     ) -> Result<()> {
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
-        if anew {
-            for table in [shard.documents(), shard.filters()] {
-                tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
-            }
+        let both = [shard.filters(), shard.documents()];
+        let deleted = match remade {
+            Remade::Nothing => &both[..0],
+            Remade::Filters => &both[..1],
+            Remade::All => &both,
+        };
+        for table in deleted {
+            tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
         }
         // Incomplete filters are remade, from the first chunk on.
         let filters = filters::take(&mut tx, shard, filtered).await?;

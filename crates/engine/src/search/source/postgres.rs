@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
-use query::{LiteralQuery, Lookup, Plan, Scope, ngrams_of_literals};
+use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, IndexAnswer};
 
 use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
@@ -85,8 +85,8 @@ struct Indexes<'s> {
 }
 
 impl<'s> Indexes<'s> {
-    /// Asks for everything that a plan may need: at most one statement for the trigram indexes, and one for
-    /// the filters unless the indexes found nothing.
+    /// Asks for everything that a plan may need with one statement, which reads the filters only if the trigram
+    /// indexes found something.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task, .. } = source;
         let no_recheck = reader.store.no_recheck();
@@ -115,13 +115,14 @@ impl<'s> Indexes<'s> {
         }
         let mut lease = reader.store.lease().await?;
         let mut asked = Self { source, rows: None, found: Vec::new() };
+        let filtered: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
         if !indexed.is_empty() {
-            let found = lease.lookups(reader.shard.id, reader.epoch(), &indexed).await?;
+            let (at, plan) = ((&reader.shard, reader.epoch()), &task.query.plan);
+            let (found, rows) = lease.lookups(at, &indexed, plan, &filtered).await?;
             asked.found = indexed.into_iter().zip(found).collect();
-        }
-        if !filtered.is_empty() && !asked.rule_out(&task.query.plan) {
-            let all: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
-            asked.rows = lease.chunk_rows(&reader.shard, &store::sample(&all)).await?;
+            asked.rows = rows;
+        } else if !filtered.is_empty() {
+            asked.rows = lease.chunk_rows(&reader.shard, &filtered).await?;
         }
         lease.done();
         Ok(asked)
@@ -130,20 +131,6 @@ impl<'s> Indexes<'s> {
     /// Returns the answer of the trigram indexes to a lookup, if they were asked.
     fn found(&self, lookup: &Lookup) -> Option<&IndexAnswer> {
         self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found)
-    }
-
-    /// Returns whether the answers of the trigram indexes rule a plan out.
-    fn rule_out(&self, plan: &Plan) -> bool {
-        match plan {
-            Plan::Scan => false,
-            Plan::Lookup(lookup) => match self.found(lookup) {
-                Some(IndexAnswer::Documents(documents)) => documents.is_empty(),
-                Some(IndexAnswer::Blobs(blobs)) => blobs.is_empty(),
-                None => false,
-            },
-            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
-            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
-        }
     }
 
     /// Returns the chunks that may hold some n-grams, if filters were read.

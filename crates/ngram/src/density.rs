@@ -1,0 +1,78 @@
+//! How full the rows of the chunk filters are, which tells the bits that rule out most.
+
+use crate::hash::bit_of;
+use crate::kind::FilterKind;
+use crate::slices::BitSlices;
+
+/// The part of the chunks in which each bit of a [chunk filter](FilterKind::Chunk) is set, in parts of 255. The hashes of
+/// some n-grams share their bit with common ones, so the bits of a literal differ by a factor of five. Any values give
+/// right answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Densities(Vec<u8>);
+
+impl Densities {
+    /// Counts the bits of some chunk filters.
+    pub fn of(filters: &BitSlices) -> Self {
+        let rows = filters.rows().chunks_exact(filters.width().max(1));
+        let set = |row: &[u8]| row.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+        let counts: Vec<usize> = rows.map(set).collect();
+        // Columns that are not in use do not count: the fullest bit is that of an n-gram which nearly all chunks have.
+        let most = counts.iter().copied().max().unwrap_or(0).max(1);
+        Self(counts.into_iter().map(|count| (count * 255).div_ceil(most) as u8).collect())
+    }
+
+    /// Restores densities from their [bytes](Self::bytes); from others, all bits count the same.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        let fits = bytes.len() == FilterKind::Chunk.bits();
+        Self(if fits { bytes } else { vec![85; FilterKind::Chunk.bits()] })
+    }
+
+    /// Returns a byte for each bit, for storing.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Sorts hashes by the part of the chunks in which their bit is set, the smallest first.
+    pub(crate) fn sort(&self, hashes: &mut [u64]) {
+        hashes.sort_by_key(|hash| self.0[bit_of(*hash, FilterKind::Chunk.bits())]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BloomFilter, NgramQuery};
+
+    #[test]
+    fn the_emptiest_bits_are_asked_first() {
+        let texts = ["the common words", "the common text", "the rare xqz", "the common word"];
+        let filters: Vec<BloomFilter> =
+            texts.iter().map(|text| BloomFilter::of_chunk(text)).collect();
+        let densities = Densities::of(&BitSlices::new(FilterKind::Chunk, &filters));
+        assert_eq!(Densities::from_bytes(densities.bytes().to_vec()), densities);
+        let query = NgramQuery::folded("the rare xqz");
+        let few = query.emptiest(4, &densities);
+        let bits = few.bits(FilterKind::Chunk);
+        assert_eq!(bits.len(), 4);
+        // Only one text has n-grams of "rare xqz".
+        assert!(bits.iter().all(|bit| densities.bytes()[*bit] <= 64), "{bits:?}");
+        // No bit is missing in the others: they rule out as much as can be.
+        let common = NgramQuery::folded("the ").emptiest(4, &densities);
+        assert!(common.bits(FilterKind::Chunk).iter().all(|bit| densities.bytes()[*bit] == 255));
+        // Unknown densities still choose some.
+        let unknown = Densities::from_bytes(vec![1, 2, 3]);
+        assert_eq!(query.emptiest(3, &unknown).bits(FilterKind::Chunk).len(), 3);
+    }
+
+    #[test]
+    fn long_ngrams_are_asked_before_emptier_bits() {
+        let unknown = Densities::from_bytes(Vec::new());
+        let query = NgramQuery::folded("unwrap()?;");
+        let few = query.emptiest(4, &unknown);
+        let (all, some) = (query.bits(FilterKind::Chunk), few.bits(FilterKind::Chunk));
+        assert!(some.len() == 4 && some.iter().all(|bit| all.contains(bit)));
+        // "p()?", "()?;" and "p()?;"
+        let texts = ["unwrap() ?;", "unwrap( )?;"].map(BloomFilter::of_chunk);
+        assert!(texts.iter().all(|text| !text.may_hold(&few)));
+    }
+}
