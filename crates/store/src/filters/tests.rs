@@ -1,6 +1,7 @@
 //! Storing filters and reading them back.
 
 use ngram::{BloomFilter, FilterKind, NgramQuery};
+use sqlx::Connection;
 
 use super::rows::groups;
 use super::*;
@@ -188,5 +189,11 @@ fn rows_name_the_chunks_that_may_match() {
             }
         }
         lease.done();
+        // What is added to is taken out whole; else all would be made again.
+        let mut conn = store.connection().await.unwrap();
+        let mut tx = conn.begin().await.unwrap();
+        let taken = take(&mut tx, ShardId(0), next).await.unwrap().unwrap();
+        assert!(taken.knows_start(0) && taken.blocks.width() > 0);
+        tx.rollback().await.unwrap();
     });
 }
