@@ -59,36 +59,39 @@ truncate symbols_skipped;
 update shards set symbols_upto = 0;
 update state set symbols_format = 0;
 
-create or replace function codesearch_sql.symbols_of(names text, numbers bytea, skipped bigint, symbols smallint)
+create or replace function codesearch_sql.symbols_of(blobs integer[], counts smallint[], names text, numbers bytea, blob integer)
     returns table (symbol text, kind text, container text, line integer)
-    language sql immutable strict parallel safe as $$
-    -- Each value once, and not as it lies in TOAST.
+    language sql immutable parallel safe rows 40 as $$
+    -- Each value is read once from TOAST, and is not sorted with the rows.
     with read as materialized (
-        select string_to_array(names, E'\n') as names, numbers || '' as numbers,
-               octet_length(numbers) / 15 as plane)
-    select names[at + 1],
-           ('{class,struct,enum,interface,trait,union,type,macro,function,method,constructor,field,constant,variable,'
-            'enum-member,module,namespace,package,heading,property,implementation}'::text[])[1 + get_byte(numbers, at)],
-           names[at + 1 - case when above = 0 then null when above >= 32768 then above - 65536 else above end],
-           1 + sum(get_byte(numbers, 3 * plane + at) + (get_byte(numbers, 4 * plane + at) << 8)
-               + (get_byte(numbers, 5 * plane + at) << 16) + (get_byte(numbers, 6 * plane + at) << 24))
-               over (order by at)::integer
-    from read
-    cross join generate_series(skipped::integer, skipped::integer + symbols - 1) at
-    cross join lateral (
-        select get_byte(numbers, plane + at) + (get_byte(numbers, 2 * plane + at) << 8) as above) p
+        select string_to_array(names, E'\n') as names, numbers || '' as numbers, octet_length(numbers) / 15 as plane,
+               coalesce((select sum(count) from unnest(counts[:place - 1]) count), 0)::integer as first,
+               counts[place] as symbols
+        from array_position(blobs, blob) place)
+    select symbol, kind, container, 1 + sum(lines) over (order by at)::integer
+    from (
+        select at, names[at + 1] as symbol,
+               ('{class,struct,enum,interface,trait,union,type,macro,function,method,constructor,field,constant,variable,'
+                'enum-member,module,namespace,package,heading,property,implementation}'::text[])[1 + get_byte(numbers, at)] as kind,
+               names[at + 1 - case when above = 0 then null when above >= 32768 then above - 65536 else above end] as container,
+               get_byte(numbers, 3 * plane + at) + (get_byte(numbers, 4 * plane + at) << 8)
+                   + (get_byte(numbers, 5 * plane + at) << 16) + (get_byte(numbers, 6 * plane + at) << 24) as lines
+        from read
+        cross join generate_series(first, first + symbols - 1) at
+        cross join lateral (
+            select get_byte(numbers, plane + at) + (get_byte(numbers, 2 * plane + at) << 8) as above) p
+        offset 0) s
 $$;
-comment on function codesearch_sql.symbols_of is 'The symbols of one of the contents in a row of symbols, after those of others.';
+comment on function codesearch_sql.symbols_of is 'The symbols of one of the contents in a row of symbols.';
 
 create or replace view codesearch_sql.symbols as
     select r.name as repository, f.path, f.language, n.symbol, n.kind, n.container, n.line
     from files f
     cross join state t
     join repos r on r.id = f.repo
-    join (symbols s cross join lateral (
-        select blob, count, sum(count) over (order by at) - count as skipped
-        from unnest(s.blobs, s.counts) with ordinality u (blob, count, at)) b) on s.shard = f.shard and b.blob = f.blob
-    cross join lateral codesearch_sql.symbols_of(s.names, s.numbers, b.skipped, b.count) n
+    join (symbols s cross join unnest(s.blobs) b (blob)) on s.shard = f.shard and b.blob = f.blob
+    -- It takes the file's blob, so that only what is asked for is unpacked.
+    cross join lateral codesearch_sql.symbols_of(s.blobs, s.counts, s.names, s.numbers, f.blob) n
     where f.valid_from <= t.epoch and t.epoch < f.valid_to;
 
 drop table symbols_of_before;
