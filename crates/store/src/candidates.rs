@@ -4,10 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use ngram::{FilterKind, NgramQuery};
-use query::{
-    LiteralQuery, Lookup, Scope, has_trigram, ngrams_of_literals, rarest_parts, word_parts,
-};
+use query::{LiteralQuery, Lookup, Scope, has_trigram, rarest_parts, word_parts};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -22,10 +19,6 @@ const MAX_LOOKUP_CHARS: usize = 64;
 /// Most lexemes of a literal that are looked up.
 const MAX_WORDS: usize = 4;
 
-/// Most bits of a literal that the filters of names are asked for. Two fifths of their bits are set,
-/// so more would rule out hardly more.
-const MAX_BITS: usize = 16;
-
 /// The pattern that matches every text.
 const ANY: &str = "%";
 
@@ -39,8 +32,8 @@ pub enum IndexAnswer {
 }
 
 impl Lease {
-    /// Answers some lookups in one shard with one statement: those of paths and symbols with blobs, all
-    /// others with documents. A document holds all that its lookup asks for.
+    /// Answers some lookups of texts or paths in one shard with one statement: those of paths with
+    /// blobs, all others with documents. A document holds all that its lookup asks for.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -56,7 +49,6 @@ impl Lease {
             ask = match pattern {
                 Pattern::NoRecheck(pattern) => ask.bind(pattern.into_bytes()),
                 Pattern::Ilike(pattern) => ask.bind(pattern),
-                Pattern::Bit(bit) => ask.bind(bit),
             };
         }
         let rows = self.rows(ask).await?;
@@ -70,7 +62,7 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
     };
-    if matches!(lookup.scope, Scope::Path | Scope::Symbol) {
+    if lookup.scope == Scope::Path {
         let mut blobs: Vec<BlobId> = next()?.into_iter().map(BlobId).collect();
         blobs.sort_unstable();
         blobs.dedup();
@@ -94,14 +86,12 @@ struct Statement {
     patterns: Vec<Pattern>,
 }
 
-/// A pattern for `LIKE`, or a bit, by the operator that takes it.
+/// A pattern for `LIKE`, by the operator that takes it.
 #[derive(Debug, PartialEq, Eq)]
 enum Pattern {
     /// For the operator without a recheck, as bytes.
     NoRecheck(String),
     Ilike(String),
-    /// For `get_bit`.
-    Bit(i64),
 }
 
 impl Statement {
@@ -110,16 +100,7 @@ impl Statement {
         let mut statement = Self { no_recheck, sql: String::new(), patterns: Vec::new() };
         for (i, lookup) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
-            if lookup.scope == Scope::Symbol {
-                columns.push(format!("coalesce(t{i}.b, '{{}}')"));
-                let _ = write!(
-                    statement.sql,
-                    "(select array_agg(blob) b from {} cross join unnest(blobs) blob where shard = {} and ",
-                    shard.symbols(),
-                    shard.0
-                );
-                statement.filter(&ngrams_of_literals(&lookup.literals).sample(MAX_BITS));
-            } else if lookup.scope == Scope::Path {
+            if lookup.scope == Scope::Path {
                 columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                 let _ = write!(
                     statement.sql,
@@ -164,40 +145,16 @@ impl Statement {
             }
             LiteralQuery::Anything => self.sql.push_str("true"),
             LiteralQuery::NonAsciiFold => self.sql.push_str("non_ascii_fold"),
-            LiteralQuery::All(parts) => {
-                self.join(parts, " and ", |all, part| all.condition(column, part));
-            }
-            LiteralQuery::Any(parts) => {
-                self.join(parts, " or ", |all, part| all.condition(column, part));
-            }
+            LiteralQuery::All(parts) => self.join(column, parts, " and "),
+            LiteralQuery::Any(parts) => self.join(column, parts, " or "),
         }
     }
 
-    /// Adds the condition on the filter of a group of symbols.
-    fn filter(&mut self, ngrams: &NgramQuery) {
-        match ngrams {
-            NgramQuery::Anything => self.sql.push_str("true"),
-            NgramQuery::Hashes(_) => {
-                let mut bits = ngrams.bits(FilterKind::Chunk);
-                // There are few different prepared statements.
-                let asked = bits.len().next_power_of_two();
-                bits.extend_from_within(..asked - bits.len());
-                for (i, bit) in bits.into_iter().enumerate() {
-                    self.sql.push_str(if i == 0 { "" } else { " and " });
-                    self.patterns.push(Pattern::Bit(bit as i64));
-                    let _ = write!(self.sql, "get_bit(filter, ${}) = 1", self.patterns.len() + 1);
-                }
-            }
-            NgramQuery::All(parts) => self.join(parts, " and ", Self::filter),
-            NgramQuery::Any(parts) => self.join(parts, " or ", Self::filter),
-        }
-    }
-
-    fn join<T>(&mut self, parts: &[T], word: &str, add: impl Fn(&mut Self, &T)) {
+    fn join(&mut self, column: &str, parts: &[LiteralQuery], word: &str) {
         self.sql.push('(');
         for (i, part) in parts.iter().enumerate() {
             self.sql.push_str(if i == 0 { "" } else { word });
-            add(self, part);
+            self.condition(column, part);
         }
         self.sql.push(')');
     }
@@ -313,23 +270,4 @@ mod tests {
              and lexemes ilike $5) t0",
             &["%foo %", "% b %", "% r%", "%foo %"],
         );
-    }
-    #[test]
-    fn names_are_asked_for_the_bits_of_their_filters() {
-        let literals = LiteralQuery::Any(vec![literal("some_name"), LiteralQuery::NonAsciiFold]);
-        let lookup = Lookup { scope: Scope::Symbol, terms: vec![0], literals };
-        let statement = Statement::of(ShardId(7), &[&lookup], false);
-        let bits: Vec<i64> = statement
-            .patterns
-            .iter()
-            .map(|pattern| if let Pattern::Bit(bit) = pattern { *bit } else { -1 })
-            .collect();
-        // Each of the seven n-grams has two bits; their number is rounded up.
-        assert_eq!(statement.sql.matches("get_bit(filter, $").count(), bits.len());
-        assert!(bits.len() > 16 && bits.iter().all(|bit| (0..4096).contains(bit)), "{bits:?}");
-        let start = "select coalesce(t0.b, '{}') from (select array_agg(blob) b from symbols_007 \
-                     cross join unnest(blobs) blob where shard = 7 and (get_bit(filter, $2) = 1 and ";
-        assert!(statement.sql.starts_with(start), "{}", statement.sql);
-        assert!(statement.sql.contains(" = 1 or get_bit("), "{}", statement.sql);
-    }
-}
+    }}

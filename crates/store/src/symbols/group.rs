@@ -94,8 +94,8 @@ impl SymbolGroup {
         group
     }
 
-    /// Returns the filter of its names.
-    pub(crate) fn filter(&self) -> Vec<u8> {
+    /// Returns the Bloom filter of its names, as it is stored.
+    pub fn filter(&self) -> Vec<u8> {
         BloomFilter::of_chunk(&self.names).to_bytes()
     }
 

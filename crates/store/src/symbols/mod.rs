@@ -1,6 +1,7 @@
 //! Symbols: what each blob defines. Neighbouring blobs share a row.
 
 mod group;
+mod names;
 mod regroup;
 mod row;
 
@@ -15,6 +16,7 @@ use crate::{BlobId, FileFilter, ShardId};
 
 pub use group::SymbolGroup;
 pub(crate) use group::full;
+pub use names::SymbolNames;
 pub(crate) use regroup::change;
 pub use row::SymbolRow;
 
