@@ -270,4 +270,5 @@ mod tests {
              and lexemes ilike $5) t0",
             &["%foo %", "% b %", "% r%", "%foo %"],
         );
-    }}
+    }
+}

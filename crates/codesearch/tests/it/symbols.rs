@@ -172,7 +172,11 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
         ".",
     ];
     fixture.run(&args).code(0);
-    for moment in ["true", "exists (select from symbols)", "(select count(*) > 700 from symbols cross join unnest(blobs))"] {
+    for moment in [
+        "true",
+        "exists (select from symbols)",
+        "(select count(*) > 700 from symbols cross join unnest(blobs))",
+    ] {
         let mut child = fixture
             .command(&["symbols"])
             .stdout(Stdio::null())

@@ -67,9 +67,9 @@ const RULES: &[Rule] = &[
     rule(
         "groups of symbols that overlap",
         "select count(*) from (
-             select blobs[cardinality(blobs)] >= lead(first) over (partition by shard order by first) as overlaps
+             select blobs[cardinality(blobs)] >= lead(first) over (partition by shard order by first) as meets
              from symbols) g
-         where overlaps",
+         where meets",
     ),
     settled(
         "documents of SCIP indexes without a text",

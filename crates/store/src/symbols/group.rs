@@ -118,7 +118,8 @@ impl SymbolGroup {
             0 => VecDeque::new(),
             _ => self.names.split('\n').collect(),
         };
-        let counted: usize = self.counts.iter().map(|count| usize::from(count.unsigned_abs())).sum();
+        let counted: usize =
+            self.counts.iter().map(|count| usize::from(count.unsigned_abs())).sum();
         if counted != count || names.len() != count || self.blobs.len() != self.counts.len() {
             return Vec::new();
         }
@@ -176,7 +177,8 @@ fn cut(rows: &[SymbolRow]) -> impl Iterator<Item = &[SymbolRow]> {
 
 /// Returns how many of some rows, which are ascending, make groups without room for more.
 pub(crate) fn full(rows: &[SymbolRow]) -> usize {
-    let last = cut(rows).last().unwrap_or_default();
+    // Not last(), which would begin at the end.
+    let last = cut(rows).fold(Default::default(), |_: &[SymbolRow], group| group);
     let group = SymbolGroup::of(last);
     let rest = if has_room(group.names.len(), group.blobs.len()) { last.len() } else { 0 };
     rows.len() - rest
@@ -221,10 +223,10 @@ pub(super) mod tests {
         assert_eq!(full(&rows[..full(&rows)]), full(&rows));
         let unpacked: Vec<SymbolRow> = groups.iter().flat_map(|group| group.rows(None)).collect();
         assert_eq!(unpacked, rows);
-        assert_eq!(groups[0].rows(Some(&[BlobId(3), BlobId(4), BlobId(13)])), [
-            rows[1].clone(),
-            rows[3].clone()
-        ]);
+        assert_eq!(
+            groups[0].rows(Some(&[BlobId(3), BlobId(4), BlobId(13)])),
+            [rows[1].clone(), rows[3].clone()]
+        );
         assert!(SymbolGroup::all(&[]).is_empty());
         let empty = SymbolGroup::all(&rows[1..2]);
         assert_eq!((empty[0].is_empty(), empty[0].rows(None)), (true, vec![row(4, &[])]));
@@ -238,7 +240,7 @@ pub(super) mod tests {
             |group| group.numbers.truncate(30),
             |group| group.names.push_str("\nfour"),
             |group| group.counts[0] = 3,
-            |group| drop(group.blobs.pop()),
+            |group| group.blobs.truncate(1),
         ];
         for damage in damages {
             let mut damaged = group.clone();
