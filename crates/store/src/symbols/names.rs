@@ -10,9 +10,10 @@ use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::{BlobId, ShardId};
 
-/// Most bits of a literal that the filters of names are asked for. Two fifths of their bits are set,
-/// so more would rule out hardly more.
-const MAX_BITS: usize = 16;
+/// Bits that the filters of names are asked for: always as many, so that there are few different
+/// statements, each of which every connection must prepare. Two fifths of the bits of a filter are
+/// set, so more would rule out hardly more.
+const BITS: usize = 16;
 
 /// The names that a group of neighbouring blobs defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,35 +59,40 @@ impl Lease {
             shard.symbols(),
             shard.0
         );
-        condition(&ngrams.sample(MAX_BITS), &mut sql, &mut bits);
+        condition(ngrams, &mut sql, &mut bits);
         sql.push_str(" order by first");
         self.fetch(bits.into_iter().fold(Ask::new(sql), Ask::bind)).await
     }
 }
 
-/// Adds the condition on a filter. Their parameters are the bits.
+/// Adds the condition on a filter. Its parameters are the bits.
 fn condition(ngrams: &NgramQuery, sql: &mut String, bits: &mut Vec<i64>) {
     match ngrams {
         NgramQuery::Anything => sql.push_str("true"),
         NgramQuery::Hashes(_) => {
-            let mut asked = ngrams.bits(FilterKind::Chunk);
-            // So that there are few different statements to prepare.
-            let most = asked.len().next_power_of_two();
-            asked.extend_from_within(..most - asked.len());
-            for (i, bit) in asked.into_iter().enumerate() {
-                bits.push(bit as i64);
-                let and = if i == 0 { "" } else { " and " };
+            let asked = ngrams.sample(BITS).bits(FilterKind::Chunk);
+            for at in 0..BITS {
+                // Those of a short literal more than once. Without any, it says nothing.
+                let Some(bit) = asked.get(at % asked.len().max(1)) else {
+                    sql.push_str("true");
+                    return;
+                };
+                bits.push(*bit as i64);
+                let and = if at == 0 { "" } else { " and " };
                 let _ = write!(sql, "{and}get_bit(filter, ${}) = 1", bits.len());
             }
         }
         NgramQuery::All(parts) | NgramQuery::Any(parts) => {
-            let word = if matches!(ngrams, NgramQuery::All(_)) { " and " } else { " or " };
+            let (word, none) = match ngrams {
+                NgramQuery::All(_) => (" and ", "true"),
+                _ => (" or ", "false"),
+            };
             sql.push('(');
-            for (i, part) in parts.iter().enumerate() {
-                sql.push_str(if i == 0 { "" } else { word });
+            for part in parts {
                 condition(part, sql, bits);
+                sql.push_str(word);
             }
-            sql.push(')');
+            let _ = write!(sql, "{none})");
         }
     }
 }
@@ -104,14 +110,22 @@ mod tests {
         ]);
         let (mut sql, mut bits) = (String::new(), Vec::new());
         condition(&ngrams, &mut sql, &mut bits);
-        let all = |from: usize, count: usize| {
-            let each = (from..from + count).map(|n| format!("get_bit(filter, ${n}) = 1"));
+        let all = |from: usize| {
+            let each = (from..from + BITS).map(|n| format!("get_bit(filter, ${n}) = 1"));
             each.collect::<Vec<_>>().join(" and ")
         };
-        // Two bits for each of one and of two n-grams.
-        let rest = bits.len() - 6;
-        assert_eq!(sql, format!("(({} or {}) and {})", all(1, 4), all(5, 2), all(7, rest)));
-        assert_eq!(bits.len(), NgramQuery::bits(&ngrams, FilterKind::Chunk).len());
+        let expected = format!(
+            "(({} or {} or false) and {} and true)",
+            all(1),
+            all(BITS + 1),
+            all(2 * BITS + 1)
+        );
+        assert_eq!(sql, expected);
+        bits.sort_unstable();
+        bits.dedup();
+        let asked: Vec<i64> =
+            ngrams.bits(FilterKind::Chunk).into_iter().map(|bit| bit as i64).collect();
+        assert_eq!(bits, asked);
         let (mut sql, mut bits) = (String::new(), Vec::new());
         condition(&word("x"), &mut sql, &mut bits);
         assert_eq!((&*sql, bits.len()), ("true", 0));
