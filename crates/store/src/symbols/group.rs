@@ -178,7 +178,8 @@ fn cut(rows: &[SymbolRow]) -> impl Iterator<Item = &[SymbolRow]> {
 /// Returns how many of some rows, which are ascending, make groups without room for more.
 pub(crate) fn full(rows: &[SymbolRow]) -> usize {
     // Not last(), which would begin at the end.
-    let last = cut(rows).fold(Default::default(), |_: &[SymbolRow], group| group);
+    let none: &[SymbolRow] = &[];
+    let last = cut(rows).fold(none, |_, group| group);
     let group = SymbolGroup::of(last);
     let rest = if has_room(group.names.len(), group.blobs.len()) { last.len() } else { 0 };
     rows.len() - rest
