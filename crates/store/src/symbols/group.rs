@@ -244,9 +244,9 @@ pub(super) mod tests {
             |group| group.blobs.truncate(1),
         ];
         for damage in damages {
-            let mut damaged = group.clone();
-            damage(&mut damaged);
-            assert!(damaged.rows(None).is_empty(), "{damaged:?}");
+            let mut other = group.clone();
+            damage(&mut other);
+            assert!(other.rows(None).is_empty(), "{other:?}");
         }
     }
 }
