@@ -35,8 +35,8 @@ pub enum IndexAnswer {
 }
 
 impl Lease {
-    /// Answers some lookups in one shard with one statement: those of paths and symbols with blobs, all
-    /// others with documents. A document holds all that its lookup asks for.
+    /// Answers some lookups of texts or paths in one shard with one statement: those of paths with
+    /// blobs, all others with documents. A document holds all that its lookup asks for.
     ///
     /// The same statement reads the rows of the chunk filters that `filtered` ask for, if any, unless the answers
     /// rule `plan` out; it gives `None` then, or if the filters do not cover all chunks of the given state.
@@ -56,7 +56,7 @@ impl Lease {
         };
         let mut statement = Statement::of(shard.id, lookups, self.no_recheck());
         if telling.is_some() {
-            statement.add_rows(plan, lookups);
+            statement.add_rows(shard.id, plan, lookups);
         }
         let mut ask = Ask::new(statement.finish()).bind(epoch.0);
         for pattern in statement.patterns {
@@ -85,7 +85,7 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
         *column += 1;
         row.try_get::<Vec<i32>, _>(*column - 1)
     };
-    if matches!(lookup.scope, Scope::Path | Scope::Symbol) {
+    if lookup.scope == Scope::Path {
         let mut blobs: Vec<BlobId> = next()?.into_iter().map(BlobId).collect();
         blobs.sort_unstable();
         blobs.dedup();
@@ -104,7 +104,6 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
 /// It names the partitions: with the shard as a parameter, planning would go through all of them
 /// and take four times as long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
-    shard: ShardId,
     no_recheck: bool,
     columns: Vec<String>,
     /// What follows `from`.
@@ -123,19 +122,10 @@ enum Pattern {
 impl Statement {
     fn of(shard: ShardId, lookups: &[&Lookup], no_recheck: bool) -> Self {
         let (columns, sql, patterns) = Default::default();
-        let mut statement = Self { shard, no_recheck, columns, sql, patterns };
+        let mut statement = Self { no_recheck, columns, sql, patterns };
         for (i, lookup) in lookups.iter().enumerate() {
             statement.sql.push_str(if i == 0 { "" } else { ", " });
-            if lookup.scope == Scope::Symbol {
-                statement.columns.push(format!("coalesce(t{i}.b, '{{}}')"));
-                let _ = write!(
-                    statement.sql,
-                    "(select array_agg(blob) b from {} where shard = {} and ",
-                    shard.symbols(),
-                    shard.0
-                );
-                statement.condition("names", &lookup.literals);
-            } else if lookup.scope == Scope::Path {
+            if lookup.scope == Scope::Path {
                 statement.columns.push(format!("coalesce(t{i}.b, '{{}}')"));
                 let _ = write!(
                     statement.sql,
@@ -162,12 +152,12 @@ impl Statement {
 
     /// Adds the rows of the chunk filters whose numbers are in the parameter after the patterns. They are not read if
     /// the lookups rule the plan out.
-    fn add_rows(&mut self, plan: &Plan, lookups: &[&Lookup]) {
+    fn add_rows(&mut self, shard: ShardId, plan: &Plan, lookups: &[&Lookup]) {
         let any = format!("any(${})", self.patterns.len() + 2);
         let _ = write!(
             self.sql,
             ", lateral (select array_agg(number) n, array_agg(bits) b from {} and ({})) f",
-            TellingRows::condition(self.shard, &any),
+            TellingRows::condition(shard, &any),
             may_hold(plan, lookups)
         );
         self.columns.push("f.n, f.b".to_owned());
@@ -197,17 +187,6 @@ impl Statement {
                 }
             }
             LiteralQuery::Anything => self.sql.push_str("true"),
-            // A name stands in the text, too, of which the documents tell.
-            LiteralQuery::NonAsciiFold if column == "names" => {
-                let _ = write!(
-                    self.sql,
-                    "blob = any(array(select c.blob from {} d join {} c on c.shard = {} and c.n >= d.first \
-                     and c.n < d.upto where d.non_ascii_fold))",
-                    self.shard.documents(),
-                    self.shard.chunks(),
-                    self.shard.0
-                );
-            }
             LiteralQuery::NonAsciiFold => self.sql.push_str("non_ascii_fold"),
             LiteralQuery::All(parts) => self.join(column, parts, " and "),
             LiteralQuery::Any(parts) => self.join(column, parts, " or "),
@@ -335,7 +314,7 @@ mod tests {
         ]);
         let asked = [&foo, &bar];
         let mut statement = Statement::of(ShardId(7), &asked, true);
-        statement.add_rows(&plan, &asked);
+        statement.add_rows(ShardId(7), &plan, &asked);
         let sql = statement.finish();
         assert!(sql.starts_with("select coalesce(t0.n, '{}'), coalesce(t0.b, '{}'), "), "{sql}");
         let end = ", lateral (select array_agg(number) n, array_agg(bits) b from filters_007 where shard = 7 and kind = 4 \
@@ -363,15 +342,6 @@ mod tests {
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
              where valid_from <= $1 and valid_to > $1 and path @~~ $2) t0",
             &["%fmt.%ntln%"],
-        );
-        check(
-            Scope::Symbol,
-            LiteralQuery::Any(vec![literal("b_r"), LiteralQuery::NonAsciiFold]),
-            false,
-            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from symbols_007 where shard = 7 and \
-             (names ilike $2 or blob = any(array(select c.blob from documents_007 d join chunks_007 c on c.shard = 7 \
-             and c.n >= d.first and c.n < d.upto where d.non_ascii_fold)))) t0",
-            &["%b\\_r%"],
         );
         check(
             Scope::Chunk,

@@ -51,7 +51,7 @@ pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
 pub use status::{IndexProgress, Ingest, ShardFill};
 pub use store::Store;
-pub use symbols::{SymbolRow, SymbolsProgress};
+pub use symbols::{SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of

@@ -278,9 +278,9 @@ impl ShardCache {
             let room = self.texts.fill().1 / SYMBOLS_PART;
             let symbols = if wanted && self.symbols_memory() < room {
                 let mut lease = store.lease().await?;
-                let rows = lease.symbol_range(shard.id, 0..i32::MAX).await?;
+                let groups = lease.symbol_groups(shard.id).await?;
                 lease.done();
-                let work = tokio::task::spawn_blocking(move || ShardSymbols::new(&rows, taken));
+                let work = tokio::task::spawn_blocking(move || ShardSymbols::new(groups, taken));
                 Some(Arc::new(work.await.expect("compressing does not panic")))
             } else {
                 None

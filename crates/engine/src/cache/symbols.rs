@@ -1,19 +1,14 @@
-//! The symbols of a shard in a server's memory: the names that its blobs define, and all else that the rows of
-//! Postgres say of them.
+//! The symbols of a shard in a server's memory: the groups that Postgres stores, compressed.
 //!
-//! They are kept in groups of neighbouring blobs with about 4 KB of names. The names of a group are compressed
-//! on their own, since a search decides on them, and have a Bloom filter of their n-grams, so that most groups
-//! need not be decompressed.
+//! The names of a group are compressed on their own, since a search decides on them, and have a Bloom filter of their
+//! n-grams, so that most groups need not be decompressed.
 
 use std::ops::Range;
 
 use lzzzz::{lz4, lz4_hc};
 use ngram::{BitSlices, BloomFilter, FilterKind, NgramQuery};
 use query::{CompiledTerm, Scratch};
-use store::{BlobId, SymbolRow};
-
-/// Bytes of names at which a group ends.
-const GROUP_BYTES: usize = 4096;
+use store::{BlobId, SymbolGroup, SymbolRow};
 
 /// Compression level of LZ4 HC. Higher levels gain a hundredth.
 const LEVEL: i32 = 6;
@@ -29,12 +24,12 @@ const PACKED: &str = "it was compressed here";
 pub(crate) struct ShardSymbols {
     /// Symbols were taken of blobs whose chunks have smaller numbers.
     upto: i32,
-    /// Blobs that define something.
+    /// Blobs of which symbols were taken.
     blobs: Vec<BlobId>,
     /// Number of the first symbol of each blob, and after the last one, the number of symbols.
     first: Vec<u32>,
     groups: Vec<Group>,
-    /// The compressed names and properties of each group.
+    /// The compressed names and numbers of each group.
     data: Box<[u8]>,
     filters: BitSlices,
 }
@@ -44,30 +39,53 @@ pub(crate) struct ShardSymbols {
 struct Group {
     /// Index of the first blob.
     first: u32,
-    /// Where its compressed names begin in the data, and its compressed properties.
+    /// Where its compressed names begin in the data, and its compressed numbers.
     names: u32,
-    rest: u32,
+    numbers: u32,
     /// Bytes of both when decompressed.
     names_bytes: u32,
-    rest_bytes: u32,
+    numbers_bytes: u32,
 }
 
 impl ShardSymbols {
-    /// Compresses the rows of a shard, which are in the order of blobs.
-    pub(crate) fn new(rows: &[SymbolRow], upto: i32) -> Self {
-        let mut all = Packer::default();
-        for row in rows.iter().filter(|row| !row.starts.is_empty()) {
-            all.add(row);
-        }
-        all.end_group();
-        Self {
+    /// Compresses the groups of a shard, which are in the order of blobs.
+    pub(crate) fn new(groups: Vec<SymbolGroup>, upto: i32) -> Self {
+        let mut all = Self {
             upto,
-            first: all.first.iter().copied().chain([all.symbols]).collect(),
-            blobs: all.blobs,
-            groups: all.groups,
-            data: all.data.into(),
-            filters: BitSlices::new(FilterKind::Chunk, &all.filters),
+            blobs: Vec::new(),
+            first: vec![0],
+            groups: Vec::with_capacity(groups.len()),
+            data: Box::default(),
+            filters: BitSlices::new(FilterKind::Chunk, &[]),
+        };
+        let (mut data, mut filters) = (Vec::new(), Vec::with_capacity(groups.len()));
+        for group in groups {
+            // Of a damaged group nothing is known.
+            let sizes: Vec<u32> =
+                group.rows(None).iter().map(|row| row.starts.len() as u32).collect();
+            if sizes.is_empty() {
+                continue;
+            }
+            let names = data.len();
+            lz4_hc::compress_to_vec(group.names.as_bytes(), &mut data, LEVEL).expect(ROOM);
+            let numbers = data.len();
+            lz4_hc::compress_to_vec(&group.numbers, &mut data, LEVEL).expect(ROOM);
+            filters.push(BloomFilter::of_chunk(&group.names));
+            all.groups.push(Group {
+                first: all.blobs.len() as u32,
+                names: names as u32,
+                numbers: numbers as u32,
+                names_bytes: group.names.len() as u32,
+                numbers_bytes: group.numbers.len() as u32,
+            });
+            all.blobs.extend(group.blobs);
+            for size in sizes {
+                all.first.push(all.first[all.first.len() - 1] + size);
+            }
         }
+        all.data = data.into();
+        all.filters = BitSlices::new(FilterKind::Chunk, &filters);
+        all
     }
 
     /// Returns the number under which all chunks are of blobs whose symbols were taken.
@@ -133,20 +151,21 @@ impl ShardSymbols {
         matching
     }
 
-    /// Returns the rows of some blobs, which are ascending. Blobs that define nothing have none.
+    /// Returns the rows of some blobs, which are ascending. Blobs of which no symbols were taken have none.
     pub(crate) fn rows(&self, blobs: &[BlobId]) -> Vec<SymbolRow> {
         let mut rows = Vec::new();
-        let mut of_group: Vec<SymbolRow> = Vec::new();
-        let mut last = None;
-        for blob in blobs {
-            let Ok(at) = self.blobs.binary_search(blob) else { continue };
-            let group = self.groups.partition_point(|group| group.first as usize <= at) - 1;
-            if last != Some(group) {
-                of_group = self.unpack(group);
-                last = Some(group);
-            }
-            let first = self.groups[group].first as usize;
-            rows.push(std::mem::take(&mut of_group[at - first]));
+        let mut rest = blobs;
+        while let Some(blob) = rest.first() {
+            let at = self.place(blob.0 + 1);
+            let group = self.groups.partition_point(|group| (group.first as usize) < at);
+            let Some(group) = group.checked_sub(1) else {
+                rest = &rest[1..];
+                continue;
+            };
+            let last = self.blobs[self.of_group(group).end - 1];
+            let (here, after) = rest.split_at(rest.partition_point(|blob| *blob <= last).max(1));
+            rows.extend(self.unpack(group).rows(Some(here)));
+            rest = after;
         }
         rows
     }
@@ -167,131 +186,23 @@ impl ShardSymbols {
         let of = &self.groups[group];
         names.clear();
         names.resize(of.names_bytes as usize, 0);
-        lz4::decompress(&self.data[of.names as usize..of.rest as usize], names).expect(PACKED);
+        lz4::decompress(&self.data[of.names as usize..of.numbers as usize], names).expect(PACKED);
     }
 
-    /// Decompresses the rows of a group.
-    fn unpack(&self, group: usize) -> Vec<SymbolRow> {
+    /// Decompresses a group.
+    fn unpack(&self, group: usize) -> SymbolGroup {
         let mut names = Vec::new();
         self.names(group, &mut names);
-        let of = &self.groups[group];
+        let (of, blobs) = (&self.groups[group], self.of_group(group));
         let end = self.groups.get(group + 1).map_or(self.data.len(), |next| next.names as usize);
-        let mut rest = vec![0; of.rest_bytes as usize];
-        lz4::decompress(&self.data[of.rest as usize..end], &mut rest).expect(PACKED);
-        let (mut names, mut rest) = (&*names, Numbers(&rest));
-        let rows = self.of_group(group).map(|at| {
-            let count = (self.first[at + 1] - self.first[at]) as usize;
-            let mut ends = memchr::memchr_iter(b'\n', names);
-            let bytes = ends.nth(count - 1).expect(PACKED);
-            let text = str::from_utf8(&names[..bytes]).expect(PACKED).to_owned();
-            names = &names[bytes + 1..];
-            rest.row(self.blobs[at], text, count)
-        });
-        rows.collect()
-    }
-}
-
-/// Symbols as they are being compressed.
-#[derive(Default)]
-struct Packer {
-    blobs: Vec<BlobId>,
-    first: Vec<u32>,
-    symbols: u32,
-    groups: Vec<Group>,
-    data: Vec<u8>,
-    filters: Vec<BloomFilter>,
-    /// Of the group that is open.
-    opened: usize,
-    names: String,
-    rest: Vec<u8>,
-}
-
-impl Packer {
-    fn add(&mut self, row: &SymbolRow) {
-        self.blobs.push(row.blob);
-        self.first.push(self.symbols);
-        self.symbols += row.starts.len() as u32;
-        self.names.push_str(&row.names);
-        self.names.push('\n');
-        self.rest.extend(&row.kinds);
-        let mut before = (0, 1);
-        for (i, start) in row.starts.iter().enumerate() {
-            self.number(start - before.0);
-            self.number(row.ends[i] - start);
-            self.number(row.lines[i] - before.1);
-            // Most have the container of the one before, or that one.
-            self.number(i as i32 - i32::from(row.parents[i]));
-            before = (*start, row.lines[i]);
+        let mut numbers = vec![0; of.numbers_bytes as usize];
+        lz4::decompress(&self.data[of.numbers as usize..end], &mut numbers).expect(PACKED);
+        SymbolGroup {
+            counts: blobs.clone().map(|at| (self.first[at + 1] - self.first[at]) as i16).collect(),
+            blobs: self.blobs[blobs].to_vec(),
+            names: String::from_utf8(names).expect(PACKED),
+            numbers,
         }
-        if self.names.len() >= GROUP_BYTES {
-            self.end_group();
-        }
-    }
-
-    /// Adds a number with seven bits to a byte; small ones of either sign are short.
-    fn number(&mut self, number: i32) {
-        let mut rest = (number << 1 ^ number >> 31).cast_unsigned();
-        while rest >= 0x80 {
-            self.rest.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        self.rest.push(rest as u8);
-    }
-
-    fn end_group(&mut self) {
-        if self.names.is_empty() {
-            return;
-        }
-        let names = self.data.len();
-        lz4_hc::compress_to_vec(self.names.as_bytes(), &mut self.data, LEVEL).expect(ROOM);
-        let rest = self.data.len();
-        lz4_hc::compress_to_vec(&self.rest, &mut self.data, LEVEL).expect(ROOM);
-        self.filters.push(BloomFilter::of_chunk(&self.names));
-        self.groups.push(Group {
-            first: self.opened as u32,
-            names: names as u32,
-            rest: rest as u32,
-            names_bytes: self.names.len() as u32,
-            rest_bytes: self.rest.len() as u32,
-        });
-        self.opened = self.blobs.len();
-        self.names.clear();
-        self.rest.clear();
-    }
-}
-
-/// Reads what [`Packer`] wrote.
-struct Numbers<'a>(&'a [u8]);
-
-impl Numbers<'_> {
-    fn row(&mut self, blob: BlobId, names: String, count: usize) -> SymbolRow {
-        let (kinds, rest) = self.0.split_at(count);
-        self.0 = rest;
-        let mut row = SymbolRow { blob, names, kinds: kinds.to_vec(), ..SymbolRow::default() };
-        let mut before = (0, 1);
-        for i in 0..count {
-            let start = before.0 + self.next();
-            row.starts.push(start);
-            row.ends.push(start + self.next());
-            let line = before.1 + self.next();
-            row.lines.push(line);
-            row.parents.push((i as i32 - self.next()) as i16);
-            before = (start, line);
-        }
-        row
-    }
-
-    fn next(&mut self) -> i32 {
-        let (mut number, mut shift) = (0_u32, 0);
-        while let Some((byte, rest)) = self.0.split_first() {
-            self.0 = rest;
-            number |= u32::from(byte & 0x7f) << shift;
-            shift += 7;
-            if *byte < 0x80 {
-                break;
-            }
-        }
-        (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
     }
 }
 
@@ -326,19 +237,21 @@ mod tests {
     #[test]
     fn rows_come_back_as_they_were() {
         let rows = rows();
-        let symbols = ShardSymbols::new(&rows, 2000);
+        let symbols = ShardSymbols::new(SymbolGroup::all(&rows), 2000);
         assert!(symbols.groups.len() > 2);
         let all: Vec<BlobId> = (0..2000).map(BlobId).collect();
-        let mut expected = rows.clone();
-        expected.retain(|row| !row.starts.is_empty());
-        assert_eq!(symbols.rows(&all), expected);
-        assert_eq!(symbols.rows(&[BlobId(4), BlobId(13)]), [rows[3].clone()]);
-        assert!(ShardSymbols::new(&[], 0).rows(&all).is_empty());
+        assert_eq!(symbols.rows(&all), rows);
+        for row in &rows {
+            assert_eq!(symbols.rows(&[row.blob]), *std::slice::from_ref(row));
+        }
+        let some = [0, 4, 5, 13, 1000, 1900].map(BlobId);
+        assert_eq!(symbols.rows(&some), [&rows[1], &rows[3], &rows[332]].map(Clone::clone));
+        assert!(ShardSymbols::new(Vec::new(), 0).rows(&all).is_empty());
     }
 
     #[test]
     fn blobs_are_found_by_the_names_they_define() {
-        let symbols = ShardSymbols::new(&rows(), 2000);
+        let symbols = ShardSymbols::new(SymbolGroup::all(&rows()), 2000);
         let found = |text: &str, blobs: Range<i32>, left: Option<&[i32]>| {
             let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
             let terms: Vec<&CompiledTerm> = query.terms.iter().collect();
@@ -355,7 +268,7 @@ mod tests {
         assert_eq!(found("sym:name.open", all.clone(), Some(&[13])), [13]);
         assert_eq!(found("sym:nowhere", all.clone(), None), [0; 0]);
         assert_eq!(found("sym:e$", all, Some(&[1])), [1]);
-        let empty = ShardSymbols::new(&[], 0);
+        let empty = ShardSymbols::new(Vec::new(), 0);
         assert!(empty.matching(&[], &(0..9), None, &|| true).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use query::{CompiledTerm, Scratch};
-use store::{BlobId, SymbolRow};
+use store::{BlobId, SymbolNames, SymbolRow};
 
 use super::verify::{TextChunk, apart};
 use crate::cache::texts::DecompressBuffer;
@@ -31,6 +31,30 @@ pub(crate) fn matching(
     let symbols = Symbols::of(row);
     places.retain(|at| is_contained(term, &symbols, *at, go_on));
     places.into_iter().map(|at| symbols.get(at)).collect()
+}
+
+/// Returns the blobs that define a name which one of some terms matches, ascending.
+pub(crate) fn defining(
+    terms: &[&CompiledTerm],
+    groups: &[SymbolNames],
+    go_on: &dyn Fn() -> bool,
+) -> Vec<BlobId> {
+    let mut blobs = Vec::new();
+    for term in terms {
+        let mut scratch = term.matcher.scratch();
+        for group in groups {
+            if !go_on() {
+                break;
+            }
+            term.matcher.lines(&mut scratch, group.names.as_bytes(), go_on, &mut |found| {
+                blobs.extend(group.blob(found.line));
+                true
+            });
+        }
+    }
+    blobs.sort_unstable();
+    blobs.dedup();
+    blobs
 }
 
 /// Returns whether the containers of a symbol have the names that a term asks for, or its own name has all of

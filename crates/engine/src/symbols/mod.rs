@@ -95,12 +95,14 @@ async fn take_all(
                     }
                     let next = batch.last().map_or(from, |last| last.blob.0 + 1);
                     let texts = shard.texts(&small(batch)).await?;
-                    let rows = take(session, &mut client, batch, texts).await?;
+                    let mut taken = take(session, &mut client, batch, texts).await?;
+                    let rows = std::mem::take(&mut taken.rows);
                     // Only when the index is built, all have had their turn.
                     let upto = next.min(todo.chunks - 1);
-                    shard.store(&rows.rows, &rows.given_up(), upto).await?;
+                    let (files, symbols) = counted(&rows);
+                    shard.store(rows, &taken.given_up(), upto).await?;
                     let mut state = state.lock().expect("no panics hold it");
-                    state.report.add(&rows);
+                    state.report.add((files, symbols), &taken.reasons);
                     state.done += part(&todo, next) - part(&todo, from);
                     from = next;
                     progress(Event::SymbolsTaken(state.done));
@@ -178,13 +180,17 @@ impl Batch {
     }
 }
 
+/// Returns how many of some contents define something, and how much.
+fn counted(rows: &[SymbolRow]) -> (i64, i64) {
+    let counts = rows.iter().map(|row| row.starts.len() as i64).filter(|count| *count > 0);
+    counts.fold((0, 0), |(files, symbols), count| (files + 1, symbols + count))
+}
+
 impl Report {
-    fn add(&mut self, batch: &Batch) {
-        for row in batch.rows.iter().filter(|row| !row.starts.is_empty()) {
-            self.files += 1;
-            self.symbols += row.starts.len() as i64;
-        }
-        for (_, reason) in &batch.reasons {
+    fn add(&mut self, (files, symbols): (i64, i64), reasons: &[(BlobId, Reason)]) {
+        self.files += files;
+        self.symbols += symbols;
+        for (_, reason) in reasons {
             *self.given_up.entry(*reason).or_default() += 1;
         }
     }

@@ -60,15 +60,16 @@ const RULES: &[Rule] = &[
     ),
     settled(
         "symbols without a text",
-        "select count(*) from (select shard, blob from symbols union select shard, blob from symbols_skipped) y
+        "select count(*) from (select shard, unnest(blobs) as blob from symbols
+              union select shard, blob from symbols_skipped) y
          where not exists (select from blobs b where y.shard = b.shard and y.blob = b.id)",
     ),
-    settled(
-        "shards with all symbols but no complete index of them",
-        "select count(*) from shards s where symbols_upto >= chunks
-           and exists (select from symbols y where y.shard = s.shard) and not exists
-             (select from pg_index i where i.indisvalid and i.indexrelid =
-                  to_regclass(format('codesearch.symbols_%s_trgm', to_char(s.shard, 'FM000'))))",
+    rule(
+        "groups of symbols that overlap",
+        "select count(*) from (
+             select blobs[cardinality(blobs)] >= lead(first) over (partition by shard order by first) as meets
+             from symbols) g
+         where meets",
     ),
     settled(
         "documents of SCIP indexes without a text",

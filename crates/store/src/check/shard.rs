@@ -44,6 +44,8 @@ struct Stored {
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
     symbols: HashMap<i32, SymbolRow>,
+    /// Number of groups of symbols that cannot be read, or not be found by all their names.
+    unsound: usize,
     /// By blob: path and document, if that can be read.
     scip: HashMap<i32, Vec<(String, Option<ScipDocument>)>>,
     /// Number of chunks that are in documents and filters.
@@ -100,6 +102,9 @@ impl Check {
         let filters = stored.filters.take();
         if filters.is_none() && stored.filtered > 0 {
             found.derived("some filters are missing");
+        }
+        if stored.unsound > 0 {
+            found.derived(format!("damaged groups of symbols: {}", stored.unsound));
         }
         let lacking = symbols::missing(&mut self.conn, shard).await?;
         if lacking > 0 {
@@ -186,14 +191,16 @@ impl Check {
         );
         let documents = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
         let filters = filters::read(&mut self.conn, shard, filtered).await?;
-        let symbols = symbols::of_shard(&mut self.conn, shard).await?;
-        let symbols = symbols.into_iter().map(|row| (row.blob.0, row)).collect();
+        let groups = symbols::of_shard(&mut self.conn, shard).await?;
+        let unsound = groups.iter().filter(|group| !group.is_sound()).count();
+        let rows = groups.iter().flat_map(|group| group.group.rows(None));
+        let symbols = rows.map(|row| (row.blob.0, row)).collect();
         let mut scip: HashMap<i32, Vec<_>> = HashMap::new();
         for (_, blob, path, document) in scip::of_shard(&mut self.conn, shard).await? {
             scip.entry(blob).or_default().push((path, document));
         }
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
-        Ok(Stored { blobs, documents, filters, symbols, scip, filtered })
+        Ok(Stored { blobs, documents, filters, symbols, unsound, scip, filtered })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_TOLD`], and then a count of the

@@ -49,10 +49,9 @@ impl Store {
 /// Drops the indexes of a shard that is about to be filled: filling is much faster without.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
-        "drop index if exists {}_trgm; drop index if exists {}_lexemes; drop index if exists {}_trgm",
+        "drop index if exists {}_trgm; drop index if exists {}_lexemes",
         shard.documents(),
-        shard.docs(),
-        shard.symbols()
+        shard.docs()
     );
     conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())

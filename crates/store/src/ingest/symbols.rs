@@ -2,7 +2,6 @@
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::copy::{self, Rows};
 use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::locks::WAITING_LOCK;
@@ -39,6 +38,8 @@ pub struct BlobTodo {
 pub struct SymbolsWriter {
     conn: PgConnection,
     shard: ShardId,
+    /// Rows that make no full group yet.
+    rest: Vec<SymbolRow>,
 }
 
 impl Store {
@@ -64,7 +65,7 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or has no connection left.
     pub async fn symbols_writer(&self, shard: ShardId) -> Result<SymbolsWriter> {
-        Ok(SymbolsWriter { conn: self.helper().await?, shard })
+        Ok(SymbolsWriter { conn: self.helper().await?, shard, rest: Vec::new() })
     }
 
     /// Returns whether another program waits for the lock on writing.
@@ -173,11 +174,10 @@ impl SymbolsWriter {
             "select f.blob, min(f.bytes), mode() within group (order by lower(f.language))
              from {} f
              where f.shard = {n} and f.blob >= $1 and f.valid_to = {FOREVER} and lower(f.language) = any($2)
-               and not exists (select from {} s where s.shard = {n} and s.blob = f.blob)
-               and not exists (select from symbols_skipped k where k.shard = {n} and k.blob = f.blob)
+               and not {}
              group by f.blob order by f.blob limit $3",
             self.shard.files(),
-            self.shard.symbols(),
+            symbols::has_symbols(self.shard, "f.blob"),
             n = self.shard.0
         );
         let rows: Vec<(i32, i32, String)> = sqlx::query_as(AssertSqlSafe(sql))
@@ -198,22 +198,46 @@ impl SymbolsWriter {
         texts(&mut self.conn, self.shard, blobs).await
     }
 
-    /// Stores symbols, and of which contents not all were taken and why, in one word; and notes that
-    /// all contents before `upto` have had their turn. All or nothing.
+    /// Stores symbols of contents that follow those of before, and of which contents not all were taken and why, in one
+    /// word; and notes that all contents before `upto` have had their turn. All or nothing. What makes no full group yet
+    /// is kept for the next time, and has not had its turn until then.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is
     /// stored.
     pub async fn store(
         &mut self,
+        rows: Vec<SymbolRow>,
+        given_up: &[(BlobId, &str)],
+        upto: i32,
+    ) -> Result<()> {
+        let mut rows = [std::mem::take(&mut self.rest), rows].concat();
+        self.rest = rows.split_off(symbols::full(&rows));
+        let upto = self.rest.first().map_or(upto, |first| first.blob.0.min(upto));
+        self.commit(&rows, given_up, upto).await
+    }
+
+    /// Stores the rest, and notes that all contents before `upto` have had their turn.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement.
+    pub async fn finish(mut self, upto: i32) -> Result<()> {
+        let rest = std::mem::take(&mut self.rest);
+        self.commit(&rest, &[], upto).await?;
+        // Not what lies in TOAST: nothing is planned by it.
+        let sql = format!("analyze {} (shard, first)", self.shard.symbols());
+        self.conn.execute(AssertSqlSafe(sql)).await?;
+        Ok(self.conn.close().await?)
+    }
+
+    async fn commit(
+        &mut self,
         rows: &[SymbolRow],
         given_up: &[(BlobId, &str)],
         upto: i32,
     ) -> Result<()> {
         let mut tx = self.conn.begin().await?;
-        if !rows.is_empty() {
-            copy_rows(&mut tx, self.shard, rows).await?;
-        }
+        symbols::change(&mut tx, self.shard, rows, &[]).await?;
         if !given_up.is_empty() {
             sqlx::query(
                 "insert into symbols_skipped (shard, blob, reason)
@@ -231,17 +255,6 @@ impl SymbolsWriter {
             .execute(&mut *tx)
             .await?;
         Ok(tx.commit().await?)
-    }
-
-    /// Brings the index of the symbols up to date when all of the shard are stored, and notes that
-    /// all contents before `upto` have had their turn.
-    ///
-    /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement.
-    pub async fn finish(mut self, upto: i32) -> Result<()> {
-        self.conn.execute(AssertSqlSafe(symbols::index_sql(self.shard))).await?;
-        self.store(&[], &[], upto).await?;
-        Ok(self.conn.close().await?)
     }
 }
 
@@ -265,19 +278,6 @@ pub(crate) async fn texts(
     Ok(rows.into_iter().map(|(id, text)| (BlobId(id), text)).collect())
 }
 
-async fn copy_rows(conn: &mut PgConnection, shard: ShardId, all: &[SymbolRow]) -> Result<()> {
-    let mut rows = Rows::new();
-    for row in all {
-        rows.row(8).i16(shard.0).i32(row.blob.0).bytes(row.names.as_bytes()).bytes(&row.kinds);
-        rows.i32s(&row.starts).i32s(&row.ends).i32s(&row.lines).i16s(&row.parents);
-    }
-    let statement = format!(
-        "copy {} (shard, blob, names, kinds, starts, ends, lines, parents) from stdin (format binary)",
-        shard.symbols()
-    );
-    copy::send(conn, &statement, rows).await
-}
-
 /// Has the symbols of those contents looked at again that lack theirs and got a file in a language
 /// that has symbols: their earlier files were in none. `loaded` are the new files.
 pub(crate) async fn look_again(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
@@ -285,10 +285,9 @@ pub(crate) async fn look_again(conn: &mut PgConnection, shard: ShardId) -> Resul
         "update shards set symbols_upto = least(symbols_upto, (
              select min(l.blob) from loaded l, state
              where l.shard = {n} and lower(l.language) = any(symbols_languages)
-               and not exists (select from {} s where s.shard = {n} and s.blob = l.blob)
-               and not exists (select from symbols_skipped k where k.shard = {n} and k.blob = l.blob)))
+               and not {}))
          where shard = {n} and symbols_upto > 0",
-        shard.symbols(),
+        symbols::has_symbols(shard, "l.blob"),
         n = shard.0
     );
     conn.execute(AssertSqlSafe(sql)).await?;

@@ -1,8 +1,9 @@
 //! Symbols that a test makes up, in the place of those that were taken of the texts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use sqlx::{AssertSqlSafe, Executor};
+use sqlx::Executor;
+use store::{BlobId, SymbolGroup, SymbolRow};
 
 use super::Fixture;
 
@@ -28,34 +29,39 @@ impl Fixture {
                        where f.valid_to = 2147483647";
             let rows: Vec<(i16, i32, String)> = sqlx::query_as(sql).fetch_all(&mut conn).await.unwrap();
             conn.execute("delete from symbols; delete from symbols_skipped").await.unwrap();
+            let mut shards: BTreeMap<i16, BTreeMap<i32, SymbolRow>> = BTreeMap::new();
             for (shard, blob, path) in rows {
                 let Some(symbols) = files.get(&path) else { continue };
                 let names: Vec<&str> = symbols.iter().map(|one| one.name.as_str()).collect();
                 let numbers = |of: fn(&Defined) -> usize| -> Vec<i32> {
                     symbols.iter().map(|one| of(one) as i32).collect()
                 };
-                let parents: Vec<i16> =
-                    symbols.iter().map(|one| one.parent.map_or(-1, |at| at as i16)).collect();
-                sqlx::query("insert into symbols values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing")
-                    .bind(shard)
-                    .bind(blob)
-                    .bind(names.join("\n"))
-                    .bind(symbols.iter().map(|one| one.kind).collect::<Vec<u8>>())
-                    .bind(numbers(|one| one.start))
-                    .bind(numbers(|one| one.end))
-                    .bind(numbers(|one| one.line))
-                    .bind(parents)
-                    .execute(&mut conn)
-                    .await
-                    .unwrap();
+                let row = SymbolRow {
+                    blob: BlobId(blob),
+                    names: names.join("\n"),
+                    kinds: symbols.iter().map(|one| one.kind).collect(),
+                    starts: numbers(|one| one.start),
+                    ends: numbers(|one| one.end),
+                    lines: numbers(|one| one.line),
+                    parents: symbols.iter().map(|one| one.parent.map_or(-1, |at| at as i16)).collect(),
+                };
+                shards.entry(shard).or_default().entry(blob).or_insert(row);
             }
-            let shards: Vec<(i16,)> =
-                sqlx::query_as("select shard from shards").fetch_all(&mut conn).await.unwrap();
-            for (shard,) in shards {
-                let sql = format!(
-                    "create index if not exists symbols_{shard:03}_trgm on symbols_{shard:03} using gin (names gin_trgm_ops)"
-                );
-                conn.execute(AssertSqlSafe(sql)).await.unwrap();
+            for (shard, rows) in shards {
+                for group in SymbolGroup::all(&rows.into_values().collect::<Vec<_>>()) {
+                    let blobs: Vec<i32> = group.blobs.iter().map(|blob| blob.0).collect();
+                    sqlx::query("insert into symbols values ($1, $2, $3, $4, $5, $6, $7)")
+                        .bind(shard)
+                        .bind(blobs[0])
+                        .bind(&blobs)
+                        .bind(&group.counts)
+                        .bind(&group.names)
+                        .bind(&group.numbers)
+                        .bind(group.filter())
+                        .execute(&mut conn)
+                        .await
+                        .unwrap();
+                }
             }
             conn.execute(
                 "update shards set symbols_upto = chunks;

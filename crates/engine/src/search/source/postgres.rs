@@ -15,6 +15,7 @@ use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
 use super::super::survivors::{SurvivingChunks, Survivors};
+use super::super::symbols::defining;
 use super::{ShardReader, Source};
 use crate::cache::files::ShardFiles;
 
@@ -80,22 +81,23 @@ struct Indexes<'s> {
     source: &'s PostgresSource<'s>,
     /// Rows of the chunk filters that the lookups need; `None` if the shard has none, or none were asked for.
     rows: Option<ChunkRows>,
-    /// Answers of the trigram indexes.
+    /// Answers of the trigram indexes, and of the names of symbols.
     found: Vec<(&'s Lookup, IndexAnswer)>,
 }
 
 impl<'s> Indexes<'s> {
-    /// Asks for everything that a plan may need with one statement, which reads the filters only if the trigram
-    /// indexes found something.
+    /// Asks for everything that a plan may need: one statement for each lookup of symbols, and one for the trigram
+    /// indexes and the filters, which reads the filters only if the indexes found something.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task, .. } = source;
         let no_recheck = reader.store.no_recheck();
-        let (mut filtered, mut indexed) = (Vec::new(), Vec::new());
+        let (mut filtered, mut indexed, mut named) = (Vec::new(), Vec::new(), Vec::new());
         for lookup in task.query.plan.lookups().into_iter().chain(&task.query.negated) {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
                 Scope::Symbol if task.cached.symbols.is_some() => {}
-                Scope::Path | Scope::Symbol => indexed.push(lookup),
+                Scope::Path => indexed.push(lookup),
+                Scope::Symbol => named.push(lookup),
                 Scope::Blob => each_in_a_chunk(&lookup.literals, &mut |literals| {
                     filtered.push(Cow::Owned(ngrams_of_literals(literals)));
                 }),
@@ -115,11 +117,19 @@ impl<'s> Indexes<'s> {
         }
         let mut lease = reader.store.lease().await?;
         let mut asked = Self { source, rows: None, found: Vec::new() };
+        for lookup in named {
+            let ngrams = lookup.ngrams(search.query());
+            let groups = lease.symbol_names(reader.shard.id, &ngrams).await?;
+            let terms: Vec<_> =
+                lookup.terms.iter().map(|term| &search.query().terms[*term]).collect();
+            let blobs = defining(&terms, &groups, &|| search.state.clock.goes_on());
+            asked.found.push((lookup, IndexAnswer::Blobs(blobs)));
+        }
         let filtered: Vec<&NgramQuery> = filtered.iter().map(AsRef::as_ref).collect();
         if !indexed.is_empty() {
             let (at, plan) = ((&reader.shard, reader.epoch()), &task.query.plan);
             let (found, rows) = lease.lookups(at, &indexed, plan, &filtered).await?;
-            asked.found = indexed.into_iter().zip(found).collect();
+            asked.found.extend(indexed.into_iter().zip(found));
             asked.rows = rows;
         } else if !filtered.is_empty() {
             asked.rows = lease.chunk_rows(&reader.shard, &filtered).await?;
@@ -128,7 +138,7 @@ impl<'s> Indexes<'s> {
         Ok(asked)
     }
 
-    /// Returns the answer of the trigram indexes to a lookup, if they were asked.
+    /// Returns the answer to a lookup, if Postgres was asked.
     fn found(&self, lookup: &Lookup) -> Option<&IndexAnswer> {
         self.found.iter().find(|(of, _)| *of == lookup).map(|(_, found)| found)
     }

@@ -1,83 +1,24 @@
-//! Symbols: what each blob defines, as one row of arrays.
+//! Symbols: what each blob defines. Neighbouring blobs share a row.
+
+mod group;
+mod names;
+mod regroup;
+mod row;
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Row};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::Result;
 use crate::lease::{Ask, Lease};
 use crate::store::Store;
 use crate::{BlobId, FileFilter, ShardId};
 
-/// What a blob defines. All lists have an element for each symbol, in the order of `starts`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SymbolRow {
-    /// The blob.
-    pub blob: BlobId,
-    /// The names, with a line feed between two.
-    pub names: String,
-    /// The bytes of their kinds.
-    pub kinds: Vec<u8>,
-    /// Where each name begins in the blob's text, in bytes.
-    pub starts: Vec<i32>,
-    /// Where each definition ends, in bytes.
-    pub ends: Vec<i32>,
-    /// The line of each name, from 1.
-    pub lines: Vec<i32>,
-    /// The index of the symbol that contains each one; -1 for none.
-    pub parents: Vec<i16>,
-}
-
-impl FromRow<'_, PgRow> for SymbolRow {
-    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
-        Ok(Self {
-            blob: BlobId(row.try_get("blob")?),
-            names: row.try_get("names")?,
-            kinds: row.try_get("kinds")?,
-            starts: row.try_get("starts")?,
-            ends: row.try_get("ends")?,
-            lines: row.try_get("lines")?,
-            parents: row.try_get("parents")?,
-        })
-    }
-}
-
-impl SymbolRow {
-    /// Returns whether these may be symbols of a text: they have names that stand where they are
-    /// said to, and lists that fit together.
-    pub(crate) fn fits(&self, text: &str) -> bool {
-        let count = self.starts.len();
-        let lists = [self.kinds.len(), self.ends.len(), self.lines.len(), self.parents.len()];
-        let names = if self.names.is_empty() { 0 } else { self.names.split('\n').count() };
-        if lists.iter().any(|len| *len != count) || names != count {
-            return false;
-        }
-        let (mut line, mut counted) = (1, 0);
-        self.names().enumerate().all(|(at, name)| {
-            let (start, end) = (self.starts[at] as usize, self.ends[at] as usize);
-            let stands = text.get(start..).is_some_and(|rest| rest.starts_with(name));
-            if !stands
-                || (at > 0 && start <= counted)
-                || end < start + name.len()
-                || end > text.len()
-            {
-                return false;
-            }
-            line += text[counted..start].matches('\n').count();
-            counted = start;
-            let parent = self.parents[at];
-            self.lines[at] as usize == line && parent >= -1 && i64::from(parent) < count as i64
-        })
-    }
-
-    /// Returns the names, one for each symbol.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        // An empty text would split into one empty name.
-        self.names.split('\n').take(self.starts.len())
-    }
-}
+pub use group::SymbolGroup;
+pub(crate) use group::full;
+pub use names::SymbolNames;
+pub(crate) use regroup::change;
+pub use row::SymbolRow;
 
 /// How far the taking of symbols is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -100,32 +41,24 @@ impl SymbolsProgress {
     }
 }
 
-/// Returns the statements that build the trigram index of a shard's symbols, unless it exists, merge
-/// its pending list into it, and update the planner's statistics.
-pub(crate) fn index_sql(shard: ShardId) -> String {
-    let symbols = shard.symbols();
-    format!(
-        "create index if not exists {symbols}_trgm on {symbols} using gin (names gin_trgm_ops);
-         select gin_clean_pending_list('{symbols}_trgm'); analyze {symbols} (shard, blob)"
-    )
-}
-
 /// Deletes the symbols of some blobs of a shard.
 pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
-    for table in [&*shard.symbols(), "symbols_skipped"] {
-        let sql = format!("delete from {table} where shard = {} and blob = any($1)", shard.0);
-        sqlx::query(AssertSqlSafe(sql)).bind(blobs).execute(&mut *conn).await?;
-    }
+    change(conn, shard, &[], blobs).await?;
+    sqlx::query("delete from symbols_skipped where shard = $1 and blob = any($2)")
+        .bind(shard.0)
+        .bind(blobs)
+        .execute(&mut *conn)
+        .await?;
     Ok(())
 }
 
-/// Returns the statement that reads the rows for which a condition holds.
-fn rows_of(shard: ShardId, condition: &str) -> String {
+/// Returns the condition that a blob, given as a column, has its symbols or is in the ledger of those that were given up.
+pub(crate) fn has_symbols(shard: ShardId, blob: &str) -> String {
     format!(
-        "select blob, names, kinds, starts, ends, lines, parents from {}
-         where shard = {} and {condition} order by blob",
+        "({blob} in (select unnest(blobs) from {} where shard = {n})
+          or exists (select from symbols_skipped k where k.shard = {n} and k.blob = {blob}))",
         shard.symbols(),
-        shard.0
+        n = shard.0
     )
 }
 
@@ -144,10 +77,34 @@ pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()
     Ok(())
 }
 
-/// Returns all symbols of a shard.
-pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<Vec<SymbolRow>> {
-    let sql =
-        format!("select blob, names, kinds, starts, ends, lines, parents from {}", shard.symbols());
+/// A group with its filter, as it is checked.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct CheckedGroup {
+    #[sqlx(flatten)]
+    pub(crate) group: SymbolGroup,
+    first: i32,
+    filter: Vec<u8>,
+}
+
+impl CheckedGroup {
+    /// Returns whether the group can be read, and is found by all its names.
+    pub(crate) fn is_sound(&self) -> bool {
+        let filter = self.group.filter();
+        let holds = filter.iter().zip(&self.filter).all(|(own, stored)| own & !stored == 0);
+        holds
+            && filter.len() == self.filter.len()
+            && self.group.blobs.first() == Some(&BlobId(self.first))
+            && self.group.blobs.is_sorted_by(|one, next| one < next)
+            && self.group.rows(None).len() == self.group.blobs.len()
+    }
+}
+
+/// Returns all groups of a shard, in order.
+pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<Vec<CheckedGroup>> {
+    let sql = format!(
+        "select first, blobs, counts, names, numbers, filter from {} order by first",
+        shard.symbols()
+    );
     Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?)
 }
 
@@ -157,37 +114,44 @@ pub(crate) async fn missing(conn: &mut PgConnection, shard: ShardId) -> Result<i
     let sql = format!(
         "select count(distinct f.blob) from {} f, state, shards h
          where f.shard = {n} and h.shard = {n} and f.blob < h.symbols_upto and f.valid_to = 2147483647
-           and lower(f.language) = any(symbols_languages)
-           and not exists (select from {} s where s.shard = {n} and s.blob = f.blob)
-           and not exists (select from symbols_skipped k where k.shard = {n} and k.blob = f.blob)",
+           and lower(f.language) = any(symbols_languages) and not {}",
         shard.files(),
-        shard.symbols(),
+        has_symbols(shard, "f.blob"),
         n = shard.0
     );
     Ok(sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(conn).await?)
 }
 
 impl Lease {
-    /// Returns the symbols of these blobs, ascending by blob. Blobs without a row are missing.
+    /// Returns the symbols of these blobs, both ascending. Blobs without any may be missing.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn symbols_of(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<SymbolRow>> {
+        let table = shard.symbols();
+        let sql = format!(
+            "select blobs, counts, names, numbers from {table} where shard = {n} and first = any(array(
+                 select distinct (select max(first) from {table} where shard = {n} and first <= blob)
+                 from unnest($1::int[]) asked (blob)))
+             order by first",
+            n = shard.0
+        );
         let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
-        self.symbol_rows(Ask::new(rows_of(shard, "blob = any($1)")).bind(ids)).await
+        let groups: Vec<SymbolGroup> = self.fetch(Ask::new(sql).bind(ids)).await?;
+        Ok(groups.iter().flat_map(|group| group.rows(Some(blobs))).collect())
     }
 
-    /// Returns the symbols of the blobs whose numbers lie in a range, ascending by blob.
+    /// Returns all symbols of a shard, ascending by blob.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn symbol_range(
-        &mut self,
-        shard: ShardId,
-        blobs: Range<i32>,
-    ) -> Result<Vec<SymbolRow>> {
-        let sql = rows_of(shard, "blob >= $1 and blob < $2");
-        self.symbol_rows(Ask::new(sql).bind(blobs.start).bind(blobs.end)).await
+    pub async fn symbol_groups(&mut self, shard: ShardId) -> Result<Vec<SymbolGroup>> {
+        let sql = format!(
+            "select blobs, counts, names, numbers from {} where shard = {} order by first",
+            shard.symbols(),
+            shard.0
+        );
+        self.fetch(Ask::new(sql)).await
     }
 
     /// Returns up to which chunk symbols were taken, for each shard: a search of an older epoch may have more.
@@ -255,14 +219,10 @@ impl Lease {
         let rows: Vec<(i64,)> = self.fetch(ask.bind(filter.languages.clone())).await?;
         Ok(rows.first().map_or(0, |(count,)| *count as usize))
     }
-
-    async fn symbol_rows(&mut self, ask: Ask) -> Result<Vec<SymbolRow>> {
-        self.fetch(ask).await
-    }
 }
 
 impl Store {
-    /// Returns the bytes on disk of symbols and their indexes.
+    /// Returns the bytes on disk of symbols.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
