@@ -51,7 +51,7 @@ const GENERATED_ENDS: [&str; 13] = [
 const PROSE_ENDS: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
 
 /// What is not written to be read comes last.
-const TEST: f32 = -60.0;
+const TEST: f32 = -70.0;
 const COPIED: f32 = -70.0;
 const GENERATED: f32 = -80.0;
 const PROSE: f32 = -10.0;
