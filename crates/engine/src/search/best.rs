@@ -154,7 +154,7 @@ impl Leads<'_, '_> {
         &self,
         query: Option<CompiledQuery>,
     ) -> Result<(Vec<FileMatch>, Stats), Error> {
-        let Some(query) = query else { return Ok(Default::default()) };
+        let Some(query) = query else { return Ok((Vec::new(), Stats::default())) };
         let timeout = self.request.timeout;
         let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
         let resume = Resume::start(self.switch, order::hash(&query));
