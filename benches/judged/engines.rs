@@ -7,8 +7,11 @@ use ureq::Agent;
 use crate::Result;
 use crate::shared::server::timed;
 
-/// Zoekt is to look at every match before it ranks.
-const ALL: u64 = 1_000_000_000;
+/// What Zoekt may look at before it ranks: ten times its own limits. Without any, words that are everywhere take minutes.
+const SHARD_MATCHES: u64 = 1_000_000;
+const ALL_MATCHES: u64 = 10_000_000;
+/// And how long it may take, in nanoseconds.
+const TIME: u64 = 30_000_000_000;
 
 /// An engine and where it listens.
 pub(crate) enum Engine {
@@ -44,7 +47,7 @@ impl Engine {
             }
             Self::Zoekt { url, bm25 } => {
                 let body = json!({ "Q": query, "Opts": {
-                    "ShardMaxMatchCount": ALL, "TotalMaxMatchCount": ALL,
+                    "ShardMaxMatchCount": SHARD_MATCHES, "TotalMaxMatchCount": ALL_MATCHES, "MaxWallTime": TIME,
                     "MaxDocDisplayCount": most, "UseBM25Scoring": bm25,
                 }});
                 let address = format!("{}/api/search", url.trim_end_matches('/'));

@@ -114,12 +114,12 @@ impl TopK {
                     points(b).total_cmp(&points(a)).then_with(|| a.by_repo(b))
                 };
                 self.best.sort_by(by);
-                // Files found later may still vote for a file, so its score may rise by up to [`Votes::MOST`].
+                // Files found later may still vote for a file, so its score may rise by up to [`Votes::most`].
                 let alone = |ranked: &RankedFile| ranked.score.alone;
                 let mut kept: Vec<f32> = self.best.iter().map(alone).collect();
                 kept.sort_by(|a, b| b.total_cmp(a));
                 if let Some(last) = self.keep.checked_sub(1).and_then(|last| kept.get(last)) {
-                    self.best.retain(|ranked| alone(ranked) + Votes::MOST >= *last);
+                    self.best.retain(|ranked| alone(ranked) + Votes::most(&ranked.score) >= *last);
                 }
             }
             Order::Path => self.best.sort_by(RankedFile::by_path),

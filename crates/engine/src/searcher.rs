@@ -76,7 +76,11 @@ impl Searcher {
             let plain = |request: Arc<Request>, found| {
                 async move { self.search_plain(&request, found).await }.boxed()
             };
-            return best::search(&plain, request, found).await;
+            let switch = match request.resume {
+                Some(from) => from.switch,
+                None => self.catalog().await?.switch,
+            };
+            return best::search(&plain, switch, request, found).await;
         }
         self.search_plain(request, found).await
     }

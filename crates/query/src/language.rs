@@ -24,6 +24,31 @@ const SHORT: &[(&str, &str)] = &[
     ("dockerfile", "docker"),
 ];
 
+/// Extensions of files that `gengo-language` does not know.
+const EXTENSIONS: &[(&str, Language)] = &[
+    ("bats", Language::Shell),
+    ("cc", Language::CPlusPlus),
+    ("cjs", Language::Javascript),
+    ("cts", Language::Typescript),
+    ("cxx", Language::CPlusPlus),
+    ("edn", Language::Clojure),
+    ("gradle", Language::Groovy),
+    ("hsc", Language::Haskell),
+    ("hxx", Language::CPlusPlus),
+    ("inl", Language::CPlusPlus),
+    ("ipp", Language::CPlusPlus),
+    ("lhs", Language::Haskell),
+    ("mjs", Language::Javascript),
+    ("mk", Language::Makefile),
+    ("mts", Language::Typescript),
+    ("pm", Language::Perl),
+    ("pyi", Language::Python),
+    ("pyw", Language::Python),
+    ("r", Language::R),
+    ("rake", Language::Ruby),
+    ("tcc", Language::CPlusPlus),
+];
+
 /// The lower-case names of all languages that can be recognized: those of `gengo-language`, which exports no list.
 const NAMES: &[&str] = &[
     ".env",
@@ -156,6 +181,26 @@ const NAMES: &[&str] = &[
     "zig",
 ];
 
+/// Returns the languages whose files have an extension, in lower case.
+fn of_extension(extension: &str) -> Vec<Language> {
+    let found = Language::from_extension(extension);
+    if !found.is_empty() {
+        return found;
+    }
+    let known = EXTENSIONS.iter().filter(|(known, _)| *known == extension);
+    known.map(|(_, language)| *language).collect()
+}
+
+/// Returns the name of the language of a file, by its path and its beginning.
+pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
+    let picked = Language::pick(path, beginning, beginning.len());
+    let by_extension = || {
+        let (_, extension) = path.rsplit_once('.')?;
+        of_extension(&extension.to_lowercase()).first().copied()
+    };
+    picked.or_else(by_extension).map(|language| language.name())
+}
+
 /// Checks that a language is known, under any of its names.
 ///
 /// # Errors
@@ -164,7 +209,7 @@ pub fn check_language(asked: &str) -> Result<(), String> {
     let lower = asked.trim().to_lowercase();
     let known = NAMES.contains(&lower.as_str())
         || SHORT.iter().any(|(short, _)| *short == lower)
-        || !Language::from_extension(&lower).is_empty();
+        || !of_extension(&lower).is_empty();
     if known {
         return Ok(());
     }
@@ -198,7 +243,7 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());
     let by_extension =
-        Language::from_extension(&asked).into_iter().map(|language| language.name().to_lowercase());
+        of_extension(&asked).into_iter().map(|language| language.name().to_lowercase());
     let mut names: Vec<String> = by_extension.chain(short).collect();
     names.push(asked);
     names.sort();
@@ -220,7 +265,7 @@ pub(crate) fn of_paths(pattern: &Pattern) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for ending in endings.literals()? {
         let (_, extension) = str::from_utf8(ending.as_bytes()).ok()?.rsplit_once('.')?;
-        let found = Language::from_extension(&extension.to_lowercase());
+        let found = of_extension(&extension.to_lowercase());
         all.extend(found.into_iter().map(|language| language.name().to_lowercase()));
     }
     all.sort();
@@ -273,6 +318,25 @@ mod tests {
         for source in [r"\.go", "go$", r"^\.go", r"\.go$|x", r"\.nosuchending$", "$", r"(\.go)?$"] {
             assert_eq!(of(source), None, "{source}");
         }
+    }
+
+    #[test]
+    fn files_have_languages_by_extensions_that_the_library_lacks() {
+        for (path, language) in [
+            ("db/db_impl.cc", Some("C++")),
+            ("Source/cmake.CXX", Some("C++")),
+            ("lib/ExifTool.pm", Some("Perl")),
+            ("typing.pyi", Some("Python")),
+            ("main.rs", Some("Rust")),
+            ("no.such-ending", None),
+            ("cc", None),
+        ] {
+            assert_eq!(language_of(path, b""), language, "{path}");
+        }
+        for (extension, _) in EXTENSIONS {
+            assert!(Language::from_extension(extension).is_empty(), "{extension} is known");
+        }
+        assert!(EXTENSIONS.is_sorted_by_key(|(extension, _)| extension));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use field::SUGGESTIONS;
 pub use glob::glob;
 pub use group::MAX_TERMS;
 pub use kind::SymbolKind;
-pub use language::{check_language, languages};
+pub use language::{check_language, language_of, languages};
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;
 pub use matcher::{LineMatch, Matcher, Scratch};

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use encoding_rs::{UTF_16BE, UTF_16LE};
-use gengo_language::Language;
 use memchr::memchr;
 use sha1::{Digest, Sha1};
 use siphasher::sip::SipHasher13;
@@ -184,7 +183,7 @@ pub(crate) fn language(path: &str, text: &str) -> Option<String> {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    Language::pick(path, &text.as_bytes()[..end], LANGUAGE_BYTES).map(|l| l.name().to_owned())
+    query::language_of(path, &text.as_bytes()[..end]).map(str::to_owned)
 }
 
 #[cfg(test)]

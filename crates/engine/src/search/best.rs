@@ -1,5 +1,6 @@
-//! A search whose results will be ranked: before the first ones that are found, those that define what is looked for or
-//! are called so, wherever they are ([`Lead`](super::rank::lead::Lead)).
+//! A search whose results will be ranked: beside the first ones that are found, those that define what is looked for or
+//! are called so, wherever they are ([`Lead`](super::rank::lead::Lead)); and if there are more than are ranked, others
+//! that are likely to be wanted.
 //!
 //! They belong to the first results. A search that goes on behind these looks for them again, and leaves them out: all
 //! parts together hold each file once.
@@ -9,17 +10,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use query::Select;
+use query::{CompiledQuery, Select};
 use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
 use super::order;
+use super::rank::POOL;
 use super::rank::lead::{self, Lead};
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, FileMatch, Request, Resume};
 
 /// Batches of files that the search may be ahead of who passes them on.
 const AHEAD: usize = 2;
+
+/// The same while what leads is looked for at the same time.
+const FAR_AHEAD: usize = POOL;
 
 /// A search in the order in which files are found.
 pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -> BoxFuture<'s, Result<Stats, Error>>
@@ -29,12 +34,13 @@ pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -
 /// Files, each by its repository and its path.
 type Files = HashSet<(RepoId, String)>;
 
-/// Searches, with a search that finds files in any order.
+/// Searches a state of the index, with a search that finds files in any order.
 ///
 /// # Errors
 /// Those of a search.
 pub(crate) async fn search(
     plain: &Plain<'_>,
+    switch: Switch,
     request: &Arc<Request>,
     found: mpsc::Sender<Vec<FileMatch>>,
 ) -> Result<Stats, Error> {
@@ -43,128 +49,179 @@ pub(crate) async fn search(
     // What is too large to be looked for has no lead; the query itself is compiled already.
     let lead = of_files.then(|| Lead::of(request.query()).ok().flatten()).flatten();
     let Some(lead) = lead else { return plain(Arc::clone(request), found).await };
+    let leads = Leads { plain, request, switch, begun };
     if request.resume.is_some_and(|from| from.results > 0) {
-        return search_on(plain, request, lead, begun, found).await;
+        leads.search_on(lead, found).await
+    } else {
+        leads.search_from_start(lead, found).await
     }
-    search_from_start(plain, request, lead, begun, found).await
 }
 
-/// Searches: what leads comes first, perhaps with lines that the query does not match.
-async fn search_from_start(
-    plain: &Plain<'_>,
-    request: &Arc<Request>,
-    lead: Lead,
+/// A search, and those for what leads it.
+struct Leads<'r, 's> {
+    plain: &'r Plain<'s>,
+    request: &'r Arc<Request>,
+    switch: Switch,
     begun: Instant,
-    found: mpsc::Sender<Vec<FileMatch>>,
-) -> Result<Stats, Error> {
-    let hash = order::hash(request.program());
-    if request.resume.is_some_and(|from| from.query != hash) {
-        return Err(Error::OtherQuery);
-    }
-    let switch = request.resume.map(|from| from.switch);
-    let (files, done) = search_lead(plain, request, lead, begun, switch).await?;
-    let known: Files = files.iter().map(key).collect();
-    let more = files.clone();
-    if !files.is_empty() && found.send(files).await.is_err() {
-        return Ok(done);
-    }
-    // The same state of the index.
-    let mut here = Request::clone(request);
-    here.resume = Some(Resume::start(done.switch, hash));
-    let here = Arc::new(here);
-    let (send, first) = mpsc::channel(AHEAD);
-    let mut left_out = (0, 0);
-    let pass = pass(first, found, |file| is_new(file, &known, &mut left_out));
-    let (stats, ()) = tokio::join!(plain(here, send), pass);
-    let mut stats = stats?;
-    subtract(&mut stats, left_out);
-    add(&mut stats, &more, &done, request);
-    stats.duration = begun.elapsed();
-    Ok(stats)
 }
 
-/// Goes on behind the first results.
-async fn search_on(
-    plain: &Plain<'_>,
-    request: &Arc<Request>,
-    lead: Lead,
-    begun: Instant,
-    found: mpsc::Sender<Vec<FileMatch>>,
-) -> Result<Stats, Error> {
-    let switch = request.resume.map(|from| from.switch);
-    let (files, _) = search_lead(plain, request, lead, begun, switch).await?;
-    let known: Files = files.iter().map(key).collect();
-    let (send, first) = mpsc::channel(AHEAD);
-    let mut left_out = (0, 0);
-    let pass = pass(first, found, |file| is_new(file, &known, &mut left_out));
-    let (stats, ()) = tokio::join!(plain(Arc::clone(request), send), pass);
-    let mut stats = stats?;
-    subtract(&mut stats, left_out);
-    stats.duration = begun.elapsed();
-    Ok(stats)
-}
-
-/// The files that lead, in a state of the index, the newest unless one is given, and what was done to find them.
-async fn search_lead(
-    plain: &Plain<'_>,
-    request: &Request,
-    lead: Lead,
-    begun: Instant,
-    switch: Option<Switch>,
-) -> Result<(Vec<FileMatch>, Stats), Error> {
-    let timeout = request.timeout.map(|timeout| timeout.saturating_sub(begun.elapsed()));
-    let resume = switch.map(|switch| Resume::start(switch, order::hash(&lead.query)));
-    let lead = request.beside(lead.query, lead::MOST, timeout, resume);
-    let (send, mut files) = mpsc::channel(AHEAD);
-    let all = async {
-        let mut all = Vec::new();
-        while let Some(some) = files.recv().await {
-            all.extend(some);
+impl Leads<'_, '_> {
+    /// Searches: what leads comes first, perhaps with lines that the query does not match, or last.
+    async fn search_from_start(
+        &self,
+        lead: Lead,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        let hash = order::hash(self.request.program());
+        if self.request.resume.is_some_and(|from| from.query != hash) {
+            return Err(Error::OtherQuery);
         }
-        all
-    };
-    let (stats, files) = tokio::join!(plain(Arc::new(lead), send), all);
-    Ok((files, stats?))
-}
-
-/// Adds files that lead to what a search found. What comes next leaves out what leads, so if not all of that was found, the
-/// search is not complete.
-fn add(stats: &mut Stats, files: &[FileMatch], led: &Stats, request: &Request) {
-    stats.files += files.len();
-    stats.matches += files.iter().map(FileMatch::matches).sum::<usize>();
-    match &led.stopped {
-        Some(Stopped::Timeout(_)) => {
-            stats.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
+        // The same state of the index.
+        let mut here = Request::clone(self.request);
+        here.resume = Some(Resume::start(self.switch, hash));
+        let (send, mut first) = mpsc::channel(FAR_AHEAD);
+        let (mut known, mut left_out) = (Files::new(), Totals::default());
+        let both = async {
+            let (files, near) = self.search_lead(lead.near).await?;
+            let totals = Totals::of(&files);
+            known.extend(files.iter().map(key));
+            if files.is_empty() || found.send(files).await.is_ok() {
+                let mut is_new = |file: &FileMatch| {
+                    let is_new = known.insert(key(file));
+                    if !is_new {
+                        left_out.add(file);
+                    }
+                    is_new
+                };
+                pass(&mut first, &found, &mut is_new).await;
+            }
+            // A receiver that is dropped ends the search.
+            drop(first);
+            Ok::<_, Error>((totals, near))
+        };
+        let (stats, led) = tokio::join!((self.plain)(Arc::new(here), send), both);
+        let (mut stats, (mut totals, near)) = (stats?, led?);
+        let is_cut = stats.ended_at_limit();
+        stats.note_lead(&near, self.request);
+        if is_cut {
+            let (mut files, wide) = self.search_lead(lead.wide).await?;
+            files.retain(|file| !known.contains(&key(file)));
+            totals.files += files.len();
+            totals.matches += Totals::of(&files).matches;
+            stats.note_lead(&wide, self.request);
+            if !files.is_empty() {
+                // Who listens no more has all that was wanted.
+                let _ = found.send(files).await;
+            }
         }
-        Some(Stopped::Shards(why)) => stats.stopped = Some(Stopped::Shards(why.clone())),
-        Some(Stopped::Limit) | None => {}
+        left_out.subtract_from(&mut stats);
+        totals.add_to(&mut stats);
+        stats.duration = self.begun.elapsed();
+        Ok(stats)
+    }
+
+    /// Goes on behind the first results.
+    async fn search_on(
+        &self,
+        lead: Lead,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        let (mut files, _) = self.search_lead(lead.near).await?;
+        files.extend(self.search_lead(lead.wide).await?.0);
+        let known: Files = files.iter().map(key).collect();
+        let (send, mut first) = mpsc::channel(AHEAD);
+        let mut left_out = Totals::default();
+        let passing = async {
+            let mut is_new = |file: &FileMatch| {
+                let is_new = !known.contains(&key(file));
+                if !is_new {
+                    left_out.add(file);
+                }
+                is_new
+            };
+            pass(&mut first, &found, &mut is_new).await;
+            drop(first);
+        };
+        let (stats, ()) = tokio::join!((self.plain)(Arc::clone(self.request), send), passing);
+        let mut stats = stats?;
+        left_out.subtract_from(&mut stats);
+        stats.duration = self.begun.elapsed();
+        Ok(stats)
+    }
+
+    /// The files that lead by one query, and what was done to find them.
+    async fn search_lead(
+        &self,
+        query: Option<CompiledQuery>,
+    ) -> Result<(Vec<FileMatch>, Stats), Error> {
+        let Some(query) = query else { return Ok((Vec::new(), Stats::default())) };
+        let timeout = self.request.timeout;
+        let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
+        let resume = Resume::start(self.switch, order::hash(&query));
+        let lead = self.request.beside(query, lead::MOST, timeout, Some(resume));
+        let (send, mut files) = mpsc::channel(AHEAD);
+        let all = async {
+            let mut all = Vec::new();
+            while let Some(some) = files.recv().await {
+                all.extend(some);
+            }
+            all
+        };
+        let (stats, files) = tokio::join!((self.plain)(Arc::new(lead), send), all);
+        Ok((files, stats?))
     }
 }
 
-/// Whether a file is not one that is known; if it is, it is counted with its matching lines.
-fn is_new(file: &FileMatch, known: &Files, left_out: &mut (usize, usize)) -> bool {
-    let is_known = known.contains(&key(file));
-    if is_known {
-        left_out.0 += 1;
-        left_out.1 += file.matches();
+impl Stats {
+    /// Notes what a search for what leads lacks. What comes next leaves out what leads, so if not all of that was found,
+    /// the search is not complete.
+    fn note_lead(&mut self, led: &Self, request: &Request) {
+        match &led.stopped {
+            Some(Stopped::Timeout(_)) => {
+                self.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
+            }
+            Some(Stopped::Shards(why)) => self.stopped = Some(Stopped::Shards(why.clone())),
+            Some(Stopped::Limit) | None => {}
+        }
     }
-    !is_known
 }
 
-/// Takes files that were left out from what a search found.
-fn subtract(stats: &mut Stats, (files, matches): (usize, usize)) {
-    stats.files -= files.min(stats.files);
-    stats.matches -= matches.min(stats.matches);
+/// Numbers of files and of their matching lines.
+#[derive(Default)]
+struct Totals {
+    files: usize,
+    matches: usize,
+}
+
+impl Totals {
+    fn of(files: &[FileMatch]) -> Self {
+        Self { files: files.len(), matches: files.iter().map(FileMatch::matches).sum() }
+    }
+
+    fn add(&mut self, file: &FileMatch) {
+        self.files += 1;
+        self.matches += file.matches();
+    }
+
+    fn add_to(&self, stats: &mut Stats) {
+        stats.files += self.files;
+        stats.matches += self.matches;
+    }
+
+    fn subtract_from(&self, stats: &mut Stats) {
+        stats.files = stats.files.saturating_sub(self.files);
+        stats.matches = stats.matches.saturating_sub(self.matches);
+    }
 }
 
 /// Passes files on that are wanted, as long as somebody listens.
 async fn pass(
-    mut files: mpsc::Receiver<Vec<FileMatch>>,
-    found: mpsc::Sender<Vec<FileMatch>>,
-    mut wanted: impl FnMut(&FileMatch) -> bool,
+    files: &mut mpsc::Receiver<Vec<FileMatch>>,
+    found: &mpsc::Sender<Vec<FileMatch>>,
+    wanted: &mut (dyn FnMut(&FileMatch) -> bool + Send),
 ) {
     while let Some(mut some) = files.recv().await {
-        some.retain(&mut wanted);
+        some.retain(&mut *wanted);
         if !some.is_empty() && found.send(some).await.is_err() {
             return;
         }

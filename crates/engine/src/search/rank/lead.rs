@@ -1,17 +1,18 @@
-//! What is looked for beyond the first files that are found: those that define what a query names, or are called so.
+//! What is looked for beside the first files that are found: those that define what a query names, or are called so.
 //!
-//! Of a common word there are more files than can be ranked, and what is wanted may not be among the first. So a second
-//! query, made of the first, asks for its definitions: `ReadFile` for files with `func ReadFile`, `fn ReadFile` and so on,
-//! or called `ReadFile.*`. An index answers that by the same literals. What it finds are results of the first query, with
+//! Of a common word there are more files than can be ranked, and what is wanted may not be among the first. So two more
+//! queries are made of the first. The *near* one asks for what an index finds at once: `ReadFile` for definitions of
+//! the name and files called `ReadFile.*`, several words for texts that say them one after the other. The *wide* one asks
+//! for what else is likely to be wanted (two of three words in the path, a word that is all of a string), and is needed
+//! only if there are more files than are ranked. What they find are results of the first query, with
 //! one exception: `json.Unmarshal` also leads to the definition of `Unmarshal` in a folder or file called `json`, where
 //! nobody writes the qualifier.
 
 use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
 
-use super::definition::COMMON_DEFINERS;
-use super::words::{Word, alternatives, groups, of_term};
+use super::words::{Word, alternatives, groups, is_name, of_term};
 
-/// Most files that are looked for so.
+/// Most files that each is looked for.
 pub(crate) const MOST: usize = 200;
 
 /// Shorter names are defined everywhere.
@@ -27,16 +28,20 @@ const MAX_NAME_WORDS: usize = 5;
 /// Fewer words that follow each other are everywhere.
 const MIN_PHRASE: usize = 3;
 
-/// A query for what leads the results of another.
+/// Queries for what leads the results of another.
 #[derive(Debug)]
 pub(crate) struct Lead {
-    pub(crate) query: CompiledQuery,
+    /// What defines the names of the query, or is called so.
+    pub(crate) near: Option<CompiledQuery>,
+    /// What else leads where there are more files than are ranked.
+    pub(crate) wide: Option<CompiledQuery>,
 }
 
 /// What is asked for one query.
 #[derive(Default)]
 struct Asked {
-    trees: Vec<Tree>,
+    near: Vec<Tree>,
+    wide: Vec<Tree>,
     /// The patterns, as they print, that say which files lead and are no matches.
     hidden: Vec<String>,
 }
@@ -55,73 +60,83 @@ impl Lead {
         for (tree, group) in trees.into_iter().zip(groups(query)) {
             let names: Vec<&Word> = group.names().collect();
             let short = |word: &&Word| word.folded.chars().count() < MIN_NAME;
-            let mut any = Vec::new();
+            let (mut near, mut wide) = (Vec::new(), Vec::new());
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
-                asked.named(&names, &mut any)?;
+                asked.defined(&names, &mut near)?;
+                asked.pairs(&names, &mut wide)?;
             }
-            asked.terms(tree, &mut any)?;
-            if !any.is_empty() {
-                asked.trees.push(Tree::all(vec![tree.clone(), Tree::any(any)]));
-            }
+            asked.terms(tree, &mut near, &mut wide)?;
+            let both = |any| Tree::all(vec![tree.clone(), Tree::any(any)]);
+            asked.near.extend((!near.is_empty()).then(|| both(near)));
+            asked.wide.extend((!wide.is_empty()).then(|| both(wide)));
         }
-        if asked.trees.is_empty() {
-            return Ok(None);
-        }
-        let lead = query.with(Tree::any(asked.trees));
-        let shown = CompiledQuery::new(query)?;
-        let mut query = CompiledQuery::new(&lead)?;
-        for term in &mut query.terms {
-            let is_own = shown.terms.iter().any(|own| own.name == term.name);
-            term.shown = is_own || !asked.hidden.contains(&term.name);
-        }
-        Ok(Some(Self { query }))
+        let Asked { near, wide, hidden } = asked;
+        let (near, wide) = (compile(query, near, &hidden)?, compile(query, wide, &hidden)?);
+        Ok((near.is_some() || wide.is_some()).then_some(Self { near, wide }))
     }
 }
 
+/// Compiles a query for any of some trees, which shows what another one shows and nothing that is hidden.
+fn compile(
+    query: &Query,
+    trees: Vec<Tree>,
+    hidden: &[String],
+) -> Result<Option<CompiledQuery>, QueryError> {
+    if trees.is_empty() {
+        return Ok(None);
+    }
+    let shown = CompiledQuery::new(query)?;
+    let mut lead = CompiledQuery::new(&query.with(Tree::any(trees)))?;
+    for term in &mut lead.terms {
+        let is_own = shown.terms.iter().any(|own| own.name == term.name);
+        term.shown = is_own || !hidden.contains(&term.name);
+    }
+    Ok(Some(lead))
+}
+
 impl Asked {
-    /// Results that define the names as one, or are called so; or that define one of them and have the others in their paths.
-    fn named(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
+    /// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
+    /// and have the others in their paths.
+    fn defined(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
         if names.len() <= MAX_NAME_WORDS {
             any.extend([
-                // Where symbols are taken they say so, elsewhere the words before a name.
                 symbol(&joined(names), is_exact(names))?,
-                self.hide(Field::Content, &defined(&joined(names)), is_exact(names))?,
-                self.hide(Field::Path, &called(&joined(names)), false)?,
+                self.hide(Field::Path, &called(&joined(names)))?,
             ]);
         }
         if names.len() >= MIN_PHRASE {
-            any.push(self.hide(Field::Content, &phrase(names), false)?);
+            any.push(self.hide(Field::Content, &phrase(names))?);
         }
+        if !(2..=3).contains(&names.len()) {
+            return Ok(());
+        }
+        for (at, name) in names.iter().enumerate() {
+            if name.folded.chars().count() < MIN_NAME {
+                continue;
+            }
+            let mut all = vec![symbol(&joined(&[name]), false)?];
+            for (other, name) in names.iter().enumerate() {
+                if other != at {
+                    all.push(self.hide(Field::Path, &below(&joined(&[name])))?);
+                }
+            }
+            any.push(Tree::all(all));
+        }
+        Ok(())
+    }
+
+    /// Results that define two of the names as one, or have two in their paths.
+    fn pairs(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
         if (3..=MAX_NAME_WORDS).contains(&names.len()) {
-            // Two of them are a name, or stand in the path.
             let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
             let pairs: Vec<[&Word; 2]> = pairs.map(|(a, b)| [names[a], names[b]]).collect();
             let either: Vec<String> = pairs.iter().map(|pair| joined(pair)).collect();
             any.push(symbol(&either.join("|"), false)?);
             for pair in pairs {
                 any.push(Tree::all(vec![
-                    self.hide(Field::Path, &joined(&pair[..1]), false)?,
-                    self.hide(Field::Path, &joined(&pair[1..]), false)?,
+                    self.hide(Field::Path, &joined(&pair[..1]))?,
+                    self.hide(Field::Path, &joined(&pair[1..]))?,
                 ]));
-            }
-        }
-        if (2..=3).contains(&names.len()) {
-            for (at, name) in names.iter().enumerate() {
-                if name.folded.chars().count() < MIN_NAME {
-                    continue;
-                }
-                let definition = defined(&joined(&[name]));
-                let definition = vec![
-                    symbol(&joined(&[name]), false)?,
-                    self.hide(Field::Content, &definition, false)?,
-                ];
-                let mut all = vec![Tree::any(definition)];
-                for (other, name) in names.iter().enumerate() {
-                    if other != at {
-                        all.push(self.hide(Field::Path, &below(&joined(&[name])), false)?);
-                    }
-                }
-                any.push(Tree::all(all));
             }
         }
         Ok(())
@@ -129,7 +144,12 @@ impl Asked {
 
     /// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
     /// qualifier says.
-    fn terms(&mut self, tree: &Tree, any: &mut Vec<Tree>) -> Result<(), QueryError> {
+    fn terms(
+        &mut self,
+        tree: &Tree,
+        near: &mut Vec<Tree>,
+        wide: &mut Vec<Tree>,
+    ) -> Result<(), QueryError> {
         let parts = match tree {
             Tree::All(parts) => &parts[..],
             other => std::slice::from_ref(other),
@@ -141,13 +161,16 @@ impl Asked {
                 continue;
             }
             let Some(words) = of_term(term) else { continue };
-            let text = format!("(?:{})", term.pattern.source());
-            if term.pattern.source().len() >= MIN_NAME {
-                // A string is all of it.
-                any.push(self.hide(Field::Content, &format!("[\"'`]{text}[\"'`]"), false)?);
+            let source = term.pattern.source();
+            let text = format!("(?:{source})");
+            // A string is all of it: a key. Of plain words, one alone may be a key; several are strings everywhere.
+            let is_key = !source.chars().all(is_name);
+            if source.len() >= MIN_NAME && (is_key || parts.len() == 1) {
+                let string = self.hide(Field::Content, &format!("[\"'`]{text}[\"'`]"))?;
+                if is_key { near.push(string) } else { wide.push(string) }
             }
             if term.field == Field::Anywhere && words.iter().any(|word| word.qualifier.is_some()) {
-                any.push(self.hide(Field::Path, &format!("(?:^|/){text}$"), false)?);
+                near.push(self.hide(Field::Path, &format!("(?:^|/){text}$"))?);
             }
             let [Word { qualifier: Some(qualifier), .. }] = &*words else { continue };
             let word = &words[0];
@@ -155,20 +178,19 @@ impl Asked {
             let name = Pattern::parse(&format!("\\b{}\\b", word.typed), case, false)?;
             let home = vec![
                 Tree::term(Field::Content, name),
-                self.hide(Field::Content, &defined(&word.typed), word.exact)?,
-                self.hide(Field::Path, &home(qualifier), false)?,
+                symbol(&word.typed, word.exact)?,
+                self.hide(Field::Path, &home(qualifier))?,
             ];
             let mut parts = parts.to_vec();
             parts[at] = Tree::all(home);
-            self.trees.push(Tree::all(parts));
+            self.near.push(Tree::all(parts));
         }
         Ok(())
     }
 
     /// A term that says which files lead, and shows nothing.
-    fn hide(&mut self, field: Field, pattern: &str, exact: bool) -> Result<Tree, QueryError> {
-        let case = if exact { Case::Sensitive } else { Case::Insensitive };
-        let pattern = Pattern::parse(pattern, case, false)?;
+    fn hide(&mut self, field: Field, pattern: &str) -> Result<Tree, QueryError> {
+        let pattern = Pattern::parse(pattern, Case::Insensitive, false)?;
         self.hidden.push(pattern.to_string());
         Ok(Tree::term(field, pattern))
     }
@@ -184,22 +206,16 @@ fn joined(names: &[&Word]) -> String {
     words.join("_?")
 }
 
-/// A pattern for some words that follow each other, with hardly anything between.
+/// A pattern for some words that follow each other, as in a text: an index finds that by its literal.
 fn phrase(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
-    words.join(r"\W{1,3}")
+    words.join(" ")
 }
 
 /// A definition of a name. It is shown: its place tells that a line defines the name.
 fn symbol(name: &str, exact: bool) -> Result<Tree, QueryError> {
     let case = if exact { Case::Sensitive } else { Case::Insensitive };
     Tree::symbol(&format!("^(?:{name})$"), case, SymbolKinds::DEFINITIONS)
-}
-
-/// A pattern for a definition of a name.
-fn defined(name: &str) -> String {
-    let definers = COMMON_DEFINERS.map(|word| format!("{word} {name}\\b"));
-    format!("(?:{}|\\) {name}\\()", definers.join("|"))
 }
 
 /// A pattern for the path of a file that is called so.
@@ -222,32 +238,45 @@ fn home(qualifier: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lead(text: &str) -> Option<(String, Vec<String>)> {
-        let lead = Lead::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()?;
-        let shown = lead.query.terms.iter().filter(|term| term.shown);
-        let shown = shown.map(|term| term.name.clone()).collect();
-        Some((lead.query.tree, shown))
+    fn lead(text: &str) -> Option<Lead> {
+        Lead::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()
+    }
+
+    /// The terms that are shown, but for symbols.
+    fn shown(query: &CompiledQuery) -> Vec<&str> {
+        let shown = query.terms.iter().filter(|term| term.shown && term.symbol.is_none());
+        shown.map(|term| term.name.as_str()).collect()
     }
 
     #[test]
     fn only_what_names_something_has_a_lead() {
         for text in ["=>", "x", r"Read\w+", "lang:go", "a or b", "type:repo"] {
-            assert_eq!(lead(text).map(|lead| lead.0), None, "{text}");
+            assert!(lead(text).is_none(), "{text}");
         }
     }
 
     #[test]
     fn a_lead_shows_what_its_query_shows() {
-        let (tree, shown) = lead("read file").unwrap();
-        assert!(tree.contains("func read_?file"), "{tree}");
-        let of_words: Vec<&str> =
-            shown.iter().map(String::as_str).filter(|name| !name.starts_with("sym:")).collect();
-        assert_eq!(of_words, ["/read/i", "/file/i"]);
-        assert!(shown.contains(&"sym:/^(?:read_?file)$/i".to_owned()), "{shown:?}");
-        let (tree, shown) = lead("json.Unmarshal").unwrap();
-        assert!(tree.contains("func Unmarshal"), "{tree}");
-        let of_words: Vec<&str> =
-            shown.iter().map(String::as_str).filter(|name| !name.starts_with("sym:")).collect();
-        assert_eq!(of_words, [r"/\bUnmarshal\b/", "/json.Unmarshal/"]);
+        let near = lead("read file").unwrap().near.unwrap();
+        assert_eq!(shown(&near), ["/read/i", "/file/i"]);
+        let is_defined = |term: &query::CompiledTerm| term.name == "sym:/^(?:read_?file)$/i";
+        assert!(near.terms.iter().any(is_defined), "{}", near.tree);
+        let near = lead("json.Unmarshal").unwrap().near.unwrap();
+        assert!(near.tree.contains("sym:/^(?:Unmarshal)$/"), "{}", near.tree);
+        assert_eq!(shown(&near), [r"/\bUnmarshal\b/", "/json.Unmarshal/"]);
+    }
+
+    #[test]
+    fn what_an_index_finds_at_once_is_near() {
+        let of = |text: &str| lead(text).map(|lead| (lead.near.unwrap(), lead.wide));
+        let (near, wide) = of("out of memory").unwrap();
+        assert!(near.tree.contains("out of memory"), "{}", near.tree);
+        assert_eq!(shown(&wide.unwrap()), ["/out/i", "/of/i", "/memory/i"]);
+        assert!(of("read file").unwrap().1.is_none());
+        let (near, wide) = of("core.autocrlf").unwrap();
+        assert!(near.tree.contains("(?:core.autocrlf)[") && wide.is_none(), "{}", near.tree);
+        let (near, wide) = of("scrape_interval").unwrap();
+        assert!(!near.tree.contains("(?:scrape_interval)["), "{}", near.tree);
+        assert!(wide.unwrap().tree.contains("(?:scrape_interval)["));
     }
 }

@@ -33,8 +33,14 @@ const ONE_LINER: f32 = -12.0;
 /// A name that is made of some of the words and of nothing else.
 const SOME: f32 = 0.8;
 
-/// A key of a configuration, as a line defines it.
+/// A definition that the words of its line tell: what is looked up is certain.
+const GUESSED: f32 = 0.8;
+
+/// A key of a configuration, as a line defines it: in the tag of a field, as all of a string or before a value, or as a
+/// part of a longer key.
+const TAG: f32 = 0.6;
 const KEY: f32 = 0.45;
+const PART_OF_KEY: f32 = 0.3;
 
 /// What a line is worth that is a comment, or an import: the words are there, but not the thing.
 const COMMENT: f32 = 0.2;
@@ -161,7 +167,8 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             // A symbol that was looked up is known to be defined; of others their line makes a guess.
             let known = line.symbols.iter().find(|found| found.range == spot.range);
             let known = known.map(|found| of_kind(found.symbol.kind));
-            if let Some(weight) = known.or_else(|| defines(text, &spot.range)) {
+            let guessed = || defines(text, &spot.range).map(|weight| weight * GUESSED);
+            if let Some(weight) = known.or_else(guessed) {
                 let mut points = DEFINITION * weight * strength;
                 points *= if self.at_home { 1.0 } else { ELSEWHERE };
                 points += if is_one_liner(text, &spot.range) { ONE_LINER } else { 0.0 };
@@ -190,18 +197,16 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         found
     }
 
-    /// What a line is worth in which a term stands as a key: a string is all of it, or a value follows.
+    /// What a line is worth in which a term stands as a key.
     fn key(&self, line: &Line) -> f32 {
         let text = line.text.as_str();
         let near = line.ranges.iter().take(MAX_RANGES).filter(|range| range.end <= MAX_BYTES);
-        let is_key = near.filter(|range| !range.is_empty()).any(|range| {
-            let is_key = is_key(&text[..range.start], &text[range.end..]);
-            is_key && {
-                let term = folded(&text[range.clone()]);
-                self.names.iter().any(|word| word.text == term)
-            }
+        let keys = near.filter(|range| !range.is_empty()).filter_map(|range| {
+            let weight = key_weight(&text[..range.start], &text[range.end..])?;
+            let term = folded(&text[range.clone()]);
+            self.names.iter().any(|word| word.text == term).then_some(weight)
         });
-        if is_key { DEFINITION * KEY } else { 0.0 }
+        DEFINITION * keys.fold(0.0, f32::max)
     }
 
     /// What the words of a line are worth, whatever it does with them.
@@ -321,15 +326,27 @@ impl<'g, 'l> LineScorer<'g, 'l> {
     }
 }
 
-/// Whether what stands between two parts of a line is a key: all of a string, or what a line begins with and gives a value.
-fn is_key(before: &str, after: &str) -> bool {
-    let quoted = |quote: char| before.ends_with(quote) && after.starts_with(quote);
-    if ['"', '\'', '`'].into_iter().any(quoted) {
-        return true;
+/// How much what stands between two parts of a line is a key; none if it is none.
+fn key_weight(before: &str, after: &str) -> Option<f32> {
+    // The string that it stands in, if that is a key: `"server.maxUploadSize"`, `yaml:"scrape_interval,omitempty"`.
+    let in_key = |c: char| is_name(c) || matches!(c, '.' | '-');
+    let (start, end) = (before.trim_end_matches(in_key), after.trim_start_matches(in_key));
+    let is_all = start.len() == before.len() && end.len() == after.len();
+    let quote = start.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
+    if let Some(quote) = quote {
+        let is_tag = quote == '"' && start.ends_with(":\"") && end.starts_with([',', '"']);
+        if is_tag && is_all {
+            return Some(TAG);
+        }
+        if end.starts_with(quote) {
+            return Some(if is_all { KEY } else { PART_OF_KEY });
+        }
     }
-    let begins = before.chars().all(|c| c.is_whitespace() || matches!(c, '-' | '#' | ';'));
-    let value = after.trim_start();
-    begins && (value.starts_with([':', '=']) && !value.starts_with("=="))
+    // What a line begins with, and gives a value.
+    let begins = start.chars().all(|c| c.is_whitespace() || matches!(c, '-' | '#' | ';'));
+    let value = end.trim_start();
+    let is_given = begins && value.starts_with([':', '=']) && !value.starts_with("==");
+    is_given.then_some(if is_all { KEY } else { PART_OF_KEY })
 }
 
 /// The names in a text that a range touches, and whether it holds all of each.

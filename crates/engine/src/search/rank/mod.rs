@@ -216,6 +216,8 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     parts.name = name * called(group, file, path);
     if group.names().any(|word| word.in_paths && path.is_whole(word)) {
         parts.name += WHOLE_NAME;
+        // Who types the name of a file does not ask how often its words stand in it.
+        parts.coverage = COVERAGE;
     }
     if summed.defines {
         if names > 1 && group.names().any(|word| path.is_home(&word.folded)) {

@@ -6,13 +6,24 @@ use super::words::Word;
 /// Names of files that stand for the folder they lie in.
 const FOLDER_FILES: [&str; 6] = ["mod", "lib", "main", "index", "init", "doc"];
 
-const TEST_FOLDERS: [&str; 9] =
-    ["test", "tests", "testing", "testdata", "spec", "specs", "__tests__", "fixtures", "mocks"];
+const TEST_FOLDERS: [&str; 10] = [
+    "t",
+    "test",
+    "tests",
+    "testing",
+    "testdata",
+    "spec",
+    "specs",
+    "__tests__",
+    "fixtures",
+    "mocks",
+];
 const COPIED_FOLDERS: [&str; 7] =
     ["vendor", "vendored", "node_modules", "third_party", "thirdparty", "3rdparty", "external"];
 const GENERATED_FOLDERS: [&str; 5] = ["dist", "generated", "gen", "autogen", "__generated__"];
-const ASIDE_FOLDERS: [&str; 9] = [
+const ASIDE_FOLDERS: [&str; 10] = [
     "internal",
+    "migrations",
     "example",
     "examples",
     "bench",
@@ -40,7 +51,7 @@ const GENERATED_ENDS: [&str; 13] = [
 const PROSE_ENDS: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
 
 /// What is not written to be read comes last.
-const TEST: f32 = -45.0;
+const TEST: f32 = -70.0;
 const COPIED: f32 = -70.0;
 const GENERATED: f32 = -80.0;
 const PROSE: f32 = -10.0;
@@ -157,6 +168,7 @@ pub(crate) fn standing(path: &str) -> f32 {
     let mut standing = DEPTH * depth.min(MAX_DEPTH) as f32;
     if within(&TEST_FOLDERS)
         || stem.starts_with("test_")
+        || stem.starts_with("test-")
         || stem.ends_with("_test")
         || stem.ends_with("-test")
         || path.contains("Test.")

@@ -18,8 +18,10 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Most that votes can add to what a file is worth alone.
-    pub const MOST: f32 = VOTES;
+    /// Most that votes can add to what a file is worth alone: nothing if it defines nothing.
+    pub fn most(score: &Score) -> f32 {
+        if score.homes.is_empty() { 0.0 } else { VOTES }
+    }
 
     /// Adds the names by way of which a file calls what was looked for, each once.
     pub(super) fn add(&mut self, callers: &[String]) {

@@ -1,0 +1,89 @@
+//! `cargo bench --bench agents -- --ours URL --tree DIR`: whether the first call of an agent's tool has the answer, and how
+//! many bytes it reads until then; beside ripgrep, on the fetched corpus.
+//!
+//! The tasks are those of `corpus/agent-tasks.tsv`: where a name is defined, who calls it, where a configuration key is
+//! defined, where the text of an error comes from. The tools are asked at `/mcp` of a running server, with what they take
+//! unless told otherwise; ripgrep is asked with the expression that one types first, and prints paths in their order.
+//!
+//!     --ours URL    a running `codesearch serve`
+//!     --tree DIR    the corpus
+//!     --details     also print what each task took
+//!
+//! A task is a *hit* if all its lines are in the first answer. *Bytes to the answer* are those up to the end of the last of
+//! these lines, with all that stands before; of an answer without them, all bytes. An answer is *cut silently* if its first
+//! line says neither that this is all nor what is left out.
+
+#[path = "../shared/mod.rs"]
+mod shared;
+
+mod answers;
+mod report;
+mod tasks;
+
+use std::path::PathBuf;
+
+use answers::Answer;
+use tasks::Task;
+
+type Result<T> = std::io::Result<T>;
+
+/// A task, and what each made of it.
+struct Row {
+    task: Task,
+    ours: Answer,
+    ripgrep: Answer,
+}
+
+struct Args {
+    ours: String,
+    tree: PathBuf,
+    details: bool,
+}
+
+fn main() {
+    shared::end("agents", bench());
+}
+
+fn bench() -> Result<()> {
+    let args = args();
+    let agent = shared::server::agent();
+    let mut rows = Vec::new();
+    for task in tasks::tasks()? {
+        let ours = answers::of_tool(&agent, &args.ours, &task)?;
+        let ripgrep = answers::of_ripgrep(&args.tree, &task)?;
+        let row = Row { task, ours, ripgrep };
+        if args.details {
+            println!("{}", report::detail(&row));
+        }
+        rows.push(row);
+    }
+    let text = report::report(&rows);
+    print!("{text}");
+    shared::record("agents.txt", &text)
+}
+
+/// Reads the command line; exits if it is wrong.
+fn args() -> Args {
+    let mut args = Args { ours: String::new(), tree: PathBuf::new(), details: false };
+    let mut given = std::env::args().skip(1);
+    while let Some(arg) = given.next() {
+        let mut value = || given.next().unwrap_or_else(|| wrong(&format!("{arg} wants a value")));
+        match arg.as_str() {
+            "--ours" => args.ours = value(),
+            "--tree" => args.tree = shared::path(&value()),
+            "--details" => args.details = true,
+            // Passed by cargo.
+            "--bench" => {}
+            other => wrong(&format!("{other} is no option")),
+        }
+    }
+    if args.ours.is_empty() || args.tree.as_os_str().is_empty() {
+        wrong("name a server and the corpus: --ours http://127.0.0.1:8080 --tree corpus/repos");
+    }
+    args
+}
+
+fn wrong(why: &str) -> ! {
+    eprintln!("agents: {why}");
+    std::process::exit(2);
+}
