@@ -186,7 +186,7 @@ impl ShardSymbols {
         let of = &self.groups[group];
         names.clear();
         names.resize(of.names_bytes as usize, 0);
-        lz4::decompress(&self.data[of.names as usize..of.numbers as usize], names).expect(PACKED);
+        decompress(&self.data[of.names as usize..of.numbers as usize], names);
     }
 
     /// Decompresses a group.
@@ -196,13 +196,21 @@ impl ShardSymbols {
         let (of, blobs) = (&self.groups[group], self.of_group(group));
         let end = self.groups.get(group + 1).map_or(self.data.len(), |next| next.names as usize);
         let mut numbers = vec![0; of.numbers_bytes as usize];
-        lz4::decompress(&self.data[of.numbers as usize..end], &mut numbers).expect(PACKED);
+        decompress(&self.data[of.numbers as usize..end], &mut numbers);
         SymbolGroup {
             counts: blobs.clone().map(|at| (self.first[at + 1] - self.first[at]) as i16).collect(),
             blobs: self.blobs[blobs].to_vec(),
             names: String::from_utf8(names).expect(PACKED),
             numbers,
         }
+    }
+}
+
+/// Fills a buffer, which has the right size, with what was compressed. Where nothing is defined, it is empty, and LZ4 would
+/// refuse it.
+fn decompress(data: &[u8], buffer: &mut [u8]) {
+    if !buffer.is_empty() {
+        lz4::decompress(data, buffer).expect(PACKED);
     }
 }
 
@@ -247,6 +255,10 @@ mod tests {
         let some = [0, 4, 5, 13, 1000, 1900].map(BlobId);
         assert_eq!(symbols.rows(&some), [&rows[1], &rows[3], &rows[332]].map(Clone::clone));
         assert!(ShardSymbols::new(Vec::new(), 0).rows(&all).is_empty());
+        // A group in which nothing is defined.
+        let nothing = [row(3, &[])];
+        let symbols = ShardSymbols::new(SymbolGroup::all(&nothing), 9);
+        assert_eq!(symbols.rows(&all), nothing);
     }
 
     #[test]
