@@ -99,8 +99,8 @@ impl Leads<'_, '_> {
             drop(first);
             Ok::<_, Error>((totals, near))
         };
-        let (stats, led) = tokio::join!((self.plain)(Arc::new(here), send), both);
-        let (mut stats, (mut totals, near)) = (stats?, led?);
+        let (stats, both) = tokio::join!((self.plain)(Arc::new(here), send), both);
+        let (mut stats, (mut totals, near)) = (stats?, both?);
         let is_cut = stats.ended_at_limit();
         stats.note_lead(&near, self.request);
         if is_cut {
