@@ -20,6 +20,8 @@ pub(crate) use stored::{
 /// `state.filters_format` holds the format of an index.
 ///
 /// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities.
+///
+/// The filters of groups of symbols have the n-grams of chunk filters: `symbols::FORMAT` changes with these.
 pub(crate) const FORMAT: i32 = 2;
 
 /// Bits in a row of the table, each for all filters of a kind.
