@@ -2,7 +2,6 @@
 
 use crate::hash::bit_of;
 use crate::kind::FilterKind;
-use crate::slices::BitSlices;
 
 /// The part of the chunks in which each bit of a [chunk filter](FilterKind::Chunk) is set, in parts of 255. The hashes of
 /// some n-grams share their bit with common ones, so the bits of a literal differ by a factor of five. Any values give
@@ -11,9 +10,8 @@ use crate::slices::BitSlices;
 pub struct Densities(Vec<u8>);
 
 impl Densities {
-    /// Counts the bits of some chunk filters.
-    pub fn of(filters: &BitSlices) -> Self {
-        let rows = filters.rows().chunks_exact(filters.width().max(1));
+    /// Counts the bits in the row of each bit.
+    pub(crate) fn of<'r>(rows: impl Iterator<Item = &'r [u8]>) -> Self {
         let set = |row: &[u8]| row.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
         let counts: Vec<usize> = rows.map(set).collect();
         // Columns that are not in use do not count: the fullest bit is that of an n-gram which nearly all chunks have.
@@ -41,14 +39,14 @@ impl Densities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BloomFilter, NgramQuery};
+    use crate::{BitSlices, BloomFilter, NgramQuery};
 
     #[test]
     fn the_emptiest_bits_are_asked_first() {
         let texts = ["the common words", "the common text", "the rare xqz", "the common word"];
         let filters: Vec<BloomFilter> =
             texts.iter().map(|text| BloomFilter::of_chunk(text)).collect();
-        let densities = Densities::of(&BitSlices::new(FilterKind::Chunk, &filters));
+        let densities = BitSlices::new(FilterKind::Chunk, &filters).densities();
         assert_eq!(Densities::from_bytes(densities.bytes().to_vec()), densities);
         let query = NgramQuery::folded("the rare xqz");
         let few = query.emptiest(4, &densities);

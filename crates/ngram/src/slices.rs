@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::columns::Columns;
+use crate::density::Densities;
 use crate::filter::BloomFilter;
 use crate::hash::bit_of;
 use crate::kind::FilterKind;
@@ -66,6 +67,11 @@ impl BitSlices {
             None => Some(bit),
             Some(bits) => bits.binary_search(&bit).ok(),
         }
+    }
+
+    /// Returns how full the row of each bit is. All rows must be held.
+    pub fn densities(&self) -> Densities {
+        Densities::of(self.rows.chunks_exact(self.width().max(1)))
     }
 
     /// Returns the rows one after another, [`width`](Self::width) bytes each.

@@ -286,7 +286,7 @@ pub(crate) async fn store_pieces(
         let piece = filters.piece(first_block, &blocks);
         // Of the first piece: the others are like it, and the last may be small.
         if first_block < PIECE_BLOCKS {
-            filters.densities = Some(Densities::of(&piece));
+            filters.densities = Some(piece.densities());
         }
         let first = (first_block / PIECE_BLOCKS) as i32 * PIECE_ROWS;
         let mut rows = Rows::new();
