@@ -73,10 +73,8 @@ impl Lease {
         let found: Result<_> =
             lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect();
         let Some(telling) = telling else { return Ok((found?, None)) };
-        let numbers: Option<Vec<i32>> = row.try_get(column)?;
-        let bits: Option<Vec<Vec<u8>>> = row.try_get(column + 1)?;
-        let rows = numbers.unwrap_or_default().into_iter().zip(bits.unwrap_or_default());
-        Ok((found?, telling.restore(rows, shard.filtered)))
+        let rows = telling.unpack(row, column, shard.filtered)?;
+        Ok((found?, rows))
     }
 }
 
@@ -156,11 +154,12 @@ impl Statement {
         let any = format!("any(${})", self.patterns.len() + 2);
         let _ = write!(
             self.sql,
-            ", lateral (select array_agg(number) n, array_agg(bits) b from {} and ({})) f",
+            ", lateral (select {} from {} and ({})) f",
+            TellingRows::COLUMNS,
             TellingRows::condition(shard, &any),
             may_hold(plan, lookups)
         );
-        self.columns.push("f.n, f.b".to_owned());
+        self.columns.push("f.n, f.l, f.b".to_owned());
     }
 
     fn finish(&self) -> String {
@@ -317,9 +316,10 @@ mod tests {
         statement.add_rows(ShardId(7), &plan, &asked);
         let sql = statement.finish();
         assert!(sql.starts_with("select coalesce(t0.n, '{}'), coalesce(t0.b, '{}'), "), "{sql}");
-        let end = ", lateral (select array_agg(number) n, array_agg(bits) b from filters_007 where shard = 7 and kind = 4 \
+        let end = ", lateral (select array_agg(number) n, array_agg(octet_length(bits)) l, \
+                   string_agg(bits, '') b from filters_007 where shard = 7 and kind = 4 \
                    and number = any($4) and (((t0.b is not null or t1.b is not null) and true))) f";
-        assert!(sql.contains(", f.n, f.b from ") && sql.ends_with(end), "{sql}");
+        assert!(sql.contains(", f.n, f.l, f.b from ") && sql.ends_with(end), "{sql}");
     }
 
     #[test]

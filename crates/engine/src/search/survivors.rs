@@ -235,8 +235,14 @@ impl SurvivingChunks {
                 }
                 (Arc::clone(segment), columns)
             });
-            let whole = BLOCK_CHUNKS as usize;
-            let count = segment.as_ref().map_or(whole, |(_, columns)| columns.count());
+            let count = match &segment {
+                Some((_, columns)) => columns.count(),
+                None => match wanted(&chunks) {
+                    Some(here) if here.is_empty() => continue,
+                    Some(here) => here.iter().map(ExactSizeIterator::len).sum(),
+                    None => BLOCK_CHUNKS as usize,
+                },
+            };
             let block = Block { number, segment };
             if count > 0 || !block.is_whole(&task.shard) {
                 survivors.blocks.push(block);
