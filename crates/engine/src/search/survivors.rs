@@ -343,9 +343,13 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, LiteralQuery, Pattern, ngram_query};
-    use store::{Chunk, File, RepoId};
+    use std::collections::HashMap;
 
+    use ngram::{BitSlices, BloomFilter, FilterKind, ShardFilter};
+    use query::{Case, LiteralQuery, Pattern, Query, ngram_query};
+    use store::{Chunk, Epoch, File, RepoId, ShardId};
+
+    use super::super::plans::PlanCache;
     use super::*;
 
     fn survivors() -> SurvivingChunks {
@@ -390,5 +394,53 @@ mod tests {
         assert_eq!(of(&[5], 4..11), [(8, 5)]);
         assert_eq!(of(&[2, 4, 1025], 0..1026), [(1025, 1025)]);
         assert_eq!(of(&[], 0..1026), []);
+    }
+
+    #[test]
+    fn a_block_without_a_wanted_file_has_no_survivor_even_if_its_texts_are_not_in_memory() {
+        let file = |blob, language: &str| File {
+            blob: BlobId(blob),
+            bytes: 7,
+            repo: RepoId(1),
+            path: blob.to_string(),
+            language: Some(language.to_owned()),
+        };
+        let files = Arc::new(ShardFiles::new(vec![file(0, "Go"), file(BLOCK_CHUNKS, "Rust")]));
+        let mut filter = BloomFilter::new(FilterKind::Block);
+        filter.add("a needle\n");
+        let blocks = BitSlices::new(FilterKind::Block, &[filter.clone(), filter]);
+        let dense = BitSlices::new(FilterKind::Dense, &[]);
+        let filters = Arc::new(ShardFilter::new(blocks, (dense, Vec::new()), Vec::new()));
+        let chunks = 2 * BLOCK_CHUNKS;
+        let (id, epoch) = (ShardId(0), Epoch(1));
+        let languages = [("go".to_owned(), 512), ("rust".to_owned(), 512)].into();
+        let shard = Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks,
+            changed: epoch,
+            filtered: chunks,
+            languages,
+        };
+        let texts = Texts::new(1 << 20);
+        let survivors = |text: &str| {
+            let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
+            let shards = std::slice::from_ref(&shard);
+            let repos = HashMap::new();
+            let mut selection =
+                Selection::of((epoch, shards), &repos, &query, None, false, &|| true);
+            let cached = &mut selection.shards[0].cached;
+            cached.files = Some(Arc::clone(&files));
+            cached.filters = Some(Arc::clone(&filters));
+            let task = selection.task(&selection.shards[0], &query, &mut PlanCache::default());
+            let task = task.expect("the filters hold the word");
+            let survivors = Survivors::of(&task, &selection, &query, Some(&texts));
+            let plan = &task.query.plan;
+            (survivors.rule_out(plan), survivors.count(plan))
+        };
+        assert_eq!(survivors("c:needle"), (false, Some(2 * BLOCK_CHUNKS as usize)));
+        assert_eq!(survivors("c:needle lang:rust"), (false, Some(BLOCK_CHUNKS as usize)));
+        assert_eq!(survivors("c:needle lang:c"), (true, Some(0)));
     }
 }
