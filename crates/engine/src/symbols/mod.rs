@@ -117,7 +117,8 @@ async fn take_all(
             progress(Event::SymbolsTaken(state.done));
         }
     };
-    let all = futures_util::future::try_join_all((0..cores()).map(|_| work(&session)));
+    // One more than there are cores: while one stores or reads, the parsers of the others keep all cores busy.
+    let all = futures_util::future::try_join_all((0..=cores()).map(|_| work(&session)));
     let watch = async {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
