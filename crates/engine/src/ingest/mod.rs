@@ -30,7 +30,7 @@ pub use skip::SkipReason;
 
 /// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
 /// ms, so a small corpus should not use all of them. Measured: shards of 60 MB were faster to search than
-/// those of 8 MB; larger ones gain little.
+/// those of 8 MB, and than those of 256 MB (docs/design/partitions.md).
 const FULL_SHARD_BYTES: i64 = 64 << 20;
 
 /// Bytes of files to read below which an ingest inserts into a live shard. More is worth a fresh shard and an
