@@ -82,7 +82,8 @@ async fn search(
     if page && params.is_typed() {
         return pages::typed(&server, &params).await;
     }
-    if page && params.q.trim().is_empty() {
+    // Who asks for a page by its address only is a program, which is told that a query is missing.
+    if page && params.q.trim().is_empty() && wants_page(&headers, None) {
         return pages::home(State(server)).await;
     }
     let answered = if page {

@@ -130,6 +130,12 @@ fn a_page_for_browsers() {
     assert!(server.get("/search?q=nowhere-at-all&wait=1", browser).2.contains("Nothing matches"));
     assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));
     assert!(server.get("/search?q=func&format=html", "*/*").1.contains("html"));
+    // A browser without a query gets a page to type one. A program that asks for a page is told that it is missing.
+    for page in ["/search?format=html", "/search?q=&format=html", "/docs?format=html"] {
+        assert_eq!(server.get(page, browser).0, 200, "{page}");
+        let (status, kind, _) = server.get(page, "*/*");
+        assert!(status == 400 && kind.contains("html"), "{page}: {status} {kind}");
+    }
 }
 
 #[test]

@@ -108,12 +108,21 @@ fn response(answer: &Answer) -> Value {
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Events(data) => {
             let data: Vec<Value> = data.iter().map(schema).collect();
-            let events = json!({
-                "type": "string",
-                "contentMediaType": "text/event-stream",
-                "contentSchema": { "oneOf": data },
+            // Before version 3.2 of OpenAPI, what stands here describes each event.
+            let event = json!({
+                "type": "object",
+                "required": ["event", "data"],
+                "properties": {
+                    "event": { "type": "string" },
+                    "id": { "type": "string" },
+                    "data": {
+                        "type": "string",
+                        "contentMediaType": "application/json",
+                        "contentSchema": { "oneOf": data },
+                    },
+                },
             });
-            ("text/event-stream", events)
+            ("text/event-stream", event)
         }
         Content::Only(text) => ("text/plain", json!({ "type": "string", "const": text })),
     };

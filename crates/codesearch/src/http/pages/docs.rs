@@ -124,11 +124,9 @@ async fn docs(
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
     let page = wants_page(&headers, wanted.given.get(&FORMAT));
-    let found = if page && wanted.asked.words.is_empty() {
-        Ok(None)
-    } else {
-        answer(&server, &wanted).await.map(Some)
-    };
+    // Who asks for a page by its address only is a program, which is told that words are missing.
+    let empty = page && wanted.asked.words.is_empty() && wants_page(&headers, None);
+    let found = if empty { Ok(None) } else { answer(&server, &wanted).await.map(Some) };
     match (found, page) {
         (Ok(Some(found)), false) => {
             Json(printed::Answer::of(&wanted.q, &wanted.asked.ignored, &found)).into_response()
