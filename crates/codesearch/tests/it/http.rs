@@ -136,6 +136,11 @@ fn a_page_for_browsers() {
         let (status, kind, _) = server.get(page, "*/*");
         assert!(status == 400 && kind.contains("html"), "{page}: {status} {kind}");
     }
+    // So it is with the empty fields of a form, and with parameters that nobody knows.
+    for page in ["/search?q=func&sort=&format=html", "/search?q=func&from=mail&format=html"] {
+        assert_eq!(server.get(page, browser).0, 200, "{page}");
+        assert_eq!(server.get(page, "*/*").0, 400, "{page}");
+    }
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Pairs {
         find(&self.values, name)
     }
 
-    fn check(&self, page: bool) -> Result<Given, Failure> {
+    fn check(&self, browser: bool) -> Result<Given, Failure> {
         if !self.is_text {
             return Err(Failure::bad_request(
                 "the address holds bytes that are no UTF-8: encode its text as UTF-8",
@@ -67,9 +67,9 @@ impl Pairs {
         }
         for (at, (name, value)) in self.values.iter().enumerate() {
             let Some(param) = self.known.find(name) else {
-                // A page ignores unknown parameters, since links to it may carry some. A program must learn that it is
-                // misunderstood.
-                if page {
+                // For a browser, unknown parameters are ignored, since links may carry some. A program must learn that it
+                // is misunderstood.
+                if browser {
                     continue;
                 }
                 return Err(Failure::bad_request(unknown(name, &self.known)));
@@ -78,7 +78,7 @@ impl Pairs {
                 return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
             // A page's form also sends its empty fields.
-            if !page || !value.is_empty() {
+            if !browser || !value.is_empty() {
                 param.check(value).map_err(Failure::bad_request)?;
             }
         }
@@ -113,7 +113,9 @@ impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RejectedParams> {
         let pairs = Pairs::of(&parts.extensions);
         let page = wants_page(&parts.headers, pairs.get("format"));
-        pairs.check(page).map(|given| Self(T::from(given))).map_err(|failure| {
+        // Programs that ask for a page are checked like those that ask for JSON.
+        let browser = wants_page(&parts.headers, None);
+        pairs.check(browser).map(|given| Self(T::from(given))).map_err(|failure| {
             let page = page.then(|| pairs.get("q").unwrap_or_default().to_owned());
             RejectedParams { failure, page }
         })

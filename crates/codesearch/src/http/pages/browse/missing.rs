@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Redirect};
+use axum::response::{IntoResponse, Redirect, Response};
 use engine::browse::{FindRequest, NearFile, Tree};
 use engine::ingest::SkipReason;
 
@@ -54,6 +54,14 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
+/// Redirects to a page, which is asked for as this one was.
+fn redirect(mut address: String, wanted: &Wanted) -> Response {
+    if let Some(format) = &wanted.format {
+        address = format!("{address}&format={format}");
+    }
+    Redirect::to(&address).into_response()
+}
+
 /// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
 pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
@@ -61,11 +69,11 @@ pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -
     let path = wanted.path.trim_matches('/');
     let is_folder = tree.folder(repo, path).is_some();
     if is_folder && page {
-        return Ok(Redirect::to(&link::folder(&repo.name, path)).into_response());
+        return Ok(redirect(link::folder(&repo.name, path), wanted));
     }
     let is_file = tree.file(&repo.name, path).is_some();
     if is_file && page {
-        return Ok(Redirect::to(&link::file(&repo.name, path, &wanted.q, None)).into_response());
+        return Ok(redirect(link::file(&repo.name, path, &wanted.q, None), wanted));
     }
     let name = format!("{}/{path}", wanted.repo);
     if is_folder || is_file {
