@@ -12,7 +12,7 @@ use super::params::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
     NUM, Q, REPO, SORT, TIMEOUT, TYPED, WAIT,
 };
-use super::params::{Known, RejectedParams, SearchParams, StrictParams, wants_page};
+use super::params::{Known, RejectedParams, SearchParams, StrictParams, is_browser, wants_page};
 use super::request::compiled;
 use super::server::Server;
 use super::{hints, json, pages};
@@ -82,8 +82,8 @@ async fn search(
     if page && params.is_typed() {
         return pages::typed(&server, &params).await;
     }
-    // Who asks for a page by its address only is a program, which is told that a query is missing.
-    if page && params.q.trim().is_empty() && wants_page(&headers, None) {
+    // A program that asks for a page is told that the query is missing.
+    if page && params.q.trim().is_empty() && is_browser(&headers) {
         return pages::home(State(server)).await;
     }
     let answered = if page {

@@ -144,6 +144,23 @@ fn a_page_for_browsers() {
 }
 
 #[test]
+fn a_redirect_keeps_the_form_that_was_asked_for() {
+    let fixture = Fixture::new();
+    fixture.write("a/src/main.go", "func main() {}\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    for format in ["", "&format=html"] {
+        let request = format!(
+            "GET /repos?repo=a&path=src/main.go{format} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\
+             Connection: close\r\n\r\n"
+        );
+        let told = raw(server.address, request.as_bytes());
+        let place = format!("location: /file?repo=a&path=src/main.go{format}\r\n");
+        assert!(told.contains(&place), "{told}");
+    }
+}
+
+#[test]
 fn files_stand_below_their_repository_in_the_order_of_relevance() {
     let fixture = Fixture::new();
     fixture.write("a/use.go", "x := needle()\n");

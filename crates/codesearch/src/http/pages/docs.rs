@@ -17,7 +17,9 @@ use super::view::Piece;
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
-use crate::http::params::{Given, Kind as ParamKind, Known, Param, StrictParams, wants_page};
+use crate::http::params::{
+    Given, Kind as ParamKind, Known, Param, StrictParams, is_browser, wants_page,
+};
 use crate::http::server::Server;
 use crate::human::{count, duration};
 use crate::print::docs as printed;
@@ -124,8 +126,8 @@ async fn docs(
     StrictParams(wanted): StrictParams<Wanted>,
 ) -> Response {
     let page = wants_page(&headers, wanted.given.get(&FORMAT));
-    // Who asks for a page by its address only is a program, which is told that words are missing.
-    let empty = page && wanted.asked.words.is_empty() && wants_page(&headers, None);
+    // A program that asks for a page is told that words are missing.
+    let empty = page && wanted.asked.words.is_empty() && is_browser(&headers);
     let found = if empty { Ok(None) } else { answer(&server, &wanted).await.map(Some) };
     match (found, page) {
         (Ok(Some(found)), false) => {

@@ -7,9 +7,12 @@ use axum::http::header::ACCEPT;
 pub(crate) fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
     match format.filter(|format| !format.is_empty()) {
         Some(format) => format == "html",
-        None => headers
-            .get(ACCEPT)
-            .and_then(|accept| accept.to_str().ok())
-            .is_some_and(|accept| accept.contains("text/html")),
+        None => is_browser(headers),
     }
+}
+
+/// Whether a client is a browser that shows pages. A program may ask for one, too, by `format=html`.
+pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
 }

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use super::param::{Known, Param};
-use super::wants_page;
+use super::{is_browser, wants_page};
 use crate::http::error::Failure;
 
 /// The parameters of an address, unchecked, and those that its endpoint declares.
@@ -113,12 +113,12 @@ impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RejectedParams> {
         let pairs = Pairs::of(&parts.extensions);
         let page = wants_page(&parts.headers, pairs.get("format"));
-        // Programs that ask for a page are checked like those that ask for JSON.
-        let browser = wants_page(&parts.headers, None);
-        pairs.check(browser).map(|given| Self(T::from(given))).map_err(|failure| {
-            let page = page.then(|| pairs.get("q").unwrap_or_default().to_owned());
-            RejectedParams { failure, page }
-        })
+        pairs.check(is_browser(&parts.headers)).map(|given| Self(T::from(given))).map_err(
+            |failure| {
+                let page = page.then(|| pairs.get("q").unwrap_or_default().to_owned());
+                RejectedParams { failure, page }
+            },
+        )
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod names;
 mod param;
 mod search;
 
-pub(crate) use format::wants_page;
+pub(crate) use format::{is_browser, wants_page};
 pub(crate) use given::{Given, Pairs, RejectedParams, StrictParams, read_address};
 pub(crate) use param::{Kind, Known, Param};
 pub(crate) use search::SearchParams;
