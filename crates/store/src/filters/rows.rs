@@ -95,7 +95,7 @@ pub(crate) struct TellingRows {
 
 impl TellingRows {
     /// What is selected: the rows' numbers, lengths in bytes, and bits, all in one row. Postgres takes three
-    /// times as long for an array of the bits.
+    /// times as long for an array of the bits (docs/design/filter-rows.md).
     pub(crate) const COLUMNS: &str =
         "array_agg(number) n, array_agg(octet_length(bits)) l, string_agg(bits, '') b";
 
