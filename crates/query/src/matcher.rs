@@ -128,32 +128,19 @@ impl Matcher {
         part: Range<usize>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Range<usize>>, Interrupted> {
-        if self.is_literal {
-            return Ok(self.find_at_once(scratch, text, part));
-        }
-        let most = MAX_UNINTERRUPTED / self.memory.max(1);
+        let most = self.uninterrupted();
         let mut from = part.start;
         loop {
             // A match ends before a line feed, and what follows the line feed can be searched by itself.
-            let (end, is_short) = match part.end - from {
-                length if length <= most => (part.end, true),
-                _ if self.spans_lines => (part.end, false),
-                _ => match memrchr(b'\n', &text[from..from + most]) {
-                    Some(length) => (from + length, true),
-                    None => {
-                        let length = memchr(b'\n', &text[from..part.end]);
-                        (length.map_or(part.end, |length| from + length), false)
-                    }
-                },
-            };
-            let found = if is_short {
-                self.find_at_once(scratch, text, from..end)
+            let end = if part.end - from <= most || self.spans_lines {
+                part.end
             } else {
-                let new = || Stepped::new(&self.hir, MAX_COMPILED_BYTES);
-                let stepped = self.stepped.get_or_init(new);
-                let space = scratch.space.get_or_insert_with(|| stepped.space());
-                stepped.find(space, text, from..end, go_on)?
+                let upto = from + most;
+                let last = memrchr(b'\n', &text[from..upto]).map(|length| from + length);
+                let next = || memchr(b'\n', &text[upto..part.end]).map(|length| upto + length);
+                last.or_else(next).unwrap_or(part.end)
             };
+            let found = self.find_in_line(scratch, text, from..end, go_on)?;
             if found.is_some() || end == part.end {
                 return Ok(found);
             }
@@ -162,6 +149,27 @@ impl Matcher {
             }
             from = end + 1;
         }
+    }
+
+    /// Returns the first match in a part of a text that cannot be searched piece by piece, such as one of a line.
+    fn find_in_line(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        part: Range<usize>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Range<usize>>, Interrupted> {
+        if part.len() <= self.uninterrupted() {
+            return Ok(self.find_at_once(scratch, text, part));
+        }
+        let stepped = self.stepped.get_or_init(|| Stepped::new(&self.hir, MAX_COMPILED_BYTES));
+        let space = scratch.space.get_or_insert_with(|| stepped.space());
+        stepped.find(space, text, part, go_on)
+    }
+
+    /// Returns the most bytes of text that are searched without a call of `go_on`.
+    fn uninterrupted(&self) -> usize {
+        if self.is_literal { usize::MAX } else { MAX_UNINTERRUPTED / self.memory.max(1) }
     }
 
     fn find_at_once(
@@ -200,7 +208,7 @@ impl Matcher {
                 if !go_on() {
                     return Err(Interrupted);
                 }
-                let Some(next) = self.find(scratch, text, from..end, go_on)? else { break };
+                let Some(next) = self.find_in_line(scratch, text, from..end, go_on)? else { break };
                 // An empty match right after another match does not count, as in the `regex` crate.
                 let behind = ranges.last().is_some_and(|last| start + last.end == next.end);
                 if !(next.is_empty() && behind) {
@@ -227,8 +235,8 @@ impl Matcher {
     ) -> Result<(), Interrupted> {
         let line_end = |at: usize| memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
         let mut current: Option<LineMatch> = None;
-        // The current line: its start in the text, and its number.
-        let (mut start, mut line) = (0, 0);
+        // The current line: where it starts and ends in the text, and its number.
+        let (mut start, mut end, mut line) = (0, line_end(0), 0);
         let (mut from, mut last_end) = (0, None);
         while from <= text.len() {
             let Some(whole) = self.find(scratch, text, from..text.len(), go_on)? else { break };
@@ -244,12 +252,14 @@ impl Matcher {
             if whole.start == text.len() && (text.is_empty() || text.ends_with(b"\n")) {
                 break;
             }
-            if let Some(i) = memrchr(b'\n', &text[start..whole.start]) {
-                line += memchr_iter(b'\n', &text[start..=start + i]).count();
-                start += i + 1;
+            if whole.start > end
+                && let Some(i) = memrchr(b'\n', &text[end..whole.start])
+            {
+                line += memchr_iter(b'\n', &text[end..=end + i]).count();
+                start = end + i + 1;
+                end = line_end(start);
             }
             loop {
-                let end = line_end(start);
                 let range = whole.start.max(start) - start..whole.end.min(end) - start;
                 match &mut current {
                     Some(same) if same.line == line => same.ranges.push(range),
@@ -267,6 +277,7 @@ impl Matcher {
                     break;
                 }
                 (start, line) = (end + 1, line + 1);
+                end = line_end(start);
             }
         }
         if let Some(last) = current {
