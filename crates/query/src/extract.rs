@@ -9,7 +9,7 @@
 //! `É` or `İ` depends on its locale and its Unicode version. Beyond ASCII each spelling is a string of its own. Two
 //! non-ASCII characters fold to ASCII letters: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would
 //! double every string with an s or a k in it. Hardly any text holds one, so the texts that do are candidates of all
-//! such patterns instead ([`LiteralQuery::NonAsciiFold`]).
+//! such patterns instead ([`LiteralQuery::NonAsciiFold`]), if they also hold the rest of the strings.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
@@ -36,8 +36,24 @@ impl LiteralQuery {
     /// every matching text contains, each of them within one line.
     pub fn of(pattern: &Pattern) -> Self {
         let literals = of_tree(pattern.hir(), 0);
-        let folds = literals != LiteralQuery::Anything && names_non_ascii_fold(pattern.hir());
-        if folds { LiteralQuery::any(vec![literals, LiteralQuery::NonAsciiFold]) } else { literals }
+        if literals == LiteralQuery::Anything || !names_non_ascii_fold(pattern.hir()) {
+            return literals;
+        }
+        let folds = vec![LiteralQuery::NonAsciiFold, around_folds(&literals)];
+        LiteralQuery::any(vec![literals, LiteralQuery::all(folds)])
+    }
+}
+
+/// Returns what is left of some literals where a long s or a Kelvin sign may stand for each of their letters.
+fn around_folds(literals: &LiteralQuery) -> LiteralQuery {
+    match literals {
+        LiteralQuery::Literal(text) => {
+            let parts = text.split(['s', 'k']).filter(|part| part.len() >= FILTER_NGRAM);
+            LiteralQuery::all(parts.map(|part| LiteralQuery::Literal(part.to_owned())).collect())
+        }
+        LiteralQuery::All(parts) => LiteralQuery::all(parts.iter().map(around_folds).collect()),
+        LiteralQuery::Any(parts) => LiteralQuery::any(parts.iter().map(around_folds).collect()),
+        LiteralQuery::Anything | LiteralQuery::NonAsciiFold => literals.clone(),
     }
 }
 
@@ -290,11 +306,14 @@ mod tests {
         check("var", r#""var""#);
         check("bytes.Buffer", r#""bytes" AND "buffer""#);
         check(r"fmt\.Print.*", r#""fmt.print""#);
-        check("(?i)deadlock", r#""deadlock" OR non_ascii_fold"#);
-        check("(?i)success", r#""success" OR non_ascii_fold"#);
+        check("(?i)deadlock", r#""deadlock" OR (non_ascii_fold AND "deadloc")"#);
+        check("(?i)success", r#""success" OR (non_ascii_fold AND "ucce")"#);
         check("Success", r#""success""#);
         check("\u{17f}esam", r#""sesam" OR non_ascii_fold"#);
-        check(r"(?i)\w+kelvin.*foo", r#"("kelvin" AND "foo") OR non_ascii_fold"#);
+        check(
+            r"(?i)\w+kelvin.*foo",
+            r#"("kelvin" AND "foo") OR (non_ascii_fold AND "elvin" AND "foo")"#,
+        );
         check("ÉTÉ", r#""ÉtÉ""#);
     }
 

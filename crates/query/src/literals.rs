@@ -13,22 +13,19 @@ pub enum LiteralQuery {
     Literal(String),
     /// A long s or a Kelvin sign: the non-ASCII characters that fold to ASCII letters.
     NonAsciiFold,
-    /// All of these; at least two.
+    /// All of these; at least two. The trigram indexes are asked only for [`LiteralQuery::NonAsciiFold`] if it is one of
+    /// them, since hardly any text has one.
     All(Vec<LiteralQuery>),
     /// One of these; at least two.
     Any(Vec<LiteralQuery>),
 }
 
 impl LiteralQuery {
-    /// Returns the number of strings in the query.
+    /// Returns the number of strings that the trigram indexes are asked for.
     pub fn strings(&self) -> usize {
-        match self {
-            LiteralQuery::Anything | LiteralQuery::NonAsciiFold => 0,
-            LiteralQuery::Literal(_) => 1,
-            LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
-                parts.iter().map(LiteralQuery::strings).sum()
-            }
-        }
+        let mut count = 0;
+        self.literals(&mut |_| count += 1);
+        count
     }
 
     /// Returns what of it the trigram indexes can be asked: [`LiteralQuery::Anything`] in place of each literal without
@@ -55,10 +52,11 @@ impl LiteralQuery {
         }
     }
 
-    /// Calls `seen` with each string.
+    /// Calls `seen` with each string that the trigram indexes are asked for.
     pub fn literals<'a>(&'a self, seen: &mut impl FnMut(&'a str)) {
         match self {
             LiteralQuery::Anything | LiteralQuery::NonAsciiFold => {}
+            LiteralQuery::All(parts) if parts.contains(&LiteralQuery::NonAsciiFold) => {}
             LiteralQuery::Literal(text) => seen(text),
             LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
                 for part in parts {
@@ -84,13 +82,20 @@ impl LiteralQuery {
     }
 
     /// Returns the conjunction of some parts.
-    pub(crate) fn all(mut parts: Vec<LiteralQuery>) -> LiteralQuery {
-        parts.retain(|part| *part != LiteralQuery::Anything);
-        dedup(&mut parts);
-        match parts.len() {
+    pub(crate) fn all(parts: Vec<LiteralQuery>) -> LiteralQuery {
+        let mut all = Vec::with_capacity(parts.len());
+        for part in parts {
+            match part {
+                LiteralQuery::Anything => {}
+                LiteralQuery::All(inner) => all.extend(inner),
+                other => all.push(other),
+            }
+        }
+        dedup(&mut all);
+        match all.len() {
             0 => LiteralQuery::Anything,
-            1 => parts.remove(0),
-            _ => LiteralQuery::All(parts),
+            1 => all.remove(0),
+            _ => LiteralQuery::All(all),
         }
     }
 

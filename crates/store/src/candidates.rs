@@ -187,6 +187,9 @@ impl Statement {
             }
             LiteralQuery::Anything => self.sql.push_str("true"),
             LiteralQuery::NonAsciiFold => self.sql.push_str("non_ascii_fold"),
+            LiteralQuery::All(parts) if parts.contains(&LiteralQuery::NonAsciiFold) => {
+                self.condition(column, &LiteralQuery::NonAsciiFold);
+            }
             LiteralQuery::All(parts) => self.join(column, parts, " and "),
             LiteralQuery::Any(parts) => self.join(column, parts, " or "),
         }
@@ -328,7 +331,7 @@ mod tests {
             Scope::Chunk,
             LiteralQuery::Any(vec![
                 LiteralQuery::All(vec![literal("foo"), literal("b_r")]),
-                LiteralQuery::NonAsciiFold,
+                LiteralQuery::All(vec![LiteralQuery::NonAsciiFold, literal("fo")]),
             ]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
