@@ -2,6 +2,7 @@
 
 use store::BlobId;
 
+use super::cost::SMALL_BATCH;
 use super::evaluate::{Evaluator, Jobs};
 use super::verify::{MatchInput, TextChunk};
 
@@ -46,5 +47,46 @@ impl ChunkTerms {
             Some(jobs.input(chunk, terms))
         };
         chunks.into_iter().filter_map(input).collect()
+    }
+}
+
+/// Returns the order in which to read the chunks of `lists` candidate lists: the shortest list first, since few blobs
+/// may be left after it. Lists in one group are read at once: few chunks are not worth a round trip of their own.
+pub(crate) fn rarest_first(chunks: &[(i32, BlobId, usize)], lists: usize) -> Vec<Vec<usize>> {
+    let length = |list| chunks.iter().filter(|(.., of)| *of == list).count();
+    let mut order: Vec<(usize, usize)> = (0..lists).map(|list| (length(list), list)).collect();
+    order.sort_unstable();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut together = 0;
+    for (chunks, list) in order {
+        match groups.last_mut() {
+            Some(group) if together + chunks < 2 * SMALL_BATCH || chunks == 0 => group.push(list),
+            _ => {
+                groups.push(vec![list]);
+                together = 0;
+            }
+        }
+        together += chunks;
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_lists_are_read_first_and_together() {
+        let chunks = |lengths: &[usize]| -> Vec<(i32, BlobId, usize)> {
+            let lists = lengths.iter().enumerate();
+            lists
+                .flat_map(|(list, length)| (0..*length as i32).map(move |n| (n, BlobId(n), list)))
+                .collect()
+        };
+        let order = |lengths: &[usize]| rarest_first(&chunks(lengths), lengths.len());
+        assert_eq!(order(&[]), Vec::<Vec<usize>>::new());
+        assert_eq!(order(&[500, 3, 4]), [vec![1, 2], vec![0]]);
+        assert_eq!(order(&[500, 0, 400, 600]), [vec![1], vec![2], vec![0], vec![3]]);
+        assert_eq!(order(&[0, 0]), [vec![0, 1]]);
     }
 }

@@ -48,6 +48,11 @@ impl Hits {
         self.read.extend(terms);
     }
 
+    /// Returns whether all candidate chunks of a term were read.
+    pub(crate) fn has_read(&self, term: usize) -> bool {
+        self.read.contains(&term)
+    }
+
     /// Notes that whole blobs were read.
     pub(crate) fn add_whole(&mut self, blobs: HashMap<BlobId, Terms>) {
         self.whole.extend(blobs);
@@ -105,14 +110,12 @@ impl<'a> Evaluator<'a> {
         (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
     }
 
-    /// Returns whether a file with this blob can match after its candidate chunks were read, whatever its
-    /// path.
+    /// Returns whether a file with this blob can match, whatever its path, as far as its candidate chunks were read.
     pub(crate) fn may_match(&self, blob: BlobId, hits: &Hits) -> bool {
         let known = |of: Predicate| match of {
             _ if self.rules_out(of) || self.candidates.rules_out(blob, of) => Some(false),
-            Predicate::Content(term) if self.candidates.lists_term(term) => {
-                Some(hits.hits.contains_key(&(blob, term)))
-            }
+            Predicate::Content(term) if hits.hits.contains_key(&(blob, term)) => Some(true),
+            Predicate::Content(term) => hits.has_read(term).then_some(false),
             _ => None,
         };
         self.expr().eval(&known) != Some(false)
@@ -156,8 +159,8 @@ impl<'a> Evaluator<'a> {
         if hits.hits.contains_key(&(blob, term)) {
             return Some(true);
         }
-        let looked = hits.read.contains(&term)
-            || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term));
+        let looked =
+            hits.has_read(term) || hits.whole.get(&blob).is_some_and(|terms| terms.contains(&term));
         looked.then_some(false)
     }
 

@@ -10,9 +10,9 @@ use store::{BlobId, File};
 use tokio::sync::mpsc;
 
 use super::batch::{Batch, Batches, Group, Groups};
-use super::chunk_terms::ChunkTerms;
+use super::chunk_terms::{ChunkTerms, rarest_first};
 use super::context;
-use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST, SMALL_BATCH};
+use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST};
 use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
@@ -220,23 +220,42 @@ impl<S: Source> ShardSearch<'_, S> {
         on: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
-        let mut rest = batch.chunks.as_slice();
         if let Some(matching) = matching {
             hits.add(self.search.state.matching.found(matching).await);
-            rest = &[];
+            on.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
+        } else {
+            let count = on.candidates.lists.len();
+            for lists in rarest_first(&batch.chunks, count) {
+                let mut named = batch.chunks.clone();
+                named.retain(|(_, blob, list)| lists.contains(list) && on.may_match(*blob, hits));
+                self.read_parts(&named, on, hits).await?;
+                if self.is_over() {
+                    return Ok(());
+                }
+                lists.iter().for_each(|list| hits.add_read(&on.candidates.lists[*list].terms));
+            }
         }
-        // Reads the chunks in parts, since one chunk may be a line of any length. A part holds all chunks of
-        // its blobs, since the hits of a blob are added all at once.
+        batch.blobs.retain(|blob| on.may_match(*blob, hits));
+        Ok(())
+    }
+
+    /// Reads some chunks in parts, since one chunk may be a line of any length. A part holds all chunks of its
+    /// blobs, since the hits of a blob are added all at once.
+    async fn read_parts(
+        &self,
+        mut rest: &[(i32, BlobId, usize)],
+        on: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
-            hits.add(self.read_named(ChunkTerms::of(part, on, |_, _| true), on).await?);
+            let named = ChunkTerms::of(part, on, |_, term| !hits.has_read(term));
+            hits.add(self.read_named(named, on).await?);
             if self.is_over() {
-                return Ok(());
+                break;
             }
         }
-        on.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
-        batch.blobs.retain(|blob| on.may_match(*blob, hits));
         Ok(())
     }
 
@@ -303,8 +322,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(files)
     }
 
-    /// Reads the candidate chunks of some files, list by list. Begins with the shortest list: in a blob
-    /// without its terms, the chunks of other lists need not be read.
+    /// Reads the candidate chunks of some files, list by list, the rarest first: in a blob without its terms, the
+    /// chunks of other lists need not be read.
     async fn read_lists(
         &self,
         open: &[OpenFile],
@@ -313,20 +332,7 @@ impl<S: Source> ShardSearch<'_, S> {
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
         let lists = &on.candidates.lists;
-        let mut order: Vec<(usize, usize)> = (0..lists.len())
-            .map(|list| (chunks.iter().filter(|(.., of)| *of == list).count(), list))
-            .collect();
-        order.sort_unstable();
-        let mut next = order.into_iter().peekable();
-        while let Some((mut count, list)) = next.next() {
-            let mut some = vec![list];
-            // Few chunks are not worth a round trip of their own.
-            while let Some((more, list)) =
-                next.next_if(|(more, _)| count + more < 2 * SMALL_BATCH || *more == 0)
-            {
-                count += more;
-                some.push(list);
-            }
+        for some in rarest_first(chunks, lists.len()) {
             let wanted = on.wanted(open, hits);
             let here: Vec<_> =
                 chunks.iter().filter(|(.., of)| some.contains(of)).copied().collect();
