@@ -118,6 +118,11 @@ impl ShardFiles {
         files
     }
 
+    /// Returns about how many files may have a path with some n-grams.
+    pub(crate) fn candidates(&self, ngrams: &NgramQuery) -> usize {
+        self.filters.columns(ngrams).count() * BLOCK_FILES
+    }
+
     /// Returns the blobs in `blobs`, and in `left` if that is given, with a file whose path matches one of
     /// the terms, ascending.
     pub(crate) fn matching(

@@ -31,6 +31,9 @@ pub(crate) trait LookUp {
     /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks, paths and symbols,
     /// the answer may leave out blobs that are not in `left`.
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
+
+    /// Returns about how many chunks or files a lookup goes through, if that is known beforehand.
+    fn count(&self, lookup: &Lookup) -> Option<usize>;
 }
 
 /// The answer to a lookup in a shard; may hold too much, never too little.
@@ -50,7 +53,7 @@ impl Candidates {
         found.blobs = match plan {
             // Only the top level narrows: within an alternative, a blob that is not left may still be found
             // by another alternative.
-            Plan::All(parts) => found.all(parts, source, true, None),
+            Plan::All(parts) => found.all(&shortest_first(parts, source), source, true, None),
             plan => found.follow(plan, source, None),
         };
         let blobs = found.blobs.take();
@@ -97,7 +100,7 @@ impl Candidates {
         match plan {
             Plan::Scan => None,
             Plan::Lookup(lookup) => self.look_up(lookup, source, left),
-            Plan::All(parts) => self.all(parts, source, false, left),
+            Plan::All(parts) => self.all(&parts.iter().collect::<Vec<_>>(), source, false, left),
             Plan::Any(parts) => self.any(parts, source, left),
         }
     }
@@ -106,7 +109,7 @@ impl Candidates {
     /// plans before it left.
     fn all(
         &mut self,
-        parts: &[Plan],
+        parts: &[&Plan],
         source: &impl LookUp,
         narrowing: bool,
         within: Option<&[BlobId]>,
@@ -166,6 +169,27 @@ impl Candidates {
             }
         }
     }
+}
+
+/// Returns the parts of a plan in the order in which they are followed: the one with the fewest candidates first, since
+/// the others then look only at what it leaves. Keeps the plan's order, which is an estimate, if not all are known.
+fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookUp) -> Vec<&'p Plan> {
+    fn count(plan: &Plan, source: &impl LookUp) -> Option<usize> {
+        match plan {
+            Plan::Scan => Some(usize::MAX),
+            Plan::Lookup(lookup) => source.count(lookup),
+            Plan::All(parts) => parts
+                .iter()
+                .map(|part| count(part, source))
+                .try_fold(usize::MAX, |least, count| Some(least.min(count?))),
+            Plan::Any(parts) => parts.iter().map(|part| count(part, source)).sum(),
+        }
+    }
+    let counts: Option<Vec<usize>> = parts.iter().map(|part| count(part, source)).collect();
+    let mut parts: Vec<(usize, &Plan)> =
+        counts.unwrap_or_else(|| vec![0; parts.len()]).into_iter().zip(parts).collect();
+    parts.sort_by_key(|(count, _)| *count);
+    parts.into_iter().map(|(_, part)| part).collect()
 }
 
 /// Returns a superset of the blobs that hold the literals, each literal in any of their chunks; `None` for

@@ -265,6 +265,11 @@ impl SurvivingChunks {
         Some(files.extents(&blobs))
     }
 
+    /// Returns the number of surviving chunks, about; 0 only if there are none.
+    pub(crate) fn count(&self) -> usize {
+        self.chunks
+    }
+
     /// Returns the surviving chunks with these numbers, ascending and under `upto`, each with its blob. Keeps
     /// only the blobs that are `left`, if that is given.
     pub(crate) fn named(

@@ -40,6 +40,10 @@ impl LookUp for Everything<'_> {
         let all = (0..).zip(&self.0.chunks).map(|(n, (blob, ..))| (n, *blob));
         Some(Answer::Chunks(all.filter(|(_, blob)| self.1.contains(&blob.0)).collect()))
     }
+
+    fn count(&self, _: &Lookup) -> Option<usize> {
+        None
+    }
 }
 
 impl Source for Vectors {

@@ -100,6 +100,15 @@ impl LookUp for InRange<'_> {
             }
         }
     }
+
+    fn count(&self, lookup: &Lookup) -> Option<usize> {
+        let MemorySource { search, files, survivors, .. } = self.source;
+        match lookup.scope {
+            Scope::Path => Some(files.candidates(&lookup.ngrams(search.query()))),
+            Scope::Chunk => survivors.get(lookup).map(SurvivingChunks::count),
+            Scope::Symbol | Scope::Blob => None,
+        }
+    }
 }
 
 impl InRange<'_> {

@@ -223,4 +223,8 @@ impl LookUp for Indexes<'_> {
             }
         }
     }
+
+    fn count(&self, _: &Lookup) -> Option<usize> {
+        None
+    }
 }
