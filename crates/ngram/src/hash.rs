@@ -14,30 +14,6 @@ pub(crate) const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 /// and 133 and 49 of these. Each n-gram of the longer kind begins with one of the shorter kind.
 pub(crate) const PUNCTUATED: [(usize, u8); 2] = [(4, 2), (5, 3)];
 
-/// Hashes set by a text with a character that folds to an ASCII letter without being one: see
-/// [`NgramQuery::non_ascii_fold`](crate::NgramQuery::non_ascii_fold). Every pattern with an s or a
-/// k in any case asks for them, and hardly any text has them. There are 16, because other n-grams
-/// would set a single one by chance in half of all filters.
-pub(crate) const NON_ASCII_FOLD: [u64; 16] = non_ascii_fold_hashes();
-
-const fn non_ascii_fold_hashes() -> [u64; 16] {
-    let mut hashes = [0; 16];
-    let mut i = 0;
-    while i < hashes.len() {
-        hashes[i] = mix(i as u64 + 1, 0x9e6c_63d0_876a_3f35);
-        i += 1;
-    }
-    hashes
-}
-
-/// Returns whether a text holds one of the two characters that fold to ASCII letters without being
-/// one: the long s and the Kelvin sign.
-pub fn has_non_ascii_fold(text: &str) -> bool {
-    let holds =
-        |character: &str| memchr::memmem::find(text.as_bytes(), character.as_bytes()).is_some();
-    !text.is_ascii() && (holds("\u{17f}") || holds("\u{212a}"))
-}
-
 /// Returns whether a byte counts as punctuation.
 pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
@@ -77,16 +53,6 @@ pub(crate) fn bit_of(hash: u64, bits: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn two_characters_fold_to_ascii_letters() {
-        for text in ["\u{17f}esam", "0 \u{212a}"] {
-            assert!(has_non_ascii_fold(text), "{text}");
-        }
-        for text in ["", "sk", "Grüße", "\u{130}"] {
-            assert!(!has_non_ascii_fold(text), "{text}");
-        }
-    }
 
     #[test]
     fn hashes_fill_a_filter_of_any_size() {

@@ -18,6 +18,7 @@
 mod columns;
 mod density;
 mod filter;
+mod fold;
 mod hash;
 mod kind;
 mod query;
@@ -28,7 +29,7 @@ mod text;
 pub use columns::Columns;
 pub use density::Densities;
 pub use filter::BloomFilter;
-pub use hash::has_non_ascii_fold;
+pub use fold::fold_beyond_ascii;
 pub use kind::FilterKind;
 pub use query::{Hashes, NgramQuery};
 pub use signature::{BLOCK_CHUNKS, HitBitmap, ShardFilter, SignatureFile, SurvivingBlocks};

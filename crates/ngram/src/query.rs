@@ -1,9 +1,10 @@
 //! Queries for filters: a Boolean expression over the n-grams that a text must have.
 
 use crate::density::Densities;
+use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, MIXED, NON_ASCII_FOLD, PUNCTUATED, bit_of, is_mixed, is_punctuation,
-    mix, ngram_at, second,
+    MIX, MIX_EXACT, MIX_SHORT, MIXED, PUNCTUATED, bit_of, is_mixed, is_punctuation, mix, ngram_at,
+    second,
 };
 use crate::kind::FilterKind;
 
@@ -40,14 +41,6 @@ pub struct Hashes {
 }
 
 impl NgramQuery {
-    /// Makes the query for texts with a character that folds to an ASCII letter without being one.
-    pub fn non_ascii_fold() -> Self {
-        let hashes = || NON_ASCII_FOLD.to_vec();
-        let count = NON_ASCII_FOLD.len();
-        let (block, chunk) = (hashes(), hashes());
-        Hashes { block, long: count, chunk, chunk_long: 0, chunk_ngrams: count }.into()
-    }
-
     /// Makes the query for texts that pass all of some queries.
     #[must_use]
     pub fn all(mut queries: Vec<NgramQuery>) -> Self {
@@ -134,7 +127,7 @@ impl NgramQuery {
 
     /// Makes the query for a literal within a line, in any case.
     pub fn folded(text: &str) -> Self {
-        let small = text.to_ascii_lowercase();
+        let small = fold_beyond_ascii(text).to_ascii_lowercase();
         let hashes = |length, odd| {
             let mut hashes = Vec::new();
             each_ngram(&small, length, |ngram, _| hashes.push(mix(ngram, odd)));
@@ -165,6 +158,7 @@ impl NgramQuery {
 
     /// Makes the query for the n-grams with capitals of a literal within a line.
     pub fn exact(text: &str) -> Self {
+        let text = &*fold_beyond_ascii(text);
         let has_capital =
             |at, length| text.as_bytes()[at..at + length].iter().any(u8::is_ascii_uppercase);
         let hashes = |length| {

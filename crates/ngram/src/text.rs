@@ -2,9 +2,9 @@
 //!
 //! N-grams never cross a line break, since literals of queries do not.
 
+use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, MIXED, NON_ASCII_FOLD, PUNCTUATED, has_non_ascii_fold, is_mixed,
-    is_punctuation, mix, ngram_at, second,
+    MIX, MIX_EXACT, MIX_SHORT, MIXED, PUNCTUATED, is_mixed, is_punctuation, mix, ngram_at, second,
 };
 use crate::kind::FilterKind;
 
@@ -12,9 +12,7 @@ use crate::kind::FilterKind;
 /// is done in short loops here; callers set the bits in loops of their own.
 pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     hashes.clear();
-    if has_non_ascii_fold(text) {
-        hashes.extend(NON_ASCII_FOLD);
-    }
+    let text = &*fold_beyond_ascii(text);
     // Padding, so that eight bytes can be read at every position.
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);

@@ -5,12 +5,10 @@
 //! enumerated ends the run, and the finished run becomes one requirement ("one of these strings occurs"). The idea is
 //! that of Russ Cox, *Regular Expression Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
 //!
-//! Only ASCII letters are folded to lower case, since only there Postgres is certain to do the same: how a server folds
-//! `É` or `İ` depends on its locale and its Unicode version. Beyond ASCII each spelling is a string of its own. Two
-//! non-ASCII characters fold to ASCII letters: the long s (`ſ`) and the Kelvin sign (`K`). Spelling them out would
-//! double every string with an s or a k in it. Hardly any text holds one, so the texts that do are candidates of all
-//! such patterns instead ([`LiteralQuery::NonAsciiFold`]), if they also hold the rest of the strings.
+//! Letters are folded, so that those which a pattern matches in any case are one string. Documents and filters hold
+//! folded texts.
 
+use ngram::fold_beyond_ascii;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use crate::literals::{LiteralQuery, dedup};
@@ -35,55 +33,13 @@ impl LiteralQuery {
     /// Extracts the literals that every matching line contains. If the pattern spans lines, they are the literals that
     /// every matching text contains, each of them within one line.
     pub fn of(pattern: &Pattern) -> Self {
-        let literals = of_tree(pattern.hir(), 0);
-        if literals == LiteralQuery::Anything || !names_non_ascii_fold(pattern.hir()) {
-            return literals;
-        }
-        let folds = vec![LiteralQuery::NonAsciiFold, around_folds(&literals)];
-        LiteralQuery::any(vec![literals, LiteralQuery::all(folds)])
-    }
-}
-
-/// Returns what is left of some literals where a long s or a Kelvin sign may stand for each of their letters.
-fn around_folds(literals: &LiteralQuery) -> LiteralQuery {
-    match literals {
-        LiteralQuery::Literal(text) => {
-            let parts = text.split(['s', 'k']).filter(|part| part.len() >= FILTER_NGRAM);
-            LiteralQuery::all(parts.map(|part| LiteralQuery::Literal(part.to_owned())).collect())
-        }
-        LiteralQuery::All(parts) => LiteralQuery::all(parts.iter().map(around_folds).collect()),
-        LiteralQuery::Any(parts) => LiteralQuery::any(parts.iter().map(around_folds).collect()),
-        LiteralQuery::Anything | LiteralQuery::NonAsciiFold => literals.clone(),
+        of_tree(pattern.hir(), 0)
     }
 }
 
 /// Characters that no string contains: chunks are cut at line feeds, and neither an SQL statement nor a stored text can
 /// hold a NUL.
 const BREAKS: [char; 2] = ['\n', '\0'];
-
-/// The non-ASCII characters whose lower case is an ASCII letter. A caseless class for s or k contains one.
-const NON_ASCII_FOLD: [char; 2] = ['\u{17f}', '\u{212a}'];
-
-/// Whether a pattern can match a character of [`NON_ASCII_FOLD`] where [`fold`] puts an ASCII letter. Classes that are
-/// not enumerated (`\w`) do not count: no string contains their characters.
-fn names_non_ascii_fold(hir: &Hir) -> bool {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => false,
-        HirKind::Literal(literal) => {
-            std::str::from_utf8(&literal.0).is_ok_and(|text| text.contains(NON_ASCII_FOLD))
-        }
-        HirKind::Class(Class::Unicode(class)) => {
-            let holds = |c| class.ranges().iter().any(|r| r.start() <= c && c <= r.end());
-            NON_ASCII_FOLD.into_iter().any(holds)
-                && enumerate_class(&Class::Unicode(class.clone())).is_some()
-        }
-        HirKind::Repetition(repetition) => names_non_ascii_fold(&repetition.sub),
-        HirKind::Capture(capture) => names_non_ascii_fold(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().any(names_non_ascii_fold)
-        }
-    }
-}
 
 fn of_tree(hir: &Hir, depth: usize) -> LiteralQuery {
     let mut walk = Walk { run: empty_run(), parts: Vec::new(), depth };
@@ -265,13 +221,9 @@ fn bounded(run: &Run) -> Option<()> {
     (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
 }
 
-/// Folds ASCII letters, and the two characters of [`NON_ASCII_FOLD`], to lower-case ASCII.
+/// Folds letters.
 fn fold(text: &str) -> String {
-    let mut text = text.to_ascii_lowercase();
-    if text.contains(NON_ASCII_FOLD) {
-        text = text.replace(NON_ASCII_FOLD[0], "s").replace(NON_ASCII_FOLD[1], "k");
-    }
-    text
+    fold_beyond_ascii(text).to_ascii_lowercase()
 }
 
 /// Cuts a text into strings of at most [`MAX_STRING_BYTES`].
@@ -293,6 +245,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
     use super::*;
     use crate::Case;
 
@@ -306,15 +260,25 @@ mod tests {
         check("var", r#""var""#);
         check("bytes.Buffer", r#""bytes" AND "buffer""#);
         check(r"fmt\.Print.*", r#""fmt.print""#);
-        check("(?i)deadlock", r#""deadlock" OR (non_ascii_fold AND "deadloc")"#);
-        check("(?i)success", r#""success" OR (non_ascii_fold AND "ucce")"#);
+        check("(?i)deadlock", r#""deadlock""#);
+        check("(?i)success", r#""success""#);
         check("Success", r#""success""#);
-        check("\u{17f}esam", r#""sesam" OR non_ascii_fold"#);
-        check(
-            r"(?i)\w+kelvin.*foo",
-            r#"("kelvin" AND "foo") OR (non_ascii_fold AND "elvin" AND "foo")"#,
-        );
-        check("ÉTÉ", r#""ÉtÉ""#);
+        check("\u{17f}esam", r#""sesam""#);
+        check(r"(?i)\w+kelvin.*foo", r#""kelvin" AND "foo""#);
+        check("ÉTÉ", r#""été""#);
+        check("(?i)größe|файл", r#""größe" OR "файл""#);
+    }
+
+    #[test]
+    fn characters_that_match_each_other_in_any_case_fold_to_one() {
+        for c in '\0'..=char::MAX {
+            let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+            class.try_case_fold_simple().unwrap();
+            let folded = fold(&c.to_string());
+            for other in class.ranges().iter().flat_map(|range| range.start()..=range.end()) {
+                assert_eq!(fold(&other.to_string()), folded, "{c:?} {other:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! `pg_trgm` takes trigrams from lower-case words (runs of letters and digits), whatever stands between them and
 //! however often a word occurs. So an index over the distinct words names the same candidates, from a fraction of the
-//! text. Which non-ASCII characters are letters, and how they fold, depends on the server's locale and is left to the
-//! server: texts are cut only at ASCII characters other than letters and digits, and only A to Z are folded.
+//! text. Which non-ASCII characters are letters depends on the server's locale and is left to the server: texts are cut
+//! only at ASCII characters other than letters and digits. All letters are folded, as in literals.
 
-use ngram::has_non_ascii_fold;
+use ngram::fold_beyond_ascii;
 
 /// Maps each byte to itself, to its lower case, or to 0 if it ends a word.
 const FOLDED: [u8; 256] = folded();
@@ -45,18 +45,11 @@ pub struct Lexemes {
     words: usize,
     /// Total size of the texts, in bytes.
     bytes: usize,
-    has_non_ascii_fold: bool,
 }
 
 impl Default for Lexemes {
     fn default() -> Self {
-        Self {
-            text: vec![b' '],
-            places: vec![(0, 0); PLACES],
-            words: 0,
-            bytes: 0,
-            has_non_ascii_fold: false,
-        }
+        Self { text: vec![b' '], places: vec![(0, 0); PLACES], words: 0, bytes: 0 }
     }
 }
 
@@ -64,9 +57,8 @@ impl Lexemes {
     /// Adds the words of a text.
     pub fn add(&mut self, text: &str) {
         self.bytes += text.len();
-        self.has_non_ascii_fold |= has_non_ascii_fold(text);
         let (mut begin, mut hash) = (self.text.len(), 0_u64);
-        for byte in text.bytes().chain([0]) {
+        for byte in fold_beyond_ascii(text).bytes().chain([0]) {
             let byte = FOLDED[usize::from(byte)];
             if byte != 0 {
                 self.text.push(byte);
@@ -124,12 +116,6 @@ impl Lexemes {
         std::str::from_utf8(&self.text).expect("texts were cut at ASCII")
     }
 
-    /// Whether one of the texts contains a non-ASCII character that folds to an ASCII letter: see
-    /// [`LiteralQuery::NonAsciiFold`](crate::LiteralQuery::NonAsciiFold).
-    pub fn has_non_ascii_fold(&self) -> bool {
-        self.has_non_ascii_fold
-    }
-
     /// Returns the total size of the texts that were added, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -144,7 +130,7 @@ impl Lexemes {
         }
         self.text.truncate(1);
         self.places.fill((0, 0));
-        (self.words, self.bytes, self.has_non_ascii_fold) = (0, 0, false);
+        (self.words, self.bytes) = (0, 0);
     }
 }
 
@@ -175,15 +161,12 @@ mod tests {
         let mut words = Lexemes::default();
         words.add("fmt.Println(\"a_b\", fmt)\n");
         words.add("FMT a1 naïve—x ÉÉ");
-        assert_eq!(words.text(), " fmt println a b a1 naïve—x ÉÉ ");
+        assert_eq!(words.text(), " fmt println a b a1 naïve—x éé ");
         assert_eq!(words.bytes(), 24 + 22);
-        assert!(!words.has_non_ascii_fold());
         words.clear();
         assert_eq!(words.text(), " ");
         words.add("\u{212a}elvin");
-        assert_eq!((words.text(), words.has_non_ascii_fold()), (" \u{212a}elvin ", true));
-        words.clear();
-        assert!(!words.has_non_ascii_fold());
+        assert_eq!(words.text(), " kelvin ");
     }
 
     #[test]

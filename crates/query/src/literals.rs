@@ -9,19 +9,16 @@ use crate::trigram::{frequency, has_trigram};
 pub enum LiteralQuery {
     /// No literal that a trigram index could look up: every text is a candidate.
     Anything,
-    /// This string, whatever the case of its ASCII letters.
+    /// This string, whatever the case of its letters. It is folded.
     Literal(String),
-    /// A long s or a Kelvin sign: the non-ASCII characters that fold to ASCII letters.
-    NonAsciiFold,
-    /// All of these; at least two. The trigram indexes are asked only for [`LiteralQuery::NonAsciiFold`] if it is one of
-    /// them, since hardly any text has one.
+    /// All of these; at least two.
     All(Vec<LiteralQuery>),
     /// One of these; at least two.
     Any(Vec<LiteralQuery>),
 }
 
 impl LiteralQuery {
-    /// Returns the number of strings that the trigram indexes are asked for.
+    /// Returns the number of strings.
     pub fn strings(&self) -> usize {
         let mut count = 0;
         self.literals(&mut |_| count += 1);
@@ -41,22 +38,10 @@ impl LiteralQuery {
         }
     }
 
-    /// Whether the query contains [`LiteralQuery::NonAsciiFold`].
-    pub fn names_non_ascii_fold(&self) -> bool {
-        match self {
-            LiteralQuery::NonAsciiFold => true,
-            LiteralQuery::Anything | LiteralQuery::Literal(_) => false,
-            LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
-                parts.iter().any(LiteralQuery::names_non_ascii_fold)
-            }
-        }
-    }
-
-    /// Calls `seen` with each string that the trigram indexes are asked for.
+    /// Calls `seen` with each string.
     pub fn literals<'a>(&'a self, seen: &mut impl FnMut(&'a str)) {
         match self {
-            LiteralQuery::Anything | LiteralQuery::NonAsciiFold => {}
-            LiteralQuery::All(parts) if parts.contains(&LiteralQuery::NonAsciiFold) => {}
+            LiteralQuery::Anything => {}
             LiteralQuery::Literal(text) => seen(text),
             LiteralQuery::All(parts) | LiteralQuery::Any(parts) => {
                 for part in parts {
@@ -70,7 +55,6 @@ impl LiteralQuery {
     pub fn frequency(&self) -> u32 {
         match self {
             LiteralQuery::Anything => 1000,
-            LiteralQuery::NonAsciiFold => 0,
             LiteralQuery::Literal(text) => frequency(text),
             LiteralQuery::All(parts) => {
                 parts.iter().map(LiteralQuery::frequency).min().unwrap_or(1000)
@@ -122,7 +106,6 @@ impl fmt::Display for LiteralQuery {
         let (word, parts) = match self {
             LiteralQuery::Anything => return f.write_str("anything"),
             LiteralQuery::Literal(text) => return write!(f, "{text:?}"),
-            LiteralQuery::NonAsciiFold => return f.write_str("non_ascii_fold"),
             LiteralQuery::All(parts) => (" AND ", parts),
             LiteralQuery::Any(parts) => (" OR ", parts),
         };

@@ -20,7 +20,6 @@ pub fn ngram_query(literals: &LiteralQuery, pattern: &Pattern) -> NgramQuery {
 pub fn ngrams_of_literals(literals: &LiteralQuery) -> NgramQuery {
     match literals {
         LiteralQuery::Anything => NgramQuery::Anything,
-        LiteralQuery::NonAsciiFold => NgramQuery::non_ascii_fold(),
         LiteralQuery::Literal(text) => {
             NgramQuery::all(text.split('\n').map(NgramQuery::folded).collect())
         }

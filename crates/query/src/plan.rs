@@ -271,19 +271,10 @@ mod tests {
 
     #[test]
     fn what_must_all_match_is_asked_for_rarest_first() {
-        check(
-            "c:static c:deadlock",
-            r#"(and chunk("deadlock" OR (non_ascii_fold AND "deadloc")) chunk("static" OR (non_ascii_fold AND "tatic")))"#,
-        );
-        check(
-            "c:static f:kernel",
-            r#"(and path("kernel" OR (non_ascii_fold AND "ernel")) chunk("static" OR (non_ascii_fold AND "tatic")))"#,
-        );
-        check(
-            "c:static lang:c r:linux -f:test",
-            r#"chunk("static" OR (non_ascii_fold AND "tatic"))"#,
-        );
-        check("c:static c:=>", r#"chunk("static" OR (non_ascii_fold AND "tatic"))"#);
+        check("c:static c:deadlock", r#"(and chunk("deadlock") chunk("static"))"#);
+        check("c:static f:kernel", r#"(and path("kernel") chunk("static"))"#);
+        check("c:static lang:c r:linux -f:test", r#"chunk("static")"#);
+        check("c:static c:=>", r#"chunk("static")"#);
     }
 
     #[test]

@@ -169,15 +169,13 @@ impl Statement {
     /// Adds the condition on one row.
     fn condition(&mut self, column: &str, literals: &LiteralQuery) {
         match literals {
+            LiteralQuery::Literal(text) if column == "path" => self.path_condition(text),
             LiteralQuery::Literal(text) => {
                 // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
                 let no_recheck = self.no_recheck && has_trigram(text);
                 let operator = if no_recheck { "@~~" } else { "ilike" };
-                let patterns = match (no_recheck, column) {
-                    (true, _) => vec![trigram_pattern(text)],
-                    (false, "lexemes") => word_patterns(text),
-                    (false, _) => vec![like_pattern(text)],
-                };
+                let patterns =
+                    if no_recheck { vec![trigram_pattern(text)] } else { word_patterns(text) };
                 let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
                 for (i, pattern) in patterns.into_iter().map(kind).enumerate() {
                     self.sql.push_str(if i == 0 { "" } else { " and " });
@@ -186,13 +184,29 @@ impl Statement {
                 }
             }
             LiteralQuery::Anything => self.sql.push_str("true"),
-            LiteralQuery::NonAsciiFold => self.sql.push_str("non_ascii_fold"),
-            LiteralQuery::All(parts) if parts.contains(&LiteralQuery::NonAsciiFold) => {
-                self.condition(column, &LiteralQuery::NonAsciiFold);
-            }
             LiteralQuery::All(parts) => self.join(column, parts, " and "),
             LiteralQuery::Any(parts) => self.join(column, parts, " or "),
         }
+    }
+
+    /// Adds the condition on a path. Paths are stored as they are, and how the server folds letters outside ASCII depends
+    /// on its locale: so these may be any, and paths with one that folds to ASCII may hold every s and k.
+    fn path_condition(&mut self, text: &str) {
+        let parts: Vec<&str> = text.split(|c: char| !c.is_ascii()).collect();
+        let no_recheck = self.no_recheck && parts.iter().any(|part| has_trigram(part));
+        let (operator, pattern) = match (&*parts, no_recheck) {
+            ([_], true) => ("@~~", Pattern::NoRecheck(trigram_pattern(text))),
+            ([_], false) => ("ilike", Pattern::Ilike(like_pattern(text))),
+            (_, true) => ("@~~", Pattern::NoRecheck(pattern_of(&parts))),
+            (_, false) => ("ilike", Pattern::Ilike(pattern_of(&parts))),
+        };
+        self.patterns.push(pattern);
+        let at = self.patterns.len() + 1;
+        let _ = if text.contains(['s', 'k']) {
+            write!(self.sql, "(path {operator} ${at} or non_ascii_fold)")
+        } else {
+            write!(self.sql, "path {operator} ${at}")
+        };
     }
 
     fn join(&mut self, column: &str, parts: &[LiteralQuery], word: &str) {
@@ -226,23 +240,21 @@ fn may_hold(plan: &Plan, lookups: &[&Lookup]) -> String {
 /// `%fmt.%ntln%`.
 fn trigram_pattern(text: &str) -> String {
     let parts = rarest_parts(text);
-    if parts.is_empty() {
-        return like_pattern(text);
-    }
-    let mut pattern = String::from("%");
-    for part in parts {
-        escape(part, &mut pattern);
-        pattern.push('%');
-    }
-    pattern
+    if parts.is_empty() { like_pattern(text) } else { pattern_of(&parts) }
 }
 
 /// Returns `%text%`, or the pattern of the beginning of a long text.
 fn like_pattern(text: &str) -> String {
-    let text = head(text);
+    pattern_of(&[head(text)])
+}
+
+/// Returns the pattern of texts with these parts in this order.
+fn pattern_of(parts: &[&str]) -> String {
     let mut pattern = String::from("%");
-    escape(text, &mut pattern);
-    pattern.push('%');
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        escape(part, &mut pattern);
+        pattern.push('%');
+    }
     pattern
 }
 
@@ -331,12 +343,12 @@ mod tests {
             Scope::Chunk,
             LiteralQuery::Any(vec![
                 LiteralQuery::All(vec![literal("foo"), literal("b_r")]),
-                LiteralQuery::All(vec![LiteralQuery::NonAsciiFold, literal("fo")]),
+                literal("größe"),
             ]),
             true,
             "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
-             from documents_007 where ((lexemes @~~ $2 and lexemes @~~ $3) or non_ascii_fold)) t0",
-            &["%foo%", "%\\_r%"],
+             from documents_007 where ((lexemes @~~ $2 and lexemes @~~ $3) or lexemes @~~ $4)) t0",
+            &["%foo%", "%\\_r%", "%größe%"],
         );
         check(
             Scope::Path,
@@ -345,6 +357,14 @@ mod tests {
             "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
              where valid_from <= $1 and valid_to > $1 and path @~~ $2) t0",
             &["%fmt.%ntln%"],
+        );
+        check(
+            Scope::Path,
+            literal("kernel/größe"),
+            true,
+            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
+             where valid_from <= $1 and valid_to > $1 and (path @~~ $2 or non_ascii_fold)) t0",
+            &["%kernel/gr%e%"],
         );
         check(
             Scope::Chunk,

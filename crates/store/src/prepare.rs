@@ -165,7 +165,7 @@ impl Store {
         ensure_trgm(conn).await?;
         MIGRATIONS.run(&mut *conn).await?;
         let no_recheck = ensure_operator(conn).await?;
-        self.convert_filters(conn).await?;
+        self.convert_derived(conn).await?;
         ensure_reader(target, conn).await;
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
         Ok(no_recheck)

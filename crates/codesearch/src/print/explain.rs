@@ -56,12 +56,6 @@ impl Explain {
                 looked_up(term, self.loose)
             )?;
         }
-        if program.terms.iter().any(|term| term.literals.names_non_ascii_fold()) {
-            writeln!(
-                out,
-                "            (non_ascii_fold: texts with \u{17f} or \u{212a}, which are an s and a k in small letters)"
-            )?;
-        }
         Ok(())
     }
 }

@@ -105,7 +105,6 @@ fn what_is_derived_is_made_anew() {
         "delete from documents where first = (select min(first) from documents)",
         "is in no document",
     );
-    is_mended("update documents set non_ascii_fold = false", "lacks a mark");
     // Filters of chunks, of blocks, of dense chunks and of large ones, and the chunks' own columns.
     is_mended(
         "delete from filters where kind = 4 and number = (select max(number) from filters where kind = 4)",

@@ -145,7 +145,7 @@ fn a_search_explains_itself() {
     for line in [
         "query       (and /Serve/ (not file:/_test/i) lang:go repo:/one/i)",
         "plan        (or chunk(\"serve\") path(\"serve\"))",
-        "term        /_test/i: needs \"_test\" OR (non_ascii_fold AND \"_te\")",
+        "term        /_test/i: needs \"_test\"",
         "found       1 result, 1 matching line",
         "ended       all was searched",
     ] {

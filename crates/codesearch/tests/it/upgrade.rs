@@ -72,7 +72,7 @@ pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
                 "insert into chunks (shard, n, blob, line, start, contents)
                      select shard, n, blob, line, start, contents from fresh.chunks;
                  insert into stretches (shard, first, upto, odd, words)
-                     select shard, first, upto, non_ascii_fold, lexemes from fresh.documents",
+                     select shard, first, upto, false, lexemes from fresh.documents",
                 "stretches",
                 "words",
             )

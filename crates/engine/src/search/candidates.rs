@@ -220,9 +220,7 @@ pub(crate) fn blobs_with(
             union.dedup();
             Some(union)
         }
-        LiteralQuery::Any(_) | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {
-            in_a_chunk(literals)
-        }
+        LiteralQuery::Any(_) | LiteralQuery::Literal(_) => in_a_chunk(literals),
     }
 }
 
@@ -230,7 +228,7 @@ pub(crate) fn blobs_with(
 fn is_in_a_chunk(literals: &LiteralQuery) -> bool {
     match literals {
         LiteralQuery::Any(parts) => !parts.iter().any(|part| matches!(part, LiteralQuery::All(_))),
-        LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => true,
+        LiteralQuery::Literal(_) => true,
         LiteralQuery::All(_) | LiteralQuery::Anything => false,
     }
 }
@@ -247,7 +245,7 @@ pub(crate) fn each_in_a_chunk<'l>(
                 each_in_a_chunk(part, seen);
             }
         }
-        LiteralQuery::Anything | LiteralQuery::Literal(_) | LiteralQuery::NonAsciiFold => {}
+        LiteralQuery::Anything | LiteralQuery::Literal(_) => {}
     }
 }
 

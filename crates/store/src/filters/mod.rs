@@ -16,13 +16,14 @@ pub(crate) use stored::{
     NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
 };
 
-/// The format of stored filters, to be changed with their contents or their layout.
+/// The format of stored filters and documents, to be changed with their contents or their layout.
 /// `state.filters_format` holds the format of an index.
 ///
-/// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities.
+/// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities. 3: folded letters outside ASCII, here and in
+/// documents.
 ///
 /// The filters of groups of symbols have the n-grams of chunk filters: `symbols::FORMAT` changes with these.
-pub(crate) const FORMAT: i32 = 2;
+pub(crate) const FORMAT: i32 = 3;
 
 /// Bits in a row of the table, each for all filters of a kind.
 const SLICE_BITS: usize = 128;

@@ -328,13 +328,13 @@ pub(crate) async fn format(conn: &mut PgConnection) -> Result<i32> {
 }
 
 impl Store {
-    /// Remakes the filters of all shards if their format is older than this program's. Searches see the old ones of a
-    /// shard until the new ones are committed.
+    /// Remakes the documents and filters of all shards if their format is older than this program's. No other program is
+    /// connected.
     ///
     /// # Errors
     /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a
     /// statement; shards that are done stay done.
-    pub(crate) async fn convert_filters(&self, conn: &mut PgConnection) -> Result<()> {
+    pub(crate) async fn convert_derived(&self, conn: &mut PgConnection) -> Result<()> {
         match format(conn).await?.cmp(&FORMAT) {
             Ordering::Less => {}
             Ordering::Equal => return Ok(()),
@@ -350,12 +350,13 @@ impl Store {
                 .await?;
         if !shards.is_empty() {
             tracing::info!(
-                "the index is of an earlier version: its filters are rebuilt, which takes about as long as reading its \
-                 texts once"
+                "the index is of an earlier version: what is derived of its texts is rebuilt, which takes about as long as \
+                 ingesting them"
             );
         }
+        let memory_kb = self.index_memory_kb(1).await?;
         for shard in shards {
-            self.derive_again(ShardId(shard)).await?;
+            self.convert(ShardId(shard), memory_kb).await?;
         }
         sqlx::query("update state set filters_format = $1").bind(FORMAT).execute(conn).await?;
         Ok(())

@@ -184,7 +184,7 @@ fn rows_name_the_chunks_that_may_match() {
             }
             if !again {
                 let session = crate::testing::session(store).await;
-                store.derive_again(ShardId(0)).await.unwrap();
+                store.derive_anew(ShardId(0)).await.unwrap();
                 session.close().await.unwrap();
             }
         }

@@ -6,6 +6,7 @@ use query::Lexemes;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use super::copy::{self, Rows, SEND_BYTES};
+use super::index;
 use super::session::Session;
 use crate::error::Result;
 use crate::filters::{self, NewFilters, StoredFilters};
@@ -23,14 +24,6 @@ const LARGE_CHUNK_BYTES: usize = 8192;
 
 /// Most shards whose documents and filters are derived at once, each on two connections.
 pub const MAX_DERIVERS: usize = 8;
-
-/// What is deleted first, and made of all chunks again.
-#[derive(Clone, Copy)]
-enum Remade {
-    Nothing,
-    Filters,
-    All,
-}
 
 impl Session {
     /// Returns the shards with chunks that are not yet in their documents and filters, whichever
@@ -58,20 +51,22 @@ impl Store {
     /// as it was.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let (upto, filtered) = self.chunks_of(shard).await?;
-        if filtered >= upto {
-            Ok(())
-        } else {
-            self.derive_upto(shard, upto, filtered, Remade::Nothing).await
-        }
+        if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered, false).await }
     }
 
-    /// Remakes the filters of a shard.
+    /// Remakes the documents, the filters and the trigram index of a shard for which no search asks meanwhile.
     ///
     /// # Errors
-    /// As those of [`derive`](Self::derive).
-    pub(crate) async fn derive_again(&self, shard: ShardId) -> Result<()> {
+    /// As those of [`derive`](Self::derive); then what is derived may be missing.
+    pub(crate) async fn convert(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
+        let mut conn = self.helper().await?;
+        index::drop(&mut conn, shard).await?;
+        let sql = format!("truncate {}, {}", shard.documents(), shard.filters());
+        conn.execute(AssertSqlSafe(sql)).await?;
+        conn.close().await?;
         let (_, filtered) = self.chunks_of(shard).await?;
-        self.derive_upto(shard, filtered, filtered, Remade::Filters).await
+        self.derive_upto(shard, filtered, 0, false).await?;
+        self.build_index(shard, memory_kb).await
     }
 
     /// Remakes the documents, the filters and the trigram index of a shard. Searches see the old
@@ -81,7 +76,7 @@ impl Store {
     /// As those of [`derive`](Self::derive).
     pub(crate) async fn derive_anew(&self, shard: ShardId) -> Result<()> {
         let (upto, _) = self.chunks_of(shard).await?;
-        self.derive_upto(shard, upto, 0, Remade::All).await?;
+        self.derive_upto(shard, upto, 0, true).await?;
         let sql = format!("reindex table {}", shard.documents());
         self.helper().await?.execute(AssertSqlSafe(sql)).await?;
         Ok(())
@@ -93,23 +88,18 @@ impl Store {
         Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
     }
 
+    /// Derives what is missing of the chunks before `upto`. With `anew`, deletes everything before.
     async fn derive_upto(
         &self,
         shard: ShardId,
         upto: i32,
         filtered: i32,
-        remade: Remade,
+        anew: bool,
     ) -> Result<()> {
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
-        let both = [shard.filters(), shard.documents()];
-        let deleted = match remade {
-            Remade::Nothing => &both[..0],
-            Remade::Filters => &both[..1],
-            Remade::All => &both,
-        };
-        for table in deleted {
+        for table in [shard.filters(), shard.documents()].iter().filter(|_| anew) {
             tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
         }
         // Incomplete filters are remade, from the first chunk on.
@@ -117,7 +107,7 @@ impl Store {
         let from = filters.as_ref().map_or(0, |_| filtered);
         let mut filters = filters.unwrap_or_else(StoredFilters::none);
         let statement = format!(
-            "copy {} (shard, first, upto, non_ascii_fold, lexemes) from stdin (format binary)",
+            "copy {} (shard, first, upto, lexemes) from stdin (format binary)",
             shard.documents()
         );
         let sql = format!(
@@ -165,8 +155,8 @@ impl Store {
                 let start = *first.get_or_insert(n);
                 let ends = next.as_ref().is_none_or(|(n, ..)| *n / BLOCK_CHUNKS != block);
                 if ends || lexemes.bytes() >= DOCUMENT_BYTES {
-                    documents.row(5).i16(shard.0).i32(start).i32(n + 1);
-                    documents.bool(lexemes.has_non_ascii_fold()).bytes(lexemes.text().as_bytes());
+                    documents.row(4).i16(shard.0).i32(start).i32(n + 1);
+                    documents.bytes(lexemes.text().as_bytes());
                     lexemes.clear();
                     first = None;
                     if documents.len() > SEND_BYTES {

@@ -22,7 +22,7 @@ impl Store {
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;
              create index if not exists {0}_trgm on {0} using gin (lexemes gin_trgm_ops);
-             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto, non_ascii_fold);
+             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto);
              {2}",
             shard.documents(),
             shard.chunks(),
