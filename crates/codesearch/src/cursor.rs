@@ -20,7 +20,7 @@ const MAX_NUMBERS: usize = 32;
 
 /// The error for a text that is not a valid cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mangled;
+pub(crate) struct InvalidCursor;
 
 /// Encodes a position, with further numbers that a client needs to go on.
 pub(crate) fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String {
@@ -30,11 +30,11 @@ pub(crate) fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String 
 /// Decodes the position of a cursor, and the numbers beside it.
 ///
 /// # Errors
-/// [`Mangled`] if [`encode`] has not written this text.
-pub(crate) fn decode<const N: usize>(text: &str) -> Result<([u64; N], Resume), Mangled> {
-    let numbers = read(text).ok_or(Mangled)?;
-    let (more, rest) = numbers.split_first_chunk().ok_or(Mangled)?;
-    Ok((*more, Resume::from_numbers(rest).ok_or(Mangled)?))
+/// [`InvalidCursor`] if [`encode`] has not written this text.
+pub(crate) fn decode<const N: usize>(text: &str) -> Result<([u64; N], Resume), InvalidCursor> {
+    let numbers = read(text).ok_or(InvalidCursor)?;
+    let (more, rest) = numbers.split_first_chunk().ok_or(InvalidCursor)?;
+    Ok((*more, Resume::from_numbers(rest).ok_or(InvalidCursor)?))
 }
 
 fn write(numbers: impl IntoIterator<Item = u64>) -> String {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn what_was_mangled_is_refused() {
         let text = encode([1, 50], &resume());
-        let wrong = |text: &str| assert_eq!(decode::<2>(text), Err(Mangled), "{text}");
+        let wrong = |text: &str| assert_eq!(decode::<2>(text), Err(InvalidCursor), "{text}");
         for text in ["", "1", "x", "1-2-3-4", "99-0-0-0", "1AAAA", "1=", "not a cursor", "1éé"] {
             wrong(text);
         }

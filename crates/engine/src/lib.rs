@@ -23,6 +23,6 @@ mod types;
 
 pub use searcher::Searcher;
 pub use types::{
-    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Progress, Request, Resume,
-    ShardSet,
+    AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request,
+    Resume, ShardSet,
 };

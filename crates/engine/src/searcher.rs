@@ -16,7 +16,7 @@ use crate::search::clock::Clock;
 use crate::search::merge::Merge;
 use crate::search::plans::PlanCache;
 use crate::search::shards::Selection;
-use crate::search::state::{EndOnDrop, Search, State};
+use crate::search::state::{EndOnDrop, Search, SearchState};
 use crate::search::symbols::enclose;
 use crate::search::{Stats, Stopped, best, context, left_out, order};
 use crate::snapshot::Snapshots;
@@ -92,15 +92,15 @@ impl Searcher {
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
-        let state = Arc::new(State::new(request, Clock::new(begun, request.timeout)));
+        let state = Arc::new(SearchState::new(request, Clock::new(begun, request.timeout)));
         let end = EndOnDrop(Arc::clone(&state));
-        let mut done = Stats { query: order::hash(request.program()), ..Stats::default() };
+        let mut done = Stats { query: order::hash(request.compiled_query()), ..Stats::default() };
         if request.resume.is_some_and(|from| from.query != done.query) {
             return Err(Error::OtherQuery);
         }
         let searched = self.search_shards(request, &state, &mut done, found).await?;
         drop(end);
-        if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_beside) {
+        if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_auxiliary) {
             let left = Box::pin(left_out::symbols(search, &self.store, done.files > 0));
             if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
                 done.symbols = left?;
@@ -127,14 +127,14 @@ impl Searcher {
     async fn search_shards(
         &self,
         request: &Arc<Request>,
-        state: &Arc<State>,
+        state: &Arc<SearchState>,
         done: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Option<(Arc<Search>, Arc<Catalog>)>, Error> {
         let mut plans = PlanCache::default();
         let choosing = async {
             let catalog = self.snapshot(request.resume.as_ref()).await?;
-            let (query, cache) = (request.program(), self.cache.as_deref());
+            let (query, cache) = (request.compiled_query(), self.cache.as_deref());
             let (of, repos) = ((catalog.epoch, &*catalog.shards), &catalog.repos);
             let go_on = || state.clock.goes_on();
             let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
@@ -175,12 +175,13 @@ impl Searcher {
     /// # Errors
     /// The database cannot be asked.
     pub async fn left_out(&self, request: &Arc<Request>) -> Result<BTreeMap<String, usize>, Error> {
-        let state = Arc::new(State::new(request, Clock::new(Instant::now(), request.timeout)));
+        let state =
+            Arc::new(SearchState::new(request, Clock::new(Instant::now(), request.timeout)));
         let _end = EndOnDrop(Arc::clone(&state));
         let catalog = self.catalog().await?;
         let go_on = || state.clock.goes_on();
         let of = (catalog.epoch, &*catalog.shards);
-        let query = request.program();
+        let query = request.compiled_query();
         let selection = Selection::of(of, &catalog.repos, query, None, false, &go_on);
         let (request, repos) = (Arc::clone(request), Arc::clone(&catalog.repos));
         let search = Arc::new(Search { request, repos, selection, state: Arc::clone(&state) });
@@ -201,14 +202,14 @@ impl Searcher {
     /// Returns the catalog of the newest epoch.
     ///
     /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of
-    /// its epoch, so a server calls [`look`](Self::look) now and then even if nobody searches.
+    /// its epoch, so a server calls [`refresh`](Self::refresh) now and then even if nobody searches.
     ///
     /// # Errors
     /// The database cannot be asked, or has no index.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let replaces = |fresh: &Catalog| {
             if let Some(cache) = &self.cache {
-                cache.meet(fresh);
+                cache.clear_if_stale(fresh);
             }
         };
         self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
@@ -238,9 +239,9 @@ impl Searcher {
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn look(&self) -> Result<(), store::Error> {
+    pub async fn refresh(&self) -> Result<(), store::Error> {
         self.store.trim();
-        self.snapshots.look_again();
+        self.snapshots.expire();
         self.catalog().await.map(|_| ())
     }
 
@@ -269,7 +270,7 @@ impl Searcher {
 
     /// Returns the bytes of compressed text in memory and the most that are allowed.
     pub fn memory(&self) -> (u64, u64) {
-        self.cache.as_ref().map_or((0, 0), |cache| cache.texts.fill())
+        self.cache.as_ref().map_or((0, 0), |cache| cache.texts.usage())
     }
 
     /// Returns all files of the newest epoch. Built when first asked for, then kept.
@@ -330,19 +331,19 @@ impl Searcher {
         let catalog = self.state(switch).await?;
         let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
         for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
-            by_shard.entry(file.place.0).or_default().push(file);
+            by_shard.entry(file.blob_key.0).or_default().push(file);
         }
         for (id, files) in by_shard {
             let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
             let blobs: Vec<(BlobId, usize)> =
-                files.iter().map(|file| (file.place.1, file.bytes)).collect();
+                files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
             let texts = self.texts(shard, &blobs).await?;
             for file in files {
                 // A shard may have been emptied and refilled since the search, so that the blob number names
                 // another text.
                 let of =
                     |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
-                if let Some(text) = texts.get(&file.place.1).filter(of) {
+                if let Some(text) = texts.get(&file.blob_key.1).filter(of) {
                     file.lines =
                         context::around(std::mem::take(&mut file.lines), text, before, after);
                 }
@@ -363,7 +364,7 @@ impl Searcher {
     ) -> Result<(), store::Error> {
         let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
         for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
-            by_shard.entry(file.place.0).or_default().push(file);
+            by_shard.entry(file.blob_key.0).or_default().push(file);
         }
         if by_shard.is_empty() {
             return Ok(());
@@ -371,12 +372,12 @@ impl Searcher {
         let catalog = self.state(switch).await?;
         for (id, files) in by_shard {
             let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            let mut blobs: Vec<BlobId> = files.iter().map(|file| file.place.1).collect();
+            let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob_key.1).collect();
             blobs.sort_unstable();
             blobs.dedup();
             let rows = self.symbols_of(shard, &blobs).await?;
             for file in files {
-                if let Ok(at) = rows.binary_search_by_key(&file.place.1, |row| row.blob) {
+                if let Ok(at) = rows.binary_search_by_key(&file.blob_key.1, |row| row.blob) {
                     enclose(&mut file.lines, &rows[at]);
                 }
             }

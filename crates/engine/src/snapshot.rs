@@ -58,10 +58,10 @@ impl Snapshots {
         let old = slot.take();
         let fresh = Arc::new(store.catalog().await?);
         match old {
-            Some(old) if keep_earlier => self.earlier.keep(old),
+            Some(old) if keep_earlier => self.earlier.push(old),
             _ => {}
         }
-        self.earlier.forget_but_before(&fresh);
+        self.earlier.retain_history_of(&fresh);
         replaces(&fresh);
         self.changes.seen.store(count, Ordering::SeqCst);
         *slot = Some(Arc::clone(&fresh));
@@ -91,26 +91,30 @@ impl Snapshots {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `heard` after each.
+    /// Listens for changes of the index until the connection breaks, and calls `changed` after each.
     ///
     /// # Errors
     /// The connection could not be made, or broke.
-    pub(crate) async fn listen(&self, store: &Store, heard: impl Fn()) -> Result<(), store::Error> {
+    pub(crate) async fn listen(
+        &self,
+        store: &Store,
+        changed: impl Fn(),
+    ) -> Result<(), store::Error> {
         let mut changes = store.changes().await?;
         // Marks the end of listening, both after an error and when the future is dropped.
-        let _deaf = StopsListening(&self.changes);
+        let _end = StopsListening(&self.changes);
         self.changes.add(true);
         loop {
             changes.next().await?;
             self.changes.add(true);
-            heard();
+            changed();
         }
     }
 
     /// Makes the next search ask whether the kept catalog is the newest, and drops earlier catalogs that have
     /// expired.
-    pub(crate) fn look_again(&self) {
-        self.earlier.tidy();
+    pub(crate) fn expire(&self) {
+        self.earlier.drop_expired();
         self.changes.count.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -133,7 +137,7 @@ impl Snapshots {
 struct Earlier(Mutex<VecDeque<(Arc<Catalog>, Instant)>>);
 
 impl Earlier {
-    fn keep(&self, catalog: Arc<Catalog>) {
+    fn push(&self, catalog: Arc<Catalog>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_front((catalog, Instant::now()));
         kept.truncate(MAX_EARLIER);
@@ -144,7 +148,7 @@ impl Earlier {
         kept.iter().find(|(kept, _)| kept.switch == switch).map(|(kept, _)| Arc::clone(kept))
     }
 
-    fn tidy(&self) {
+    fn drop_expired(&self) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(_, since)| since.elapsed() < KEEP_EARLIER);
     }
@@ -156,7 +160,7 @@ impl Earlier {
 
     /// Forgets catalogs that are not in the history of `newest`: the database was made anew, or lost its last
     /// commits.
-    fn forget_but_before(&self, newest: &Catalog) {
+    fn retain_history_of(&self, newest: &Catalog) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(kept, _)| newest.follows(kept.identity, kept.switch));
     }
@@ -166,7 +170,7 @@ impl Earlier {
 #[derive(Debug, Default)]
 struct Changes {
     /// Whether somebody listens, so that every change is counted.
-    told: AtomicBool,
+    listening: AtomicBool,
     count: AtomicU64,
     /// The value of `count` when the kept catalog was last seen to be the newest.
     seen: AtomicU64,
@@ -177,13 +181,13 @@ impl Changes {
         self.count.load(Ordering::SeqCst)
     }
 
-    fn add(&self, told: bool) {
-        self.told.store(told, Ordering::SeqCst);
+    fn add(&self, listening: bool) {
+        self.listening.store(listening, Ordering::SeqCst);
         self.count.fetch_add(1, Ordering::SeqCst);
     }
 
     fn none(&self) -> bool {
-        self.told.load(Ordering::SeqCst) && self.seen.load(Ordering::SeqCst) == self.count()
+        self.listening.load(Ordering::SeqCst) && self.seen.load(Ordering::SeqCst) == self.count()
     }
 }
 

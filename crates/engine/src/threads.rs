@@ -12,21 +12,21 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// The pool that matches texts. Separate from rayon's global pool, whose jobs may take long.
 pub(crate) static MATCHING: LazyLock<ThreadPool> = LazyLock::new(|| {
-    let threads = kept(ThreadPoolBuilder::new().thread_name(|n| format!("matching-{n}")));
+    let threads = pinned(ThreadPoolBuilder::new().thread_name(|n| format!("matching-{n}")));
     threads.build().expect("a few threads can be started")
 });
 
 /// Starts both pools. A server calls it when it starts: rayon's global pool can be configured only before its
 /// first use, and a pinned thread must not start others, since they would inherit its processor.
-pub fn keep() {
+pub fn start() {
     LazyLock::force(&MATCHING);
     // Fails if the global pool is in use already; then its threads stay unpinned.
-    let _ = kept(ThreadPoolBuilder::new()).build_global();
+    let _ = pinned(ThreadPoolBuilder::new()).build_global();
 }
 
 /// Pins each thread to a processor of its own. If the pool has fewer threads than there are processors (a CPU
 /// quota), other programs share them, and the scheduler places the threads.
-fn kept(threads: ThreadPoolBuilder) -> ThreadPoolBuilder {
+fn pinned(threads: ThreadPoolBuilder) -> ThreadPoolBuilder {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.num_threads(count);
     let processors = processors();

@@ -35,9 +35,9 @@ pub struct Request {
     pub brute: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
-    /// It looks for something beside another request, which tells what was left out.
-    pub(crate) is_beside: bool,
-    /// The results will be ranked: find what is likely to be the best of them, too, if the limit ends the search before.
+    /// It is auxiliary: another request runs at the same time and counts the files left out.
+    pub(crate) is_auxiliary: bool,
+    /// The results will be ranked: also find files likely to rank high that the limit would cut off.
     pub best: bool,
 }
 
@@ -63,7 +63,7 @@ impl Request {
             skipped: false,
             brute: false,
             resume: None,
-            is_beside: false,
+            is_auxiliary: false,
             best: false,
         })
     }
@@ -74,12 +74,12 @@ impl Request {
     }
 
     /// Returns the compiled query.
-    pub fn program(&self) -> &CompiledQuery {
+    pub fn compiled_query(&self) -> &CompiledQuery {
         &self.program
     }
 
     /// The request for another query beside this one, for up to `limit` results.
-    pub(crate) fn beside(
+    pub(crate) fn auxiliary(
         &self,
         program: CompiledQuery,
         limit: usize,
@@ -96,7 +96,7 @@ impl Request {
             skipped: false,
             brute: self.brute,
             resume,
-            is_beside: true,
+            is_auxiliary: true,
             best: false,
         }
     }
@@ -140,14 +140,14 @@ pub struct LastFile {
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct AnswerProgress {
     /// Number of results, including those of the searches that this one continues.
     pub results: usize,
     /// Last result.
     pub last: Option<LastFile>,
 }
 
-impl Progress {
+impl AnswerProgress {
     /// Returns the progress before the first result of a request.
     pub fn of(request: &Request) -> Self {
         request
@@ -157,8 +157,8 @@ impl Progress {
 
     /// Counts a file as returned.
     pub fn note(&mut self, file: &FileMatch) {
-        let (shard, blob) = file.place;
-        let same = self.last.filter(|last| (last.shard, last.blob) == file.place);
+        let (shard, blob) = file.blob_key;
+        let same = self.last.filter(|last| (last.shard, last.blob) == file.blob_key);
         let files = same.map_or(0, |last| last.files) + 1;
         self.last = Some(LastFile { shard, blob, files });
         self.results += 1;
@@ -227,7 +227,7 @@ impl Resume {
 pub struct FileMatch {
     pub(crate) repo_id: RepoId,
     /// Shard and number of its blob.
-    pub(crate) place: (ShardId, BlobId),
+    pub(crate) blob_key: (ShardId, BlobId),
     /// Name of its repository.
     pub repo: String,
     /// Rank of its repository; 0 for none.

@@ -100,7 +100,7 @@ impl Columns {
     }
 
     /// Keeps the columns within some ranges.
-    pub fn keep(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+    pub fn retain_ranges(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
         let mut kept = vec![0_u8; self.0.len()];
         for range in ranges {
             let end = range.end.min(kept.len() * 8);
@@ -160,7 +160,7 @@ mod tests {
     fn columns_outside_of_ranges_are_dropped() {
         let kept = |ranges: &[(usize, usize)]| {
             let mut columns = of(&[2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29], 4);
-            columns.keep(ranges.iter().map(|(start, end)| *start..*end));
+            columns.retain_ranges(ranges.iter().map(|(start, end)| *start..*end));
             columns.iter().collect::<Vec<_>>()
         };
         assert_eq!(kept(&[(0, 99)]), [2, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);

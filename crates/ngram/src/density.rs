@@ -49,24 +49,24 @@ mod tests {
         let densities = BitSlices::new(FilterKind::Chunk, &filters).densities();
         assert_eq!(Densities::from_bytes(densities.bytes().to_vec()), densities);
         let query = NgramQuery::folded("the rare xqz");
-        let few = query.emptiest(4, &densities);
+        let few = query.most_selective(4, &densities);
         let bits = few.bits(FilterKind::Chunk);
         assert_eq!(bits.len(), 4);
         // Only one text has n-grams of "rare xqz".
         assert!(bits.iter().all(|bit| densities.bytes()[*bit] <= 64), "{bits:?}");
         // No bit is missing in the others: they rule out as much as can be.
-        let common = NgramQuery::folded("the ").emptiest(4, &densities);
+        let common = NgramQuery::folded("the ").most_selective(4, &densities);
         assert!(common.bits(FilterKind::Chunk).iter().all(|bit| densities.bytes()[*bit] == 255));
         // Unknown densities still choose some.
         let unknown = Densities::from_bytes(vec![1, 2, 3]);
-        assert_eq!(query.emptiest(3, &unknown).bits(FilterKind::Chunk).len(), 3);
+        assert_eq!(query.most_selective(3, &unknown).bits(FilterKind::Chunk).len(), 3);
     }
 
     #[test]
     fn long_ngrams_are_asked_before_emptier_bits() {
         let unknown = Densities::from_bytes(Vec::new());
         let query = NgramQuery::folded("unwrap()?;");
-        let few = query.emptiest(4, &unknown);
+        let few = query.most_selective(4, &unknown);
         let (all, some) = (query.bits(FilterKind::Chunk), few.bits(FilterKind::Chunk));
         assert!(some.len() == 4 && some.iter().all(|bit| all.contains(bit)));
         // "p()?", "()?;" and "p()?;"

@@ -19,13 +19,13 @@ pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
 }
 
-/// Length in bytes of the n-grams that a chunk's filter holds, with two bits, if they [mix](is_mixed) ASCII and others.
+/// Length in bytes of the n-grams that a chunk's filter holds, with two bits, if they [mix](is_partly_ascii) ASCII and others.
 /// A short word such as `für` has two 3-grams, which let one chunk in twenty through.
-pub(crate) const MIXED: usize = 4;
+pub(crate) const PARTLY_ASCII_BYTES: usize = 4;
 
 /// Returns whether a run of bytes has some in ASCII and some not. Texts of other scripts have hardly any such run, so
 /// their filters are not filled with more.
-pub(crate) fn is_mixed(run: &[u8]) -> bool {
+pub(crate) fn is_partly_ascii(run: &[u8]) -> bool {
     run.iter().any(u8::is_ascii) && !run.is_ascii()
 }
 
@@ -35,13 +35,13 @@ pub(crate) fn ngram_at(eight: &[u8], length: usize) -> u64 {
 }
 
 /// Mixes the bytes of an n-gram into the high bits of its hash.
-pub(crate) const fn mix(bytes: u64, odd: u64) -> u64 {
-    let once = bytes.wrapping_mul(odd);
-    (once ^ (once >> 32)).wrapping_mul(odd)
+pub(crate) const fn mix(bytes: u64, multiplier: u64) -> u64 {
+    let once = bytes.wrapping_mul(multiplier);
+    (once ^ (once >> 32)).wrapping_mul(multiplier)
 }
 
 /// Returns a second hash of the same n-gram, for a second bit.
-pub(crate) const fn second(hash: u64) -> u64 {
+pub(crate) const fn second_hash(hash: u64) -> u64 {
     hash.rotate_left(32)
 }
 

@@ -30,7 +30,7 @@ impl FilterKind {
     /// of them and a text more different ones. Filters with few bits hold short n-grams best: as
     /// filters of 4 KB chunks, 3-grams let half as many chunks through as 4-grams in the same
     /// number of bits.
-    pub(crate) const fn long(self) -> usize {
+    pub(crate) const fn ngram_bytes(self) -> usize {
         match self {
             FilterKind::Chunk => 3,
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => 5,
@@ -38,7 +38,7 @@ impl FilterKind {
     }
 
     /// Returns the length in bytes of the short n-grams, for literals with no or few long ones.
-    pub(crate) const fn short(self) -> Option<usize> {
+    pub(crate) const fn short_ngram_bytes(self) -> Option<usize> {
         match self {
             FilterKind::Chunk => None,
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => Some(3),

@@ -3,13 +3,13 @@
 use crate::density::Densities;
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, MIXED, PUNCTUATED, bit_of, is_mixed, is_punctuation, mix, ngram_at,
-    second,
+    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, bit_of, is_partly_ascii,
+    is_punctuation, mix, ngram_at, second_hash,
 };
 use crate::kind::FilterKind;
 
 /// Number of long n-grams of a literal below which its short ones are asked for, too.
-const FEW: usize = 12;
+const FEW_LONG_NGRAMS: usize = 12;
 
 /// The n-grams that a text must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,12 +93,15 @@ impl NgramQuery {
     /// Returns the query with, for each literal, at most `most` of the hashes for chunks: those of the longer n-grams,
     /// which are rare for what they are, and then those whose bits are set in the fewest chunks.
     #[must_use]
-    pub fn emptiest(&self, most: usize, densities: &Densities) -> Self {
-        let each =
-            |parts: &[Self]| parts.iter().map(|part| part.emptiest(most, densities)).collect();
+    pub fn most_selective(&self, most: usize, densities: &Densities) -> Self {
+        let each = |parts: &[Self]| {
+            parts.iter().map(|part| part.most_selective(most, densities)).collect()
+        };
         match self {
             NgramQuery::Anything => NgramQuery::Anything,
-            NgramQuery::Hashes(hashes) => NgramQuery::Hashes(hashes.emptiest(most, densities)),
+            NgramQuery::Hashes(hashes) => {
+                NgramQuery::Hashes(hashes.most_selective(most, densities))
+            }
             NgramQuery::All(parts) => NgramQuery::All(each(parts)),
             NgramQuery::Any(parts) => NgramQuery::Any(each(parts)),
         }
@@ -128,31 +131,31 @@ impl NgramQuery {
     /// Makes the query for a literal within a line, in any case.
     pub fn folded(text: &str) -> Self {
         let small = fold_beyond_ascii(text).to_ascii_lowercase();
-        let hashes = |length, odd| {
+        let hashes = |length, multiplier| {
             let mut hashes = Vec::new();
-            each_ngram(&small, length, |ngram, _| hashes.push(mix(ngram, odd)));
+            each_ngram(&small, length, |ngram, _| hashes.push(mix(ngram, multiplier)));
             hashes
         };
-        let mut block = hashes(FilterKind::Block.long(), MIX);
+        let mut block = hashes(FilterKind::Block.ngram_bytes(), MIX);
         let long = block.len();
-        if long < FEW
-            && let Some(short) = FilterKind::Block.short()
+        if long < FEW_LONG_NGRAMS
+            && let Some(short) = FilterKind::Block.short_ngram_bytes()
         {
             block.extend(hashes(short, MIX_SHORT));
         }
-        let short = hashes(FilterKind::Chunk.long(), MIX);
+        let short = hashes(FilterKind::Chunk.ngram_bytes(), MIX);
         let mut chunk = Vec::new();
         each_punctuated(&small, |ngram, _| chunk.push(mix(ngram, MIX)));
         let mut mixed = 0;
-        each_ngram(&small, MIXED, |ngram, at| {
-            if is_mixed(&small.as_bytes()[at..at + MIXED]) {
+        each_ngram(&small, PARTLY_ASCII_BYTES, |ngram, at| {
+            if is_partly_ascii(&small.as_bytes()[at..at + PARTLY_ASCII_BYTES]) {
                 let hash = mix(ngram, MIX);
-                chunk.extend([hash, second(hash)]);
+                chunk.extend([hash, second_hash(hash)]);
                 mixed += 1;
             }
         });
         let chunk_long = chunk.len();
-        chunk.extend(short.iter().flat_map(|hash| [*hash, second(*hash)]));
+        chunk.extend(short.iter().flat_map(|hash| [*hash, second_hash(*hash)]));
         Hashes { block, long, chunk, chunk_long, chunk_ngrams: mixed + short.len() }.into()
     }
 
@@ -170,7 +173,8 @@ impl NgramQuery {
             });
             hashes
         };
-        let (block, short) = (hashes(FilterKind::Block.long()), hashes(FilterKind::Chunk.long()));
+        let (block, short) =
+            (hashes(FilterKind::Block.ngram_bytes()), hashes(FilterKind::Chunk.ngram_bytes()));
         let mut chunk = Vec::new();
         each_punctuated(text, |ngram, (at, length)| {
             if has_capital(at, length) {
@@ -198,7 +202,7 @@ impl Hashes {
         Self { block, long, ..self.clone() }
     }
 
-    fn emptiest(&self, most: usize, densities: &Densities) -> Self {
+    fn most_selective(&self, most: usize, densities: &Densities) -> Self {
         let mut chunk = self.chunk.clone();
         let (long, short) = chunk.split_at_mut(self.chunk_long);
         densities.sort(long);

@@ -35,19 +35,19 @@ pub struct ShardFilter {
     large: Range<usize>,
     /// Bytes of a row of `SignatureFile::dense` that hold this shard's dense chunks.
     dense: Range<usize>,
-    chunks: Arc<OwnFilters>,
+    chunks: Arc<OwnFilterChunks>,
 }
 
 /// The chunks with filters of their own, by ascending number.
 #[derive(Debug, Default)]
-struct OwnFilters {
-    large: Vec<Large>,
+struct OwnFilterChunks {
+    large: Vec<LargeChunk>,
     dense: Vec<i32>,
 }
 
 /// A large chunk.
 #[derive(Debug)]
-struct Large {
+struct LargeChunk {
     n: i32,
     /// Its unfolded filter, if that has more than a quarter of the bits of a block's. Folded to the
     /// size of a block's filter it would let more through, and reading the chunk takes long.
@@ -98,7 +98,7 @@ impl ShardFilter {
         let columns = BitSlices::new(FilterKind::Block, &filters);
         let whole = |set: BloomFilter| set.is_coarse_as(FilterKind::Block).then_some(set);
         let large = numbers.into_iter().zip(filters);
-        let large = large.map(|(n, filter)| Large { n, whole: whole(filter) }).collect();
+        let large = large.map(|(n, filter)| LargeChunk { n, whole: whole(filter) }).collect();
         Self::of_slices(blocks, (dense, dense_chunks), (columns, large))
     }
 
@@ -113,28 +113,28 @@ impl ShardFilter {
         (columns, large): (BitSlices, Vec<i32>),
     ) -> Self {
         assert_eq!(columns.width(), large.len().div_ceil(8), "each has a filter");
-        let large = large.into_iter().map(|n| Large { n, whole: None }).collect();
+        let large = large.into_iter().map(|n| LargeChunk { n, whole: None }).collect();
         Self::of_slices(blocks, dense, (columns, large))
     }
 
     fn of_slices(
         blocks: BitSlices,
         (dense, dense_chunks): (BitSlices, Vec<i32>),
-        (columns, large): (BitSlices, Vec<Large>),
+        (columns, large): (BitSlices, Vec<LargeChunk>),
     ) -> Self {
         assert_eq!(dense.width(), dense_chunks.len().div_ceil(8), "each has a filter");
         let (ends, width) = (blocks.width(), blocks.width() + columns.width());
         let blocks = match columns.width() {
             0 => blocks,
             more => {
-                BitSlices::beside(FilterKind::Block, &[(&blocks, 0..ends), (&columns, 0..more)])
+                BitSlices::concat(FilterKind::Block, &[(&blocks, 0..ends), (&columns, 0..more)])
             }
         };
         Self {
             blocks: 0..ends,
             large: ends..width,
             dense: 0..dense.width(),
-            chunks: Arc::new(OwnFilters { large, dense: dense_chunks }),
+            chunks: Arc::new(OwnFilterChunks { large, dense: dense_chunks }),
             file: Arc::new(SignatureFile { blocks, dense, shards: 1 }),
         }
     }
@@ -144,8 +144,8 @@ impl ShardFilter {
         let blocks = some.iter().map(|one| (&one.file.blocks, one.bytes()));
         let dense = some.iter().map(|one| (&one.file.dense, one.dense.clone()));
         let file = Arc::new(SignatureFile {
-            blocks: BitSlices::beside(FilterKind::Block, &blocks.collect::<Vec<_>>()),
-            dense: BitSlices::beside(FilterKind::Dense, &dense.collect::<Vec<_>>()),
+            blocks: BitSlices::concat(FilterKind::Block, &blocks.collect::<Vec<_>>()),
+            dense: BitSlices::concat(FilterKind::Dense, &dense.collect::<Vec<_>>()),
             shards: some.len(),
         });
         let (mut at, mut dense_at) = (0, 0);
@@ -200,18 +200,18 @@ impl ShardFilter {
     /// The hits are not [of](HitBitmap::is_of) this shard's signature file.
     pub fn surviving(&self, ngrams: &NgramQuery, hits: &HitBitmap) -> SurvivingBlocks {
         assert!(hits.is_of(self), "they are hits of other shards");
-        self.let_through(ngrams, &hits.columns.within(&self.bytes()))
+        self.surviving_in(ngrams, &hits.columns.within(&self.bytes()))
     }
 
     /// Returns the blocks and chunks that may satisfy a query, given the columns of blocks and
     /// large chunks that may.
-    fn let_through(&self, ngrams: &NgramQuery, near: &Columns) -> SurvivingBlocks {
-        let mut large = near.within(&(self.blocks.len()..self.width()));
+    fn surviving_in(&self, ngrams: &NgramQuery, columns: &Columns) -> SurvivingBlocks {
+        let mut large = columns.within(&(self.blocks.len()..self.width()));
         large.retain(|at| {
             let whole = self.chunks.large[at].whole.as_ref();
             whole.is_none_or(|filter| filter.may_hold(ngrams))
         });
-        let mut blocks = near.within(&(0..self.blocks.len()));
+        let mut blocks = columns.within(&(0..self.blocks.len()));
         let dense = self.file.dense.columns_within(&self.dense, ngrams);
         let own = large.iter().map(|at| self.chunks.large[at].n);
         for n in own.chain(dense.iter().map(|at| self.chunks.dense[at])) {
@@ -241,8 +241,8 @@ impl ShardFilter {
         match ngrams {
             NgramQuery::Anything => true,
             NgramQuery::Hashes(_) => {
-                let near = self.file.blocks.columns_within(&self.bytes(), ngrams);
-                !self.let_through(ngrams, &near).blocks.is_empty()
+                let columns = self.file.blocks.columns_within(&self.bytes(), ngrams);
+                !self.surviving_in(ngrams, &columns).blocks.is_empty()
             }
             NgramQuery::All(all) => all.iter().all(|one| self.may_hold(one)),
             NgramQuery::Any(any) => any.iter().any(|one| self.may_hold(one)),

@@ -125,7 +125,7 @@ impl BitSlices {
     /// Puts columns of several sets side by side. All have the same kind and hold rows of the same
     /// bits. Each row consists of the given bytes of the first set's row, then those of the
     /// second's, and so on.
-    pub fn beside(kind: FilterKind, several: &[(&BitSlices, Range<usize>)]) -> Self {
+    pub fn concat(kind: FilterKind, several: &[(&BitSlices, Range<usize>)]) -> Self {
         let mut all = Columns::first(0);
         for (slices, bytes) in several {
             all.0.extend_from_slice(&slices.all.0[bytes.clone()]);
@@ -328,7 +328,7 @@ mod tests {
             // A missing row lets more through.
             let all = NgramQuery::all(vec![ngrams.clone(), NgramQuery::folded("zzzqqq")]);
             assert_eq!(rows.columns(&all), slices.columns(&ngrams), "{kind:?}");
-            let both = BitSlices::beside(kind, &[(&rows, 0..2), (&rows, 1..2)]);
+            let both = BitSlices::concat(kind, &[(&rows, 0..2), (&rows, 1..2)]);
             assert_eq!(both.columns(&ngrams).within(&(0..2)), rows.columns(&ngrams));
             assert_eq!(
                 both.columns(&ngrams).within(&(2..3)),
@@ -368,7 +368,7 @@ mod tests {
             };
             let (a, none, b) = (of(&texts(11, "long")), of(&[]), of(&texts(20, "short")));
             let both =
-                BitSlices::beside(kind, &[(&b, 1..2), (&none, 0..0), (&a, 0..2), (&b, 0..3)]);
+                BitSlices::concat(kind, &[(&b, 1..2), (&none, 0..0), (&a, 0..2), (&b, 0..3)]);
             assert_eq!(both.width(), 6);
             assert_eq!(both.columns(&NgramQuery::Anything).count(), 8 + 11 + 20, "{kind:?}");
             for literal in ["long_7_in", "short_7_in", "short", "LONG_1", "nowhere"] {

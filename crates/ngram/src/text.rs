@@ -4,7 +4,8 @@
 
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, MIXED, PUNCTUATED, is_mixed, is_punctuation, mix, ngram_at, second,
+    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, is_partly_ascii, is_punctuation,
+    mix, ngram_at, second_hash,
 };
 use crate::kind::FilterKind;
 
@@ -26,19 +27,21 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let (raw, folded) = (&bytes[start..end + 8], &folded[start..end + 8]);
-        if let Some(short) = kind.short() {
+        if let Some(short) = kind.short_ngram_bytes() {
             hashes.extend(ngrams(folded, short).map(|ngram| mix(ngram, MIX_SHORT)));
         }
-        let long = ngrams(folded, kind.long()).map(|ngram| mix(ngram, MIX));
+        let long = ngrams(folded, kind.ngram_bytes()).map(|ngram| mix(ngram, MIX));
         if kind == FilterKind::Chunk {
-            hashes.extend(long.flat_map(|hash| [hash, second(hash)]));
+            hashes.extend(long.flat_map(|hash| [hash, second_hash(hash)]));
         } else {
             hashes.extend(long);
         }
         if raw != folded {
             let mut at = hashes.len();
             hashes.resize(at + raw.len(), 0);
-            for (raw, folded) in ngrams(raw, kind.long()).zip(ngrams(folded, kind.long())) {
+            for (raw, folded) in
+                ngrams(raw, kind.ngram_bytes()).zip(ngrams(folded, kind.ngram_bytes()))
+            {
                 // Always written, and overwritten by the next hash if the n-gram has no capitals: a
                 // branch here would be mispredicted often.
                 hashes[at] = mix(raw, MIX_EXACT);
@@ -49,11 +52,12 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
         if kind == FilterKind::Chunk {
             add_punctuated(raw, folded, &punctuation[start..end], hashes);
             if !is_ascii {
-                let runs = folded.windows(8).take((end - start + 1).saturating_sub(MIXED));
-                let mixed = runs.filter(|eight| is_mixed(&eight[..MIXED]));
+                let runs =
+                    folded.windows(8).take((end - start + 1).saturating_sub(PARTLY_ASCII_BYTES));
+                let mixed = runs.filter(|eight| is_partly_ascii(&eight[..PARTLY_ASCII_BYTES]));
                 hashes.extend(mixed.flat_map(|eight| {
-                    let hash = mix(ngram_at(eight, MIXED), MIX);
-                    [hash, second(hash)]
+                    let hash = mix(ngram_at(eight, PARTLY_ASCII_BYTES), MIX);
+                    [hash, second_hash(hash)]
                 }));
             }
         }

@@ -296,7 +296,7 @@ fn run(program: &'static str, home: &Home, command: &mut Command) -> Result<Stri
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
-    Err(explain(home, Error::Program { program, reason: last_words(&words) }, &words))
+    Err(explain(home, Error::Program { program, reason: error_line(&words) }, &words))
 }
 
 /// Replaces an error by a more specific one if the output allows it.
@@ -317,7 +317,7 @@ fn explain(home: &Home, error: Error, words: &str) -> Error {
 }
 
 /// Returns the line of a program's output that names the error.
-fn last_words(text: &str) -> String {
+fn error_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let telling = lines.clone().find(|line| line.contains("error:") || line.contains("FATAL:"));
     telling.or_else(|| lines.next()).unwrap_or("it printed nothing").to_owned()

@@ -33,7 +33,7 @@ impl From<Case> for Defaults {
 
 /// How the terms of a group match.
 #[derive(Clone, Copy)]
-struct Scope {
+struct GroupSettings {
     how: Defaults,
     /// The kinds of symbols, if it says.
     kinds: Option<SymbolKinds>,
@@ -54,7 +54,7 @@ impl<'a> Build<'a> {
 
     /// Builds the query of its outermost group.
     pub(crate) fn query(mut self, group: Group, defaults: Defaults) -> Result<Query, QueryError> {
-        let scope = Scope { how: defaults, kinds: None };
+        let scope = GroupSettings { how: defaults, kinds: None };
         let mut tree = self.group(group, scope, true)?;
         if self.settings.select == Select::Symbols && !has_symbol(&tree) {
             tree = Tree::all(vec![
@@ -70,7 +70,12 @@ impl<'a> Build<'a> {
     }
 
     /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
-    fn group(&mut self, mut group: Group, outer: Scope, whole: bool) -> Result<Tree, QueryError> {
+    fn group(
+        &mut self,
+        mut group: Group,
+        outer: GroupSettings,
+        whole: bool,
+    ) -> Result<Tree, QueryError> {
         let mut scope = outer;
         let several = group.alternatives.len() > 1;
         // A query in parentheses is still the whole of it.
@@ -113,7 +118,8 @@ impl<'a> Build<'a> {
                 }
                 own = Some((at, kinds));
             }
-            let within = Scope { kinds: own.map(|(_, kinds)| kinds).or(scope.kinds), ..scope };
+            let within =
+                GroupSettings { kinds: own.map(|(_, kinds)| kinds).or(scope.kinds), ..scope };
             let all: Result<Vec<Tree>, _> =
                 parts.into_iter().map(|part| self.part(part, within, whole && only)).collect();
             let mut all = all?;
@@ -154,7 +160,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn part(&mut self, part: Part, scope: Scope, whole: bool) -> Result<Tree, QueryError> {
+    fn part(&mut self, part: Part, scope: GroupSettings, whole: bool) -> Result<Tree, QueryError> {
         match part {
             Part::Group(_, group) => self.group(group, scope, whole),
             Part::Not(at, part) => match *part {
@@ -168,7 +174,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn word(&self, at: usize, word: &Word, scope: Scope) -> Result<Tree, QueryError> {
+    fn word(&self, at: usize, word: &Word, scope: GroupSettings) -> Result<Tree, QueryError> {
         let (text, Defaults { case, multiline }) = (word.text.as_str(), scope.how);
         let of_symbols = self.settings.select == Select::Symbols;
         let symbol = match word.field {

@@ -46,7 +46,7 @@ pub struct CompiledTerm {
     pub ngrams: NgramQuery,
     /// The languages, in small letters, of most files whose paths it matches, if its end tells that.
     pub languages_of_paths: Option<Vec<String>>,
-    /// What it matches is shown. One that only says which files are wanted shows nothing.
+    /// Whether its matches are shown. Terms that only select files show none.
     pub shown: bool,
     /// What it asks of a symbol besides its name; none if it is not about symbols.
     pub symbol: Option<CompiledSymbol>,
@@ -96,7 +96,7 @@ impl CompiledQuery {
                 Expr::Predicate(Predicate::Language(self.languages.len() - 1))
             }
             Tree::Term(term) => {
-                let same = |known: &CompiledTerm| known.means(term);
+                let same = |known: &CompiledTerm| known.is_same(term);
                 let index = match self.terms.iter().position(same) {
                     Some(index) => index,
                     None => {
@@ -165,13 +165,13 @@ impl CompiledTerm {
     }
 
     /// Whether it is that of a term.
-    fn means(&self, term: &Term) -> bool {
+    fn is_same(&self, term: &Term) -> bool {
         let same_symbol = match (&self.of_symbol, &term.symbol) {
-            (Some(known), Some(symbol)) => known.means(symbol),
+            (Some(known), Some(symbol)) => known.is_same(symbol),
             (None, None) => true,
             _ => false,
         };
-        same_symbol && self.pattern.means(&term.pattern)
+        same_symbol && self.pattern.is_same(&term.pattern)
     }
 }
 

@@ -5,7 +5,7 @@
 //! files that may match. For each pattern it has a [`LiteralQuery`], the literals that every match contains.
 //! [`Matcher`]s and [`Expr::eval`] then decide which files and lines match.
 //!
-//! *The plan may over-match, but it never under-match*. Everything that the index names is rechecked, so there is one
+//! *The plan may over-match, but never under-matches*. Everything that the index names is rechecked, so there is one
 //! dialect of regular expressions, and the matcher alone decides.
 //!
 //! This crate does no I/O and knows neither tokio nor SQL.

@@ -45,7 +45,7 @@ pub struct Matcher {
 #[derive(Clone, Debug)]
 pub struct Scratch {
     cache: Cache,
-    space: Option<SteppedScratch>,
+    stepped: Option<SteppedScratch>,
 }
 
 /// One line that matches.
@@ -89,7 +89,7 @@ impl Matcher {
 
     /// Creates the scratch space for this pattern.
     pub fn scratch(&self) -> Scratch {
-        Scratch { cache: self.regex.create_cache(), space: None }
+        Scratch { cache: self.regex.create_cache(), stepped: None }
     }
 
     /// Returns the size of the compiled pattern in bytes.
@@ -163,8 +163,8 @@ impl Matcher {
             return Ok(self.find_at_once(scratch, text, part));
         }
         let stepped = self.stepped.get_or_init(|| Stepped::new(&self.hir, MAX_COMPILED_BYTES));
-        let space = scratch.space.get_or_insert_with(|| stepped.space());
-        stepped.find(space, text, part, go_on)
+        let scratch = scratch.stepped.get_or_insert_with(|| stepped.scratch());
+        stepped.find(scratch, text, part, go_on)
     }
 
     /// Returns the most bytes of text that are searched without a call of `go_on`.

@@ -127,7 +127,7 @@ impl Pattern {
     }
 
     /// Whether another pattern has the same source and matches in the same way.
-    pub(crate) fn means(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.source, self.caseless, self.spans_lines)
             == (&other.source, other.caseless, other.spans_lines)
     }

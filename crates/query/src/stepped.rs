@@ -96,7 +96,7 @@ impl Stepped {
     }
 
     /// Creates the scratch space.
-    pub(crate) fn space(&self) -> SteppedScratch {
+    pub(crate) fn scratch(&self) -> SteppedScratch {
         let caches =
             |(forward, backward): &(DFA, DFA)| (forward.create_cache(), backward.create_cache());
         SteppedScratch {
@@ -111,16 +111,16 @@ impl Stepped {
     /// `go_on` returned false.
     pub(crate) fn find(
         &self,
-        space: &mut SteppedScratch,
+        scratch: &mut SteppedScratch,
         text: &[u8],
         mut part: Range<usize>,
         go_on: GoOn<'_>,
     ) -> Result<Option<Range<usize>>, Interrupted> {
         loop {
-            let found = match self.find_lazily(space, text, part.clone(), go_on) {
+            let found = match self.find_lazily(scratch, text, part.clone(), go_on) {
                 Err(Stop::Interrupted) => return Err(Interrupted),
                 Err(Stop::Quit(from)) => {
-                    self.find_by_threads(space, text, from..part.end, go_on)?
+                    self.find_by_threads(scratch, text, from..part.end, go_on)?
                 }
                 Ok(found) => found,
             };
@@ -136,12 +136,12 @@ impl Stepped {
 
     fn find_lazily(
         &self,
-        space: &mut SteppedScratch,
+        scratch: &mut SteppedScratch,
         text: &[u8],
         part: Range<usize>,
         go_on: GoOn<'_>,
     ) -> Result<Option<Range<usize>>, Stop> {
-        let (Some((forward, backward)), Some((ahead, behind))) = (&self.lazy, &mut space.lazy)
+        let (Some((forward, backward)), Some((ahead, behind))) = (&self.lazy, &mut scratch.lazy)
         else {
             return Err(Stop::Quit(part.start));
         };
@@ -230,12 +230,12 @@ impl Stepped {
 
     fn find_by_threads(
         &self,
-        space: &mut SteppedScratch,
+        scratch: &mut SteppedScratch,
         text: &[u8],
         part: Range<usize>,
         go_on: GoOn<'_>,
     ) -> Result<Option<Range<usize>>, Interrupted> {
-        let Threads { now, next, stack } = &mut space.threads;
+        let Threads { now, next, stack } = &mut scratch.threads;
         now.clear();
         let (mut found, mut work) = (None, 0);
         for at in part.start..=part.end {
@@ -378,13 +378,13 @@ mod tests {
         let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();
         let regex = Regex::builder().build_from_hir(pattern.hir()).unwrap();
         let stepped = Stepped::new(pattern.hir(), 1 << 20);
-        let mut space = stepped.space();
+        let mut scratch = stepped.scratch();
         let bytes = text.as_bytes();
         for from in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
             for end in (from..=text.len()).filter(|at| text.is_char_boundary(*at)) {
                 let expected = regex.search(&Input::new(text).span(from..end));
                 let expected = expected.map(|found| found.range());
-                let found = stepped.find(&mut space, bytes, from..end, &|| true);
+                let found = stepped.find(&mut scratch, bytes, from..end, &|| true);
                 assert_eq!(
                     found,
                     Ok(expected.clone()),
@@ -392,7 +392,7 @@ mod tests {
                     pattern.source()
                 );
                 let found =
-                    stepped.find_by_threads(&mut space, bytes, from..end, &|| true).unwrap();
+                    stepped.find_by_threads(&mut scratch, bytes, from..end, &|| true).unwrap();
                 let splits = |found: &Range<usize>| splits_character(bytes, found.start);
                 if !found.as_ref().is_some_and(splits) {
                     assert_eq!(found, expected, "{} {text:?} {from}..{end}", pattern.source());
@@ -473,7 +473,8 @@ mod tests {
                 asked.set(asked.get() + 1);
                 asked.get() < 10
             };
-            let found = stepped.find(&mut stepped.space(), text.as_bytes(), 0..text.len(), &go_on);
+            let found =
+                stepped.find(&mut stepped.scratch(), text.as_bytes(), 0..text.len(), &go_on);
             assert_eq!((found, asked.get()), (Err(Interrupted), 10));
         }
     }

@@ -189,7 +189,7 @@ impl SymbolPattern {
     }
 
     /// Whether another one asks for the same.
-    pub(crate) fn means(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.source, self.kinds) == (&other.source, other.kinds)
     }
 }

@@ -157,7 +157,7 @@ impl Tree {
     /// A definition of one of these kinds whose name matches a pattern, as `sym:` takes it.
     ///
     /// # Errors
-    /// It is no pattern.
+    /// `source` is not a valid pattern.
     pub fn symbol(source: &str, case: Case, kinds: SymbolKinds) -> Result<Self, QueryError> {
         let (pattern, mut symbol) = SymbolPattern::parse(source, case)?;
         symbol.kinds = kinds;

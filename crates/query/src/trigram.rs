@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// Trigrams looked up for one literal. Each costs a lookup, and after the rarest few the others hardly rule anything
 /// out. Over 13 literals of all kinds, four were on average as selective as all of them, took half the time, and were
 /// never slower.
-const LOOKED_UP: usize = 4;
+const MAX_TRIGRAMS: usize = 4;
 
 /// Estimated frequency, in chunks of 1000, of a trigram that is not in the list of common ones.
 const RARE: u32 = 8;
@@ -97,7 +97,7 @@ pub fn rarest_parts(literal: &str) -> Vec<&str> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut chosen: Vec<&str> = Vec::new();
     for (_, trigram) in &all {
-        if chosen.len() < LOOKED_UP && !chosen.contains(&trigram.text.as_str()) {
+        if chosen.len() < MAX_TRIGRAMS && !chosen.contains(&trigram.text.as_str()) {
             chosen.push(&trigram.text);
             spans.push(trigram.span.clone());
         }

@@ -11,8 +11,8 @@ use sqlx::postgres::PgRow;
 
 use crate::catalog::Shard;
 use crate::error::Result;
-use crate::filters::{ChunkRows, TellingRows};
-use crate::lease::{Ask, Lease};
+use crate::filters::{ChunkRows, SelectiveRows};
+use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, Epoch, ShardId};
 
 /// Most characters of a literal that are looked up if the server rechecks. Each trigram costs an
@@ -50,30 +50,30 @@ impl Lease {
         plan: &Plan,
         filtered: &[&NgramQuery],
     ) -> Result<(Vec<IndexAnswer>, Option<ChunkRows>)> {
-        let telling = match filtered {
+        let selective = match filtered {
             [] => None,
-            some => Some(self.telling_rows(shard, some).await?),
+            some => Some(self.selective_rows(shard, some).await?),
         };
         let mut statement = Statement::of(shard.id, lookups, self.no_recheck());
-        if telling.is_some() {
+        if selective.is_some() {
             statement.add_rows(shard.id, plan, lookups);
         }
-        let mut ask = Ask::new(statement.finish()).bind(epoch.0);
+        let mut bound = BoundStatement::new(statement.finish()).bind(epoch.0);
         for pattern in statement.patterns {
-            ask = match pattern {
-                Pattern::NoRecheck(pattern) => ask.bind(pattern.into_bytes()),
-                Pattern::Ilike(pattern) => ask.bind(pattern),
+            bound = match pattern {
+                Pattern::NoRecheck(pattern) => bound.bind(pattern.into_bytes()),
+                Pattern::Ilike(pattern) => bound.bind(pattern),
             };
         }
-        if let Some(telling) = &telling {
-            ask = ask.bind(telling.numbers.clone());
+        if let Some(selective) = &selective {
+            bound = bound.bind(selective.numbers.clone());
         }
-        let rows = self.rows(ask).await?;
+        let rows = self.rows(bound).await?;
         let (row, mut column) = (&rows[0], 0);
         let found: Result<_> =
             lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect();
-        let Some(telling) = telling else { return Ok((found?, None)) };
-        let rows = telling.unpack(row, column, shard.filtered)?;
+        let Some(selective) = selective else { return Ok((found?, None)) };
+        let rows = selective.unpack(row, column, shard.filtered)?;
         Ok((found?, rows))
     }
 }
@@ -155,8 +155,8 @@ impl Statement {
         let _ = write!(
             self.sql,
             ", lateral (select {} from {} and ({})) f",
-            TellingRows::COLUMNS,
-            TellingRows::condition(shard, &any),
+            SelectiveRows::COLUMNS,
+            SelectiveRows::condition(shard, &any),
             may_hold(plan, lookups)
         );
         self.columns.push("f.n, f.l, f.b".to_owned());

@@ -7,8 +7,8 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::error::Result;
-use crate::pool::Leases;
-use crate::prepare::Server;
+use crate::pool::ConnectionPool;
+use crate::prepare::ServerProperties;
 use crate::store::Store;
 use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
 
@@ -28,7 +28,7 @@ impl Store {
             }
             connected => connected?,
         };
-        let server = answered(ANSWER, Server::of(&mut first)).await?;
+        let server = answered(ANSWER, ServerProperties::of(&mut first)).await?;
         let searching = options.clone().options([
             // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never
             // is.
@@ -38,10 +38,10 @@ impl Store {
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
         ]);
-        let leases = Leases::new(Arc::new(searching), server.room(connections));
+        let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
-        let mut store = Self::new(leases, control, options, server.no_recheck);
+        let mut store = Self::new(pool, control, options, server.no_recheck);
         if !answered(ANSWER, server.is_prepared(&mut first)).await? {
             store.no_recheck = store.prepare(target, &mut first).await?;
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sqlx::Row;
 
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// A file of one epoch.
@@ -115,9 +115,9 @@ impl Lease {
             shard.files(),
             shard.0
         );
-        let ask = Ask::new(sql).bind(blobs).bind(filter.epoch.0).bind(repos);
-        let ask = ask.bind(filter.languages.clone());
-        let rows: Vec<(i32, i32, i32, String, Option<String>)> = self.fetch(ask).await?;
+        let bound = BoundStatement::new(sql).bind(blobs).bind(filter.epoch.0).bind(repos);
+        let bound = bound.bind(filter.languages.clone());
+        let rows: Vec<(i32, i32, i32, String, Option<String>)> = self.fetch(bound).await?;
         let mut files: Vec<File> = rows
             .into_iter()
             .map(|(blob, bytes, repo, path, language)| File {
@@ -140,7 +140,7 @@ impl Lease {
         let (from, last) =
             (format!("generate_series(1, cardinality($1), {ROW_CHUNKS}) first"), ROW_CHUNKS - 1);
         let sql = texts_of(shard, &from, &format!("n = any(($1::int[])[first:first + {last}])"));
-        self.texts(Ask::new(sql).bind(numbers)).await
+        self.texts(BoundStatement::new(sql).bind(numbers)).await
     }
 
     /// Returns the chunks whose numbers lie in a range, ascending.
@@ -151,7 +151,7 @@ impl Lease {
         let from = format!("generate_series($1, $2 - 1, {ROW_CHUNKS}) first");
         let sql =
             texts_of(shard, &from, &format!("n >= first and n < least(first + {ROW_CHUNKS}, $2)"));
-        self.texts(Ask::new(sql).bind(numbers.start).bind(numbers.end)).await
+        self.texts(BoundStatement::new(sql).bind(numbers.start).bind(numbers.end)).await
     }
 
     /// Returns all chunks of these blobs, ascending.
@@ -163,7 +163,7 @@ impl Lease {
         let sql =
             texts_of(shard, "blobs of_blob", "n >= of_blob.id and n < of_blob.id + of_blob.chunks");
         let sql = format!("{sql} where of_blob.shard = {} and of_blob.id = any($1)", shard.0);
-        self.texts(Ask::new(sql).bind(ids)).await
+        self.texts(BoundStatement::new(sql).bind(ids)).await
     }
 
     /// Returns the chunks that hold these bytes of their blobs, ascending, each once.
@@ -187,7 +187,7 @@ impl Lease {
             shard.0
         );
         let found: Vec<(Option<Vec<i32>>,)> =
-            self.fetch(Ask::new(sql).bind(of_blob).bind(at)).await?;
+            self.fetch(BoundStatement::new(sql).bind(of_blob).bind(at)).await?;
         match found.into_iter().next().and_then(|(numbers,)| numbers) {
             Some(numbers) => self.chunks(shard, &numbers).await,
             None => Ok(Vec::new()),
@@ -195,9 +195,9 @@ impl Lease {
     }
 
     /// Returns the chunks that a statement of [`texts_of`] finds, ascending.
-    async fn texts(&mut self, ask: Ask) -> Result<Vec<Chunk>> {
+    async fn texts(&mut self, bound: BoundStatement) -> Result<Vec<Chunk>> {
         let mut chunks = Vec::new();
-        for row in self.rows(ask).await? {
+        for row in self.rows(bound).await? {
             // The aggregates are null if no chunk was found.
             let Some(all) = row.try_get::<Option<&str>, _>(5)? else { continue };
             let all: Arc<str> = all.into();

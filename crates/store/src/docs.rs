@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, FileFilter, ShardId};
 
 /// Factor for the rank of a comment, against 1 for a README or the like. This factor, with
@@ -200,7 +200,7 @@ impl Lease {
                             with ordinality configs (config, n),
                         websearch_to_tsquery(config, $1) q order by n";
         let mut rows: Vec<(String, bool)> =
-            self.fetch(Ask::new(sql.to_owned()).bind(words)).await?;
+            self.fetch(BoundStatement::new(sql.to_owned()).bind(words)).await?;
         Ok(std::array::from_fn(|n| std::mem::take(&mut rows[n])))
     }
 
@@ -247,7 +247,7 @@ impl Lease {
         );
         let repos: Option<Vec<i32>> =
             search.files.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
-        let ask = Ask::new(sql)
+        let bound = BoundStatement::new(sql)
             .bind(search.query.english.clone())
             .bind(search.query.plain.clone())
             .bind(search.files.epoch.0)
@@ -256,7 +256,7 @@ impl Lease {
             .bind(search.ranked)
             .bind(search.limit)
             .bind(COMMENT_WEIGHT);
-        let rows: Vec<(i64, i64, i32, bool, bool, f32)> = self.fetch(ask).await?;
+        let rows: Vec<(i64, i64, i32, bool, bool, f32)> = self.fetch(bound).await?;
         let mut found = ShardDocs::default();
         for (matched, ranked, blob, comment, plain, rank) in rows {
             (found.matched, found.ranked) = (matched, ranked);
@@ -284,7 +284,7 @@ impl Lease {
                    from unnest($2::bool[], $3::bool[], $4::text[]) with ordinality given (plain, whole, text, n),
                         lateral (select (case when plain then 'docs_plain_query' else 'docs_english' end)::regconfig config) c
                    order by n";
-        let ask = Ask::new(sql.to_owned())
+        let bound = BoundStatement::new(sql.to_owned())
             .bind(query)
             .bind(texts.iter().map(|text| text.plain).collect::<Vec<_>>())
             .bind(texts.iter().map(|text| text.whole).collect::<Vec<_>>())
@@ -292,7 +292,7 @@ impl Lease {
             .bind(marks[0].to_string())
             .bind(marks[1].to_string())
             .bind(between);
-        let rows: Vec<(String,)> = self.fetch(ask).await?;
+        let rows: Vec<(String,)> = self.fetch(bound).await?;
         Ok(rows.into_iter().map(|(text,)| text).collect())
     }
 }

@@ -29,18 +29,18 @@ pub struct Lease {
     store: Store,
     /// Whether it comes from the pool and has not answered yet: it may have died since its last
     /// use.
-    fresh: bool,
+    untested: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A statement with its parameters; each connection prepares it once.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct BoundStatement {
     sql: String,
     parameters: PgArguments,
 }
 
-impl Ask {
+impl BoundStatement {
     pub(crate) fn new(sql: String) -> Self {
         Self { sql, parameters: PgArguments::default() }
     }
@@ -60,18 +60,18 @@ impl Ask {
 impl Store {
     /// Returns the number of connections for searching that are in use, and the most there may be.
     pub fn connections(&self) -> (usize, usize) {
-        let free = self.leases.free.available_permits();
-        (self.leases.most.saturating_sub(free), self.leases.most)
+        let free = self.pool.free.available_permits();
+        (self.pool.most.saturating_sub(free), self.pool.most)
     }
 
     /// Closes the connections for searching that were unused for some minutes, except those to be
     /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
     /// statements.
     pub fn trim(&self) {
-        let kept = self.leases.kept.load(Ordering::Relaxed);
-        let mut idle = self.leases.idle();
+        let min_open = self.pool.min_open.load(Ordering::Relaxed);
+        let mut idle = self.pool.idle();
         // The most recently used is last.
-        let spare = idle.len().saturating_sub(kept);
+        let spare = idle.len().saturating_sub(min_open);
         let mut at = 0;
         idle.retain(|backend| {
             at += 1;
@@ -85,18 +85,18 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or has no connection left.
     pub async fn keep_warm(&self, connections: usize) -> Result<()> {
-        let connections = connections.min(self.leases.most);
-        self.leases.kept.store(connections, Ordering::Relaxed);
+        let connections = connections.min(self.pool.most);
+        self.pool.min_open.store(connections, Ordering::Relaxed);
         loop {
             let busy = self.connections().0;
-            if busy + self.leases.idle().len() >= connections {
+            if busy + self.pool.idle().len() >= connections {
                 return Ok(());
             }
             // Holds one permit at a time; searches that arrive meanwhile open their own
             // connections.
-            let Ok(_permit) = self.leases.free.try_acquire() else { return Ok(()) };
-            let backend = self.leases.connect_warm().await?;
-            self.leases.idle().push(backend);
+            let Ok(_permit) = self.pool.free.try_acquire() else { return Ok(()) };
+            let backend = self.pool.connect_warm().await?;
+            self.pool.idle().push(backend);
         }
     }
 
@@ -105,7 +105,7 @@ impl Store {
     /// # Errors
     /// [`Error::Busy`] if none becomes free in time.
     pub async fn lease(&self) -> Result<Lease> {
-        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.leases.free).acquire_owned());
+        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.pool.free).acquire_owned());
         let permit = match permit.await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) => {
@@ -113,13 +113,13 @@ impl Store {
             }
             Err(_) => return Err(Error::Busy),
         };
-        let idle = self.leases.idle().pop();
-        let fresh = idle.is_some();
+        let idle = self.pool.idle().pop();
+        let untested = idle.is_some();
         let backend = match idle {
             Some(backend) => backend,
-            None => self.leases.connect().await?,
+            None => self.pool.connect().await?,
         };
-        Ok(Lease { backend: Some(backend), store: self.clone(), fresh, permit: Some(permit) })
+        Ok(Lease { backend: Some(backend), store: self.clone(), untested, permit: Some(permit) })
     }
 }
 
@@ -128,26 +128,26 @@ impl Lease {
     pub fn done(mut self) {
         if let Some(mut backend) = self.backend.take() {
             backend.used = Instant::now();
-            self.store.leases.idle().push(backend);
+            self.store.pool.idle().push(backend);
         }
     }
 
     /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
     /// one.
-    pub(crate) async fn rows(&mut self, ask: Ask) -> Result<Vec<PgRow>> {
+    pub(crate) async fn rows(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
         self.store.count();
         let backend = self.backend.as_mut().expect("there until it is done");
-        let again = self.fresh.then(|| ask.clone());
-        match (ask.rows(&mut backend.conn).await, again) {
+        let again = self.untested.then(|| bound.clone());
+        match (bound.rows(&mut backend.conn).await, again) {
             (Err(Error::Unreachable(_)), Some(again)) => {
                 // The other pooled connections are as old.
-                self.store.leases.idle().clear();
-                *backend = self.store.leases.connect().await?;
-                self.fresh = false;
+                self.store.pool.idle().clear();
+                *backend = self.store.pool.connect().await?;
+                self.untested = false;
                 again.rows(&mut backend.conn).await
             }
             (rows, _) => {
-                self.fresh &= rows.is_err();
+                self.untested &= rows.is_err();
                 rows
             }
         }
@@ -156,9 +156,9 @@ impl Lease {
     /// Runs a read-only statement and decodes its rows.
     pub(crate) async fn fetch<T: for<'r> FromRow<'r, PgRow>>(
         &mut self,
-        ask: Ask,
+        bound: BoundStatement,
     ) -> Result<Vec<T>> {
-        let rows = self.rows(ask).await?;
+        let rows = self.rows(bound).await?;
         Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
     }
 
@@ -168,7 +168,7 @@ impl Lease {
             return Ok(*count);
         }
         let sql = "select count(*) from shards".to_owned();
-        let rows: Vec<(i64,)> = self.fetch(Ask::new(sql)).await?;
+        let rows: Vec<(i64,)> = self.fetch(BoundStatement::new(sql)).await?;
         let count = rows.first().map_or(0, |(count,)| *count) as i16;
         Ok(*self.store.known_shards().get_or_init(|| count))
     }
@@ -192,9 +192,10 @@ impl Drop for Lease {
         let (control, permit) = (self.store.control().clone(), self.permit.take());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
-            let telling = sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(&control);
+            let cancelling =
+                sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(&control);
             // The control connection may be stuck, too.
-            if let Err(error) = answered(CONNECT, telling).await {
+            if let Err(error) = answered(CONNECT, cancelling).await {
                 tracing::debug!("a statement could not be cancelled: {error}");
             }
             // Frees the permit last, so that the server never has more connections than allowed.
@@ -209,7 +210,7 @@ mod tests {
     use crate::testing::{on_index, value};
 
     async fn one(lease: &mut Lease) -> Result<i32> {
-        let rows: Vec<(i32,)> = lease.fetch(Ask::new("select 1".to_owned())).await?;
+        let rows: Vec<(i32,)> = lease.fetch(BoundStatement::new("select 1".to_owned())).await?;
         Ok(rows[0].0)
     }
 
@@ -230,7 +231,7 @@ mod tests {
             assert_eq!((store.connections(), pid(&again)), ((1, 4), process));
             again.done();
             store.keep_warm(3).await.unwrap();
-            assert_eq!(store.leases.idle().len(), 3);
+            assert_eq!(store.pool.idle().len(), 3);
         });
     }
 
@@ -256,7 +257,7 @@ mod tests {
             for _ in 0..4 {
                 held.push(store.lease().await.unwrap());
             }
-            let (waiting, ()) = tokio::join!(store.lease(), store.leases.close());
+            let (waiting, ()) = tokio::join!(store.lease(), store.pool.close());
             assert!(matches!(waiting, Err(Error::Unreachable(_))));
             held.into_iter().for_each(Lease::done);
         });

@@ -12,12 +12,12 @@ mod check;
 mod connect;
 mod contents;
 mod docs;
-mod elsewhere;
 mod error;
 mod filters;
 mod ingest;
 mod lease;
 mod locks;
+mod other_work;
 mod pool;
 mod prepare;
 mod repos;
@@ -40,16 +40,16 @@ pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDoc
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
 pub use ingest::{
-    BlobTodo, ChunkRow, Contents, FileRow, Loader, MAX_DERIVERS, Published, RepoRow, ScipFile,
-    ScipSource, ScipWriter, SeenRow, Session, SkippedRow, SymbolsTodo, SymbolsWriter, Todo, Totals,
-    Waiting,
+    BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
+    ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, SymbolsTodo, SymbolsWriter,
+    Totals, Waiting,
 };
 pub use lease::Lease;
 pub use repos::{Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
 pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
-pub use statistics::{HourOfSearches, Noted, SlowSearch, Statement};
-pub use status::{IndexProgress, Ingest, ShardFill};
+pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};
+pub use status::{IndexProgress, Ingest, ShardStatus};
 pub use store::Store;
 pub use symbols::{SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 pub use target::Target;

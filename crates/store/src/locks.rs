@@ -15,6 +15,6 @@ pub(crate) const SETUP_LOCK: i64 = 0x6373_0002_0000;
 /// shared mode.
 pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
 
-/// The lock that those hold in shared mode who wait for the lock on writing. Who takes symbols, which
-/// the next ingest does as well, gives way to them.
+/// Held in shared mode by ingests that wait for the write lock. A run that only extracts symbols then yields, since the
+/// waiting ingest extracts them as well.
 pub(crate) const WAITING_LOCK: i64 = WRITE_LOCK + 2;

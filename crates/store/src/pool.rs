@@ -27,11 +27,11 @@ const WARMING: &str =
 /// can be cancelled. It does not test a connection before each use, which would cost as much as
 /// most statements; a statement that finds its connection dead is repeated on a new one.
 #[derive(Clone, Debug)]
-pub(crate) struct Leases {
+pub(crate) struct ConnectionPool {
     options: Arc<PgConnectOptions>,
     pub(crate) most: usize,
     /// Number of connections kept open although unused.
-    pub(crate) kept: Arc<AtomicUsize>,
+    pub(crate) min_open: Arc<AtomicUsize>,
     pub(crate) free: Arc<Semaphore>,
     /// The unused connections, the most recently used on top.
     idle: Arc<Mutex<Vec<Backend>>>,
@@ -46,12 +46,12 @@ pub(crate) struct Backend {
     pub(crate) used: Instant,
 }
 
-impl Leases {
+impl ConnectionPool {
     /// Makes a pool of at most `connections` at once.
     pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
-        Self { options, most, kept: Arc::default(), free, idle: Arc::default() }
+        Self { options, most, min_open: Arc::default(), free, idle: Arc::default() }
     }
 
     pub(crate) async fn connect(&self) -> Result<Backend> {

@@ -26,7 +26,7 @@ const OPERATOR: i64 = 3;
 /// The properties of a server. One statement reads them all, since each statement is a round trip
 /// and every command of the command line begins with this one.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct Server {
+pub(crate) struct ServerProperties {
     version: i32,
     encoding: String,
     /// Whether it folds letters as [`query`] does.
@@ -47,7 +47,7 @@ const HAS_OPERATOR: &str = "select exists (
     select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
     where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3 and a.amoprighttype = 'bytea'::regtype)";
 
-impl Server {
+impl ServerProperties {
     /// Reads the properties of a server.
     ///
     /// # Errors
@@ -285,9 +285,9 @@ mod tests {
             )
             .await
             .unwrap();
-            assert!(!Server::of(&mut conn).await.unwrap().no_recheck);
+            assert!(!ServerProperties::of(&mut conn).await.unwrap().no_recheck);
             assert!(ensure_operator(&mut conn).await.unwrap());
-            let server = Server::of(&mut conn).await.unwrap();
+            let server = ServerProperties::of(&mut conn).await.unwrap();
             assert!(server.no_recheck && server.is_prepared(&mut conn).await.unwrap());
         });
     }
@@ -297,7 +297,14 @@ mod tests {
         on_index(1, async |store| {
             let mut conn = store.connection().await.unwrap();
             conn.execute("update state set filters_format = 1000").await.unwrap();
-            assert!(!Server::of(&mut conn).await.unwrap().is_prepared(&mut conn).await.unwrap());
+            assert!(
+                !ServerProperties::of(&mut conn)
+                    .await
+                    .unwrap()
+                    .is_prepared(&mut conn)
+                    .await
+                    .unwrap()
+            );
             let refused = store
                 .prepare(&Target::Url(String::new()), &mut conn)
                 .await

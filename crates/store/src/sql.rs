@@ -50,8 +50,8 @@ pub struct SqlQuery {
 }
 
 impl Store {
-    /// The settings of a session in which people ask: it reads only, as [`READER`] where that is a role which ours may
-    /// take.
+    /// Settings of a session for `codesearch sql`: read only, and as the role [`READER`] if it exists and we may use
+    /// it.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.

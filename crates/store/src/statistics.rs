@@ -40,7 +40,7 @@ pub struct SlowSearch {
 
 /// The statistics that a server adds in one transaction.
 #[derive(Clone, Debug, Default)]
-pub struct Noted {
+pub struct StatisticsBatch {
     /// Histograms.
     pub searches: Vec<HourOfSearches>,
     /// Refused requests: hour, reason, number.
@@ -70,11 +70,11 @@ impl Store {
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn note(&self, noted: &Noted) -> Result<()> {
+    pub async fn note(&self, batch: &StatisticsBatch) -> Result<()> {
         // Several servers add to the same rows. A common order avoids deadlocks.
-        let mut searches: Vec<&HourOfSearches> = noted.searches.iter().collect();
+        let mut searches: Vec<&HourOfSearches> = batch.searches.iter().collect();
         searches.sort_by_key(|row| (row.hour, &row.kind, &row.outcome));
-        let mut refusals: Vec<&(i64, String, i64)> = noted.refusals.iter().collect();
+        let mut refusals: Vec<&(i64, String, i64)> = batch.refusals.iter().collect();
         refusals.sort();
         let mut tx = self.control().begin().await?;
         if !searches.is_empty() {
@@ -116,8 +116,8 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         }
-        if !noted.slow.is_empty() {
-            let slow = &noted.slow;
+        if !batch.slow.is_empty() {
+            let slow = &batch.slow;
             // Texts in Postgres cannot hold a NUL; queries can.
             let clean = |text: &String| text.replace('\0', "\u{fffd}");
             sqlx::query(

@@ -38,7 +38,7 @@ impl Ingest {
 
 /// The contents of a shard.
 #[derive(Clone, Copy, Debug)]
-pub struct ShardFill {
+pub struct ShardStatus {
     /// Its number.
     pub id: ShardId,
     /// Bytes of text in it.
@@ -83,7 +83,7 @@ impl Store {
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn fill(&self) -> Result<Vec<ShardFill>> {
+    pub async fn shard_status(&self) -> Result<Vec<ShardStatus>> {
         let rows: Vec<(i16, i64, i32, bool, i64, bool)> = sqlx::query_as(
             "select shard, bytes, chunks, live_from is not null,
                     coalesce(pg_relation_size(i.indexrelid), 0), coalesce(i.indisvalid, false)
@@ -95,7 +95,7 @@ impl Store {
         .await?;
         Ok(rows
             .into_iter()
-            .map(|(shard, bytes, chunks, live, index_bytes, valid)| ShardFill {
+            .map(|(shard, bytes, chunks, live, index_bytes, valid)| ShardStatus {
                 id: ShardId(shard),
                 bytes,
                 chunks,

@@ -8,15 +8,15 @@ use ngram::Densities;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::elsewhere::Elsewhere;
 use crate::error::Result;
-use crate::pool::Leases;
+use crate::other_work::OtherWork;
+use crate::pool::ConnectionPool;
 use crate::target::connect;
 
 /// A connected database with the current schema.
 #[derive(Clone, Debug)]
 pub struct Store {
-    pub(crate) leases: Leases,
+    pub(crate) pool: ConnectionPool,
     /// Connections for occasional statements: listening for changes, and cancelling statements of
     /// other connections.
     control: PgPool,
@@ -35,7 +35,7 @@ pub struct Store {
     /// 0 before.
     pub(crate) writer: Arc<AtomicI32>,
     /// Counts what the ingest of this program awaits other than Postgres.
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) other_work: OtherWork,
 }
 
 /// Longest time for closing connections; those that do not answer by then are dropped.
@@ -43,13 +43,13 @@ const CLOSE: Duration = Duration::from_secs(5);
 
 impl Store {
     pub(crate) fn new(
-        leases: Leases,
+        pool: ConnectionPool,
         control: PgPool,
         options: PgConnectOptions,
         no_recheck: bool,
     ) -> Self {
         Self {
-            leases,
+            pool,
             control,
             options: Arc::new(options),
             no_recheck,
@@ -58,7 +58,7 @@ impl Store {
             densities: Arc::default(),
             spare: Arc::default(),
             writer: Arc::default(),
-            elsewhere: Elsewhere::default(),
+            other_work: OtherWork::default(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Store {
     /// Closes all connections.
     pub async fn close(&self) {
         let closing = async {
-            self.leases.close().await;
+            self.pool.close().await;
             self.control.close().await;
             let spare = self.spare().take();
             if let Some(conn) = spare {

@@ -5,7 +5,7 @@ use tree_sitter::{Language, Node};
 use tree_sitter_language::LanguageFn;
 
 use crate::blanks::Blanks;
-use crate::walk::{Walk, Way};
+use crate::walk::{Descent, Walk};
 
 /// The table of a language.
 pub(crate) struct Grammar {
@@ -46,7 +46,7 @@ pub(crate) enum Action {
         outside: bool,
     },
     /// A function of its own looks at it.
-    Look(fn(&mut Walk<'_>, Node<'_>) -> Way),
+    Look(fn(&mut Walk<'_>, Node<'_>) -> Descent),
 }
 
 /// Returns the rule that a node defines what its field `name` says.
@@ -60,7 +60,7 @@ pub(crate) const fn define_by(node: &'static str, kind: SymbolKind, name: &'stat
 }
 
 /// Returns the rule that a node has a function of its own.
-pub(crate) const fn look(node: &'static str, look: fn(&mut Walk<'_>, Node<'_>) -> Way) -> Rule {
+pub(crate) const fn look(node: &'static str, look: fn(&mut Walk<'_>, Node<'_>) -> Descent) -> Rule {
     Rule { node, action: Action::Look(look) }
 }
 

@@ -6,7 +6,7 @@ use tree_sitter::Tree;
 
 use crate::grammar::{Action, Grammar, Step, Table};
 use crate::languages::ALL;
-use crate::walk::{Found, Walk, Way};
+use crate::walk::{Descent, Found, Walk};
 
 /// Returns the definitions in a tree.
 pub(crate) fn definitions(grammar: &'static Grammar, tree: &Tree, text: &str) -> Vec<Found> {
@@ -17,14 +17,14 @@ pub(crate) fn definitions(grammar: &'static Grammar, tree: &Tree, text: &str) ->
     loop {
         let node = cursor.node();
         let way = match table.step(node) {
-            Step::Enter => Way::In,
-            Step::Skip => Way::Past,
+            Step::Enter => Descent::In,
+            Step::Skip => Descent::Past,
             Step::Rule(rule) => match rule.action {
                 Action::Look(look) => look(&mut walk, node),
                 Action::Define { kind, member, name, outside } => {
                     let kind = if walk.is_in_type() { member } else { kind };
                     if outside && walk.is_in_function() {
-                        Way::In
+                        Descent::In
                     } else {
                         walk.define(kind, node, name)
                     }
@@ -32,11 +32,11 @@ pub(crate) fn definitions(grammar: &'static Grammar, tree: &Tree, text: &str) ->
             },
         };
         match way {
-            Way::Within(symbol) => walk.enter(depth + 1, symbol),
-            Way::Before(symbol) => walk.enter(depth, symbol),
-            Way::In | Way::Past => {}
+            Descent::Within(symbol) => walk.enter(depth + 1, symbol),
+            Descent::Before(symbol) => walk.enter(depth, symbol),
+            Descent::In | Descent::Past => {}
         }
-        if matches!(way, Way::In | Way::Within(_)) && cursor.goto_first_child() {
+        if matches!(way, Descent::In | Descent::Within(_)) && cursor.goto_first_child() {
             depth += 1;
             continue;
         }

@@ -28,7 +28,7 @@ pub(crate) enum Parent {
 
 /// Where to go from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Descent {
     /// Into its children.
     In,
     /// Into its children, which a symbol contains.
@@ -118,7 +118,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds the symbols that a node's children with a field, or else of a kind, name.
-    pub(crate) fn define(&mut self, kind: SymbolKind, node: Node<'_>, name: &str) -> Way {
+    pub(crate) fn define(&mut self, kind: SymbolKind, node: Node<'_>, name: &str) -> Descent {
         let mut last = None;
         let mut cursor = node.walk();
         for child in node.children_by_field_name(name, &mut cursor).filter(Node::is_named) {
@@ -129,7 +129,7 @@ impl<'t> Walk<'t> {
                 last = Some(self.add(kind, child, node));
             }
         }
-        last.map_or(Way::In, Way::Within)
+        last.map_or(Descent::In, Descent::Within)
     }
 }
 

@@ -52,14 +52,18 @@ const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 /// Returns the message for an invalid command line.
 fn sentence(error: &Error, typed: &[OsString]) -> String {
     let (command, name) = command(typed);
-    match (error.kind(), told(error, ContextKind::InvalidArg), told(error, ContextKind::PriorArg)) {
+    match (
+        error.kind(),
+        context_value(error, ContextKind::InvalidArg),
+        context_value(error, ContextKind::PriorArg),
+    ) {
         (ErrorKind::UnknownArgument, Some(flag), _) => {
             let near = near(&command, &flag).map(|near| format!("; did you mean {near}?"));
             let near = near.unwrap_or_else(|| format!("; {name} --help lists them"));
             format!("{flag} is no option of {name}{near}")
         }
         (ErrorKind::InvalidSubcommand, ..) => {
-            let wrong = told(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            let wrong = context_value(error, ContextKind::InvalidSubcommand).unwrap_or_default();
             unknown_command(&command, &name, &wrong)
         }
         (ErrorKind::MissingRequiredArgument, Some(missing), _) => {
@@ -136,7 +140,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Returns a detail of an error.
-fn told(error: &Error, kind: ContextKind) -> Option<String> {
+fn context_value(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
         ContextValue::Strings(texts) => texts.first().cloned(),

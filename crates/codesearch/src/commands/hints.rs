@@ -9,7 +9,7 @@ use query::QueryError;
 
 use crate::cli::{Color, DatabaseArgs, SearchArgs};
 use crate::database::Database;
-use crate::hints::{self, Asked, Beside, FileCount, Suggested};
+use crate::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
 use crate::request::{self, Client, Options};
 
 /// Longest time to count the files that a suggested query finds.
@@ -40,7 +40,7 @@ pub(super) fn explained(
     if wanted(args) {
         suggested.count = counted(database, &suggested.query, options);
     }
-    let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.told()));
+    let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.text()));
     anyhow::anyhow!("{error:#}\ntry: {}{count}", hints::command(&suggested))
 }
 
@@ -50,7 +50,7 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
         return None;
     }
     let mut count = None;
-    let beside = Beside { options: options.clone(), client: Client::COMMAND_LINE };
+    let beside = QueryContext { options: options.clone(), client: Client::COMMAND_LINE };
     let asked = Database::open(database, 2).ok()?.run(async |store| {
         let searcher = Searcher::new(store.clone(), 2);
         count = hints::count(&searcher, query, &beside, Instant::now() + COUNTING).await;
@@ -63,7 +63,7 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
     eprintln!("codesearch: nothing found");
     let Some(query) = as_one_query(args, options) else { return };
-    let asked = Asked { query: &query, client: Client::COMMAND_LINE, left_out: true };
+    let asked = NoResultsQuery { query: &query, client: Client::COMMAND_LINE, left_out: true };
     for hint in hints::for_no_results(searcher, &asked).await {
         eprintln!("  {}", hints::line(&hint));
     }

@@ -69,7 +69,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                 if args.how.explain {
                     scores = print::scores(&files, &explained);
                 }
-                if around != (0, 0) && request.program().select.has_lines() {
+                if around != (0, 0) && request.compiled_query().select.has_lines() {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
@@ -96,7 +96,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             other => other.context("cannot write")?,
         }
         drop(out);
-        report(args, request.program().select, &stats);
+        report(args, request.compiled_query().select, &stats);
         if hints::wanted(args) {
             if stats.files == 0 && stats.stopped.is_none() {
                 hints::nothing_found(&searcher, args, &options).await;
@@ -198,7 +198,7 @@ fn printer(
     replacer: Option<Replacer>,
     loose: bool,
 ) -> Result<Box<dyn Printer>> {
-    let select = request.program().select;
+    let select = request.compiled_query().select;
     Ok(if args.how.explain {
         Box::new(Explain::new(Arc::clone(request), loose))
     } else if args.output.quiet {

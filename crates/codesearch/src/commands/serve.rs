@@ -29,7 +29,7 @@ const LAST_FLUSH: Duration = Duration::from_secs(5);
 const THIN_EVERY: Duration = Duration::from_hours(6);
 
 /// Most problems of a checked shard that are logged.
-const PROBLEMS_TOLD: usize = 10;
+const MAX_LOGGED_PROBLEMS: usize = 10;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     let told = settings(args)?;
@@ -157,7 +157,8 @@ pub(crate) fn serve(
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
         let server = http::Server::new(Arc::clone(&searcher), settings);
         let (store, keeper) = (searcher.store().clone(), server.clone());
-        let with_cache = tokio::spawn(async move { keep(&store, keeper.recorder()).await });
+        let with_cache =
+            tokio::spawn(async move { maintain_store(&store, keeper.recorder()).await });
         let limits = Arc::clone(&server.limits);
         let following = tokio::spawn(async move { follow(tokens, &limits).await });
         let (store, checked) = (searcher.store().clone(), Arc::clone(&server.metrics));
@@ -218,7 +219,7 @@ async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
 }
 
 /// Writes statistics to the database, and keeps some connections open.
-async fn keep(store: &Store, recorder: &Recorder) -> Infallible {
+async fn maintain_store(store: &Store, recorder: &Recorder) -> Infallible {
     let (mut flushed, mut thinned) = (Instant::now(), None::<Instant>);
     loop {
         // A database that is unreachable now may come back. Until then the counts stay in memory.
@@ -248,7 +249,7 @@ async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Inf
         tokio::time::sleep(every).await;
         match engine::check::check(store, options, |_, _| ()).await {
             Ok(report) => {
-                for problem in report.problems.iter().take(PROBLEMS_TOLD) {
+                for problem in report.problems.iter().take(MAX_LOGGED_PROBLEMS) {
                     let shard = problem.shard.map_or(String::new(), |n| format!("shard {}: ", n.0));
                     tracing::error!(
                         "the index is damaged: {shard}{}; run: codesearch check",
@@ -274,7 +275,7 @@ pub(crate) async fn supervise(searcher: &Searcher, postgres: Option<&Arc<Postgre
             }
         }
         // An old epoch that is still in use keeps its rows from being deleted.
-        let _ = searcher.look().await;
+        let _ = searcher.refresh().await;
     }
 }
 

@@ -83,7 +83,7 @@ fn summary(report: &Report) -> String {
             reasons.join(", ")
         ));
     }
-    if report.gave_way {
+    if report.yielded {
         text.push_str("; the rest is left to the ingest that waits");
     }
     text

@@ -28,14 +28,14 @@ pub(crate) struct FileCount {
 
 /// The options of a query, and its client.
 #[derive(Clone, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct QueryContext {
     pub(crate) options: Options,
     pub(crate) client: Client,
 }
 
 impl FileCount {
     /// Formats the count for people: `1 file`, `at least 1,000 files`.
-    pub(crate) fn told(self) -> String {
+    pub(crate) fn text(self) -> String {
         let least = if self.complete { "" } else { "at least " };
         let word = if self.files == 1 { "file" } else { "files" };
         format!("{least}{} {word}", grouped(self.files))
@@ -47,7 +47,7 @@ impl FileCount {
 pub(crate) async fn count(
     searcher: &Searcher,
     query: &str,
-    beside: &Beside,
+    beside: &QueryContext,
     until: Instant,
 ) -> Option<FileCount> {
     let request = Arc::new(compiled(query, beside).await?);
@@ -55,8 +55,8 @@ pub(crate) async fn count(
 }
 
 /// Compiles a query to a request that finds files instead of lines.
-pub(super) async fn compiled(query: &str, beside: &Beside) -> Option<Request> {
-    let (query, Beside { options, client }) = (query.to_owned(), beside.clone());
+pub(super) async fn compiled(query: &str, beside: &QueryContext) -> Option<Request> {
+    let (query, QueryContext { options, client }) = (query.to_owned(), beside.clone());
     // A large pattern takes a while to compile.
     let work = tokio::task::spawn_blocking(move || {
         let mut query = request::parse(&query, &options, &client).ok()?;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_count_is_told_as_far_as_it_goes() {
-        let told = |files, complete| FileCount { files, complete }.told();
+        let told = |files, complete| FileCount { files, complete }.text();
         assert_eq!(told(1, true), "1 file");
         assert_eq!(told(0, true), "0 files");
         assert_eq!(told(1000, false), "at least 1,000 files");

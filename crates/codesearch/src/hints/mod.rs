@@ -11,8 +11,8 @@ mod show;
 use query::{Query, QueryParts, Suggestion};
 use serde::Serialize;
 
-pub(crate) use count::{Beside, FileCount, count};
-pub(crate) use nothing::{Asked, for_no_results};
+pub(crate) use count::{FileCount, QueryContext, count};
+pub(crate) use nothing::{NoResultsQuery, for_no_results};
 pub(crate) use show::{command, line};
 
 /// A change to the query that may help.

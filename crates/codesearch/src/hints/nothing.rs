@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use query::{Case, PartKind, Query, QueryPart, QueryParts, exactly};
 use tokio::time::timeout_at;
 
-use super::count::{Beside, FileCount, compiled, count};
+use super::count::{FileCount, QueryContext, compiled, count};
 use super::{Hint, MAX_QUERY, near};
 use crate::request::{Client, Options};
 
@@ -30,7 +30,7 @@ const MAX_HINTS: usize = 6;
 const RANKED: usize = 100;
 
 /// A query that found nothing.
-pub(crate) struct Asked<'a> {
+pub(crate) struct NoResultsQuery<'a> {
     /// The query, with its options written as fields.
     pub(crate) query: &'a str,
     /// The kind of client.
@@ -54,13 +54,13 @@ enum Change {
 }
 
 /// Returns changes to a query that find something, the most helpful first.
-pub(crate) async fn for_no_results(searcher: &Searcher, asked: &Asked<'_>) -> Vec<Hint> {
+pub(crate) async fn for_no_results(searcher: &Searcher, asked: &NoResultsQuery<'_>) -> Vec<Hint> {
     let until = Instant::now() + BUDGET;
     let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
     let Some(parts) = parts else { return Vec::new() };
     let search = Search {
         searcher,
-        beside: Beside { options: Options::default(), client: asked.client },
+        beside: QueryContext { options: Options::default(), client: asked.client },
         until,
         parts,
     };
@@ -71,7 +71,7 @@ pub(crate) async fn for_no_results(searcher: &Searcher, asked: &Asked<'_>) -> Ve
         Box::pin(search.elsewhere())
     );
     hints.extend(names);
-    hints.extend(Box::pin(search.told(&counted)).await);
+    hints.extend(Box::pin(search.hints_of(&counted)).await);
     hints.extend(others);
     hints.extend(Box::pin(search.left_out(asked)).await);
     hints.truncate(MAX_HINTS);
@@ -80,7 +80,7 @@ pub(crate) async fn for_no_results(searcher: &Searcher, asked: &Asked<'_>) -> Ve
 
 struct Search<'a> {
     searcher: &'a Searcher,
-    beside: Beside,
+    beside: QueryContext,
     until: Instant,
     parts: QueryParts,
 }
@@ -181,7 +181,7 @@ impl Search<'_> {
     }
 
     /// Turns the counts into hints.
-    async fn told(&self, counted: &Counted) -> Vec<Hint> {
+    async fn hints_of(&self, counted: &Counted) -> Vec<Hint> {
         let alone = |at: usize| counted.get(&Change::Alone(at)).map(|(_, count)| count.files);
         let places = self.terms().map(|(at, _)| at);
         let missing: Vec<usize> = places.filter(|at| alone(*at) == Some(0)).collect();
@@ -285,7 +285,7 @@ impl Search<'_> {
     }
 
     /// Reports matching files that are not in the index.
-    async fn left_out(&self, asked: &Asked<'_>) -> Option<Hint> {
+    async fn left_out(&self, asked: &NoResultsQuery<'_>) -> Option<Hint> {
         if !asked.left_out {
             return None;
         }

@@ -22,7 +22,7 @@ fn search(query: &str) -> String {
 
 /// Returns a hint with its count and command.
 pub(crate) fn line(hint: &Hint) -> String {
-    let count = hint.count.map_or_else(String::new, |count| format!(" ({})", count.told()));
+    let count = hint.count.map_or_else(String::new, |count| format!(" ({})", count.text()));
     let command = match (&hint.query, &hint.docs) {
         (Some(query), _) => format!(": {}", search(query)),
         (None, Some(words)) => format!(": codesearch docs {}", quoted(words)),

@@ -140,7 +140,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 
 /// The form to sign in: the token, and the page to continue at.
 #[derive(Debug, Deserialize)]
-struct Given {
+struct SignInForm {
     token: String,
     #[serde(default)]
     back: String,
@@ -149,7 +149,7 @@ struct Given {
 async fn sign_in(
     State(server): State<Server>,
     headers: HeaderMap,
-    Form(given): Form<Given>,
+    Form(given): Form<SignInForm>,
 ) -> Response {
     let token = given.token.trim();
     if server.limits.caller(token).is_none() {

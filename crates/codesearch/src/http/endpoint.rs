@@ -4,7 +4,7 @@
 
 use axum::routing::MethodRouter;
 
-use super::params::Known;
+use super::params::DeclaredParams;
 use super::server::Server;
 
 /// An endpoint of the server.
@@ -15,7 +15,7 @@ pub(crate) struct Endpoint {
     pub(crate) route: fn() -> MethodRouter<Server>,
     pub(crate) class: Class,
     pub(crate) admits: Admits,
-    pub(crate) params: Known,
+    pub(crate) params: DeclaredParams,
     /// Its entry in the `OpenAPI` document; `None` for our own pages and for the endpoints of other engines.
     pub(crate) doc: Option<Doc>,
 }
@@ -87,7 +87,7 @@ impl Endpoint {
         route: fn() -> MethodRouter<Server>,
     ) -> Self {
         let admits = Admits::Clients;
-        Self { path, route, class, admits, params: Known::NONE, doc: None }
+        Self { path, route, class, admits, params: DeclaredParams::NONE, doc: None }
     }
 }
 

@@ -7,7 +7,7 @@ use engine::search::{Request, Stats};
 use super::error::Failure;
 use super::params::SearchParams;
 use super::server::Server;
-use crate::hints::{self, Asked, Beside, Hint};
+use crate::hints::{self, Hint, NoResultsQuery, QueryContext};
 use crate::request::{self, Client};
 
 /// Longest time to count the files that a suggested query finds.
@@ -25,7 +25,7 @@ pub(crate) async fn counted(
         && let Some(_turn) = server.free_turn()
         && let Ok(options) = params.options()
     {
-        let beside = Beside { options, client: Client::PROGRAM };
+        let beside = QueryContext { options, client: Client::PROGRAM };
         suggested.count = hints::count(&server.searcher, &suggested.query, &beside, until).await;
     }
     failure
@@ -48,6 +48,6 @@ pub(crate) async fn beside(
         return Vec::new();
     }
     let query = request::as_one_query(&params.q, &[], &options);
-    let asked = Asked { query: &query, client: Client::PROGRAM, left_out: false };
+    let asked = NoResultsQuery { query: &query, client: Client::PROGRAM, left_out: false };
     hints::for_no_results(&server.searcher, &asked).await
 }

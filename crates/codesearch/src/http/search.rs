@@ -12,7 +12,9 @@ use super::params::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
     NUM, Q, REPO, SORT, TIMEOUT, TYPED, WAIT,
 };
-use super::params::{Known, RejectedParams, SearchParams, StrictParams, is_browser, wants_page};
+use super::params::{
+    DeclaredParams, RejectedParams, SearchParams, StrictParams, is_browser, wants_page,
+};
 use super::request::compiled;
 use super::server::Server;
 use super::{hints, json, pages};
@@ -25,8 +27,8 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
     route: || get(search),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             HINTS, FORMAT, SORT, ENCLOSING,
         ],
@@ -54,8 +56,8 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
     route: || get(explain),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known {
-        told: &[Q, CASE, REPO, FILE, LANG],
+    params: DeclaredParams {
+        documented: &[Q, CASE, REPO, FILE, LANG],
         undocumented: &[
             LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
             FACETS, ENCLOSING, TYPED,

@@ -33,7 +33,7 @@ use super::params::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
     NUM, Q, REPO, SORT, TIMEOUT, WAIT,
 };
-use super::params::{Known, RejectedParams, SearchParams, StrictParams};
+use super::params::{DeclaredParams, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
 use super::search_stream::SearchStream;
 use super::server::Server;
@@ -45,8 +45,8 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     route: || get(stream),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
             ENCLOSING,
         ],
@@ -93,19 +93,19 @@ const STALLED: Duration = Duration::from_secs(30);
 const END: &str = "end";
 
 /// The client's end of the stream of events.
-struct Client {
+struct EventSender {
     events: mpsc::Sender<Event>,
-    told: u64,
+    sent: u64,
 }
 
 /// The client has gone.
 struct Gone;
 
-impl Client {
+impl EventSender {
     /// Sends an event with JSON data and the next number as its id.
     async fn tell(&mut self, name: &str, data: impl AsRef<str>) -> Result<(), Gone> {
-        self.told += 1;
-        let id = self.told.to_string();
+        self.sent += 1;
+        let id = self.sent.to_string();
         self.send(Event::default().event(name).id(id).data(data)).await
     }
 
@@ -123,10 +123,10 @@ impl Client {
 }
 
 /// The data of the last event or the search's failure; `Gone` if the client left before.
-type Told = Result<Result<Value, Failure>, Gone>;
+type StreamEnd = Result<Result<Value, Failure>, Gone>;
 
 /// The future that sends the events of a search that has begun.
-type Telling = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
+type EventFuture = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
 
 /// Answers a search with events while it runs.
 async fn stream(
@@ -140,7 +140,7 @@ async fn stream(
     let (send, receive) = mpsc::channel(AHEAD);
     let gone = send.clone();
     let threads = server.threads.clone();
-    let client = Client { events: send, told: 0 };
+    let client = EventSender { events: send, sent: 0 };
     let begun = match params {
         Err(refused) => Err(refused.failure),
         Ok(StrictParams(params)) => begin(server, params, client).await,
@@ -171,8 +171,8 @@ async fn stream(
 async fn begin(
     server: Server,
     params: SearchParams,
-    mut client: Client,
-) -> Result<Telling, Failure> {
+    mut client: EventSender,
+) -> Result<EventFuture, Failure> {
     let query = json!({ "query": params.q }).to_string();
     if params.format() == Some("html") {
         let search = Prepared::of(&params).await?;
@@ -192,7 +192,7 @@ async fn begin(
     }))
 }
 
-async fn end(mut client: Client, told: Result<Value, Failure>) -> Result<(), Gone> {
+async fn end(mut client: EventSender, told: Result<Value, Failure>) -> Result<(), Gone> {
     match told {
         Ok(done) => client.end("done", &done).await,
         Err(failure) => client.end("failed", &json!({ "error": failure.body })).await,
@@ -235,8 +235,8 @@ impl Files {
         Ok(Self { request, fields, search, first, begun, _turn: turn })
     }
 
-    async fn tell(mut self, client: &mut Client) -> Told {
-        let select = self.request.program().select;
+    async fn tell(mut self, client: &mut EventSender) -> StreamEnd {
+        let select = self.request.compiled_query().select;
         let mut count = 0;
         let mut found = std::mem::take(&mut self.first);
         loop {
@@ -267,8 +267,8 @@ async fn pieces(
     server: &Server,
     params: &SearchParams,
     search: Prepared,
-    client: &mut Client,
-) -> Told {
+    client: &mut EventSender,
+) -> StreamEnd {
     let mut search = search.start(server);
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
-use super::progress::Found;
+use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 use crate::order::Order;
 use crate::top_k::{BestLines, DroppedMatches, POOL, RankedFile, TopK};
@@ -22,7 +22,7 @@ pub(super) async fn answer(
     searcher: &Searcher,
     asked: &Search,
     from: Option<Cursor>,
-    found: &Found,
+    found: &FileCounter,
 ) -> Result<Answer> {
     let (limit, most) = (asked.limit, asked.lines_per_file);
     let context = (asked.context_lines, asked.context_lines);
@@ -33,7 +33,7 @@ pub(super) async fn answer(
         request.context = (0, 0);
     })
     .await?;
-    let shown = from.map_or(0, |from| from.told as usize);
+    let shown = from.map_or(0, |from| from.shown as usize);
     let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
     let stats = run(searcher, &request, found, |file| {
         top.add(file, |file, lines| keep(file, lines, most));
@@ -41,11 +41,11 @@ pub(super) async fn answer(
     })
     .await?;
     if top.files == 0 && from.is_none() && stats.stopped.is_none() {
-        let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+        let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
-    let select = request.program().select;
+    let select = request.compiled_query().select;
     let mut page = Page {
         select,
         text: Text::of(asked.max_bytes),
@@ -77,9 +77,9 @@ pub(super) async fn answer(
     } else {
         stats.ended_at_limit().then(|| (stats.from(&request, stats.progress), 0))
     };
-    let cursor = resume.map(|(resume, told)| Cursor { resume, best: true, told: told as u64 });
+    let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
-    let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+    let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
     Ok(page.text.below(&head, "files", &hints).and("cursor", next))
 }

@@ -2,43 +2,43 @@
 //! whole answer.
 
 use anyhow::Result;
-use engine::search::{FileMatch, Progress, Searcher, Stats, Stopped};
+use engine::search::{AnswerProgress, FileMatch, Searcher, Stats, Stopped};
 use query::Select;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
-use super::progress::Found;
+use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 
 pub(super) async fn answer(
     searcher: &Searcher,
     asked: &Search,
     from: Option<Cursor>,
-    found: &Found,
+    found: &FileCounter,
 ) -> Result<Answer> {
     let request =
         request(searcher, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
-        select: request.program().select,
+        select: request.compiled_query().select,
         text: Text::of(asked.max_bytes),
         results: 0,
-        progress: Progress::of(&request),
+        progress: AnswerProgress::of(&request),
         matches: 0,
-        told: from.as_ref().map_or(0, |from| from.told),
+        shown: from.as_ref().map_or(0, |from| from.shown),
         full: false,
     };
     let stats = run(searcher, &request, found, |file| page.add(&file)).await?;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
-        let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+        let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
     let cursor =
-        Cursor { resume: stats.from(&request, page.progress), best: false, told: page.told };
+        Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
     let head = head(&page, &stats, &cursor, from.is_some());
-    let hints = hints::told(searcher, &asked.query, &request, &stats).await;
+    let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
     let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
     Ok(page.text.below(&head, "files", &hints).and("cursor", next))
@@ -51,11 +51,11 @@ struct Page {
     /// Number of results in it; the last one may be cut.
     results: usize,
     /// The position in the search after the last result that is complete.
-    progress: Progress,
+    progress: AnswerProgress,
     /// Matching lines in it.
     matches: usize,
     /// The last line shown of the next file, in this answer or the one before; 0 if none was.
-    told: u64,
+    shown: u64,
     /// Whether there was no room for more.
     full: bool,
 }
@@ -63,8 +63,8 @@ struct Page {
 impl Page {
     /// Adds as many lines of a file as there is room for; returns false if some are left out.
     fn add(&mut self, file: &FileMatch) -> bool {
-        let told = self.told;
-        let mut lines = file.lines.iter().filter(|line| line.number > told);
+        let before = self.shown;
+        let mut lines = file.lines.iter().filter(|line| line.number > before);
         let mut piece = match self.select {
             Select::Repos => format!("{}\n", file.repo),
             Select::Files => format!("{}\n", named(file)),
@@ -85,7 +85,7 @@ impl Page {
                 self.full = true;
                 return false;
             }
-            if self.told == told {
+            if self.shown == before {
                 self.results += 1;
             }
             match line {
@@ -96,7 +96,7 @@ impl Page {
                 None => self.text.note(file_json(file)),
             }
             if let Some(line) = line {
-                self.told = line.number;
+                self.shown = line.number;
                 self.matches += usize::from(!line.ranges.is_empty());
             }
             line = lines.next();
@@ -105,7 +105,7 @@ impl Page {
                 None => break,
             }
         }
-        self.told = 0;
+        self.shown = 0;
         self.progress.note(file);
         true
     }

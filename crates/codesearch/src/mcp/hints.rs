@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use engine::search::{Request, Searcher, Stats};
 
-use crate::hints::{self, Asked, Beside, FileCount, Hint, Suggested};
+use crate::hints::{self, FileCount, Hint, NoResultsQuery, QueryContext, Suggested};
 use crate::request::{Client, Options, Refused};
 
 /// Longest time to count the files that a suggested query finds.
@@ -19,15 +19,15 @@ pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Er
     };
     let Some(suggestion) = suggestion else { return refused.into() };
     let suggested = Suggested::from(*suggestion);
-    let beside = Beside { options: Options::default(), client: Client::AGENT };
+    let beside = QueryContext { options: Options::default(), client: Client::AGENT };
     let until = Instant::now() + COUNTING;
     let count = hints::count(searcher, &suggested.query, &beside, until).await;
-    let count = count.map_or_else(String::new, |count| format!(" ({})", count.told()));
+    let count = count.map_or_else(String::new, |count| format!(" ({})", count.text()));
     anyhow::anyhow!("{refused}\nTry this query{count}: {}", suggested.query)
 }
 
 /// Returns hints to append to an answer; empty if there are none.
-pub(super) async fn told(
+pub(super) async fn appendix(
     searcher: &Searcher,
     query: &str,
     request: &Request,
@@ -42,7 +42,7 @@ pub(super) async fn told(
         hint.into_iter().collect()
     } else {
         // The answer itself says how many files were left out.
-        let asked = Asked { query, client: Client::AGENT, left_out: false };
+        let asked = NoResultsQuery { query, client: Client::AGENT, left_out: false };
         hints::for_no_results(searcher, &asked).await
     };
     if hints.is_empty() {
@@ -54,7 +54,7 @@ pub(super) async fn told(
 
 fn line(hint: &Hint) -> String {
     let count =
-        hint.count.map(FileCount::told).map_or_else(String::new, |told| format!(" ({told})"));
+        hint.count.map(FileCount::text).map_or_else(String::new, |told| format!(" ({told})"));
     let query = hint.query.as_ref().map_or_else(String::new, |query| format!(": {query}"));
     format!("- {}{count}{query}\n", hint.message)
 }

@@ -35,7 +35,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::answer::Answer;
-use self::progress::Found;
+use self::progress::FileCounter;
 
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
@@ -56,7 +56,7 @@ impl Tools {
     }
 
     /// Runs the tool that a call names.
-    async fn call(&self, tool: &Tool, given: JsonObject, found: &Found) -> Result<Answer> {
+    async fn call(&self, tool: &Tool, given: JsonObject, found: &FileCounter) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let searcher = &self.searcher;
         match &*tool.name {
@@ -126,9 +126,9 @@ impl ServerHandler for Tools {
             let message = format!("there is no tool named {}; see tools/list", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
-        let found = Found::default();
+        let found = FileCounter::default();
         let call = self.call(tool, request.arguments.unwrap_or_default(), &found);
-        let call = AssertUnwindSafe(progress::told(&context, &found, call)).catch_unwind();
+        let call = AssertUnwindSafe(progress::with_progress(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,
             // Dropping the call ends its search, and its statements in the database.
@@ -152,7 +152,7 @@ impl ServerHandler for Tools {
 async fn answer_search(
     searcher: &Searcher,
     asked: search::Search,
-    found: &progress::Found,
+    found: &progress::FileCounter,
 ) -> anyhow::Result<Answer> {
     let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
     let is_best = asked.order == "best";

@@ -13,9 +13,9 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// The number of files found so far.
 #[derive(Debug, Default)]
-pub(super) struct Found(AtomicUsize);
+pub(super) struct FileCounter(AtomicUsize);
 
-impl Found {
+impl FileCounter {
     /// Adds to the number of files found.
     pub(super) fn add(&self, files: usize) {
         self.0.fetch_add(files, Ordering::Relaxed);
@@ -23,9 +23,9 @@ impl Found {
 }
 
 /// Runs some work, and sends notifications meanwhile: at once, and then every [`TICK`].
-pub(super) async fn told<T>(
+pub(super) async fn with_progress<T>(
     context: &RequestContext<RoleServer>,
-    found: &Found,
+    found: &FileCounter,
     work: impl Future<Output = T>,
 ) -> T {
     let Some(token) = context.meta.get_progress_token() else { return work.await };

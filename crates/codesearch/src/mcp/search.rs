@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::answer::{MAX_BYTES, MAX_LINE_BYTES, default_bytes, shown};
 use super::hints;
-use super::progress::Found;
+use super::progress::FileCounter;
 use crate::cursor;
 use crate::request::{self, Client, Options, Refused};
 
@@ -94,12 +94,12 @@ pub(super) struct Cursor {
     /// Whether the answer had the best results.
     pub(super) best: bool,
     /// With `best`, the number of best files that were shown already; else the last line shown of the next file.
-    pub(super) told: u64,
+    pub(super) shown: u64,
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&cursor::encode([u64::from(self.best), self.told], &self.resume))
+        f.write_str(&cursor::encode([u64::from(self.best), self.shown], &self.resume))
     }
 }
 
@@ -108,7 +108,7 @@ impl FromStr for Cursor {
 
     fn from_str(text: &str) -> Result<Self> {
         let cursor = cursor::decode(text.trim()).ok();
-        let cursor = cursor.map(|([best, told], resume)| Self { resume, best: best == 1, told });
+        let cursor = cursor.map(|([best, shown], resume)| Self { resume, best: best == 1, shown });
         cursor.context("invalid cursor; copy the one from the previous answer")
     }
 }
@@ -145,7 +145,7 @@ pub(super) async fn request(
 pub(super) async fn run(
     searcher: &Searcher,
     request: &Arc<Request>,
-    found: &Found,
+    found: &FileCounter,
     mut take: impl FnMut(FileMatch) -> bool,
 ) -> Result<Stats> {
     let (send, files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);

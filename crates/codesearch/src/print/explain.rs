@@ -38,8 +38,8 @@ impl Printer for Explain {
 impl Explain {
     /// Prints the parsed query and its plan.
     fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
-        let program = self.request.program();
-        writeln!(out, "query       {}", program.tree)?;
+        let compiled = self.request.compiled_query();
+        writeln!(out, "query       {}", compiled.tree)?;
         writeln!(out, "plan        {}", self.request.plan())?;
         if self.request.plan() == Plan::Scan {
             writeln!(
@@ -47,7 +47,7 @@ impl Explain {
                 "            (no index can help: every file is looked at, until the limit is reached)"
             )?;
         }
-        for term in &program.terms {
+        for term in &compiled.terms {
             writeln!(
                 out,
                 "term        {}: needs {}{}",
@@ -166,8 +166,8 @@ fn looked_up(term: &CompiledTerm, loose: bool) -> String {
 
 /// Returns the query and its plan as JSON, without statistics.
 pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
-    let program = request.program();
-    let terms: Vec<Value> = program
+    let compiled = request.compiled_query();
+    let terms: Vec<Value> = compiled
         .terms
         .iter()
         .map(|term| {
@@ -179,5 +179,5 @@ pub(crate) fn explanation(request: &Request, loose: bool) -> Value {
             json!({ "pattern": term.name, "needs": term.literals.to_string(), "lookups": lookups })
         })
         .collect();
-    json!({ "query": program.tree, "plan": request.plan().to_string(), "terms": terms })
+    json!({ "query": compiled.tree, "plan": request.plan().to_string(), "terms": terms })
 }

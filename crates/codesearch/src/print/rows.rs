@@ -165,7 +165,7 @@ impl Rows for Json<'_> {
             }
             line.push_str(&quoted(&column.name));
             line.push(':');
-            line.push_str(&told(column.kind, *value));
+            line.push_str(&json_value(column.kind, *value));
         }
         line.push('}');
         Ok(writeln!(self.out, "{line}")?)
@@ -177,7 +177,7 @@ impl Rows for Json<'_> {
 }
 
 /// Formats a value as JSON.
-fn told(kind: SqlKind, value: Option<&str>) -> String {
+fn json_value(kind: SqlKind, value: Option<&str>) -> String {
     let Some(value) = value else { return "null".to_owned() };
     match kind {
         SqlKind::Boolean => (value == "t").to_string(),

@@ -106,7 +106,7 @@ mod tests {
             told += if is { ", " } else { "" };
             told += if is { name } else { "" };
         }
-        match request.program().select {
+        match request.compiled_query().select {
             Select::Lines | Select::Symbols => told,
             other => format!("{told}, {other:?}"),
         }

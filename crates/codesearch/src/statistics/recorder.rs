@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::{HourOfSearches, Noted, SlowSearch, Store};
+use store::{HourOfSearches, SlowSearch, StatisticsBatch, Store};
 
 use super::histogram::Histogram;
 use super::span::{HOUR, now};
@@ -168,7 +168,7 @@ impl Recorder {
         if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {
             return Ok(());
         }
-        store.note(&in_flight.noted()).await?;
+        store.note(&in_flight.batch()).await?;
         in_flight.pending.clear();
         in_flight.slow.clear();
         Ok(())
@@ -191,11 +191,11 @@ struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    fn noted(&self) -> Noted {
-        let mut noted = Noted { slow: self.slow.clone(), ..Noted::default() };
+    fn batch(&self) -> StatisticsBatch {
+        let mut batch = StatisticsBatch { slow: self.slow.clone(), ..StatisticsBatch::default() };
         for (hour, tally) in &self.pending {
             for ((kind, outcome), histogram) in &tally.searches {
-                noted.searches.push(HourOfSearches {
+                batch.searches.push(HourOfSearches {
                     hour: *hour,
                     kind: kind.word().to_owned(),
                     outcome: outcome.word().to_owned(),
@@ -204,10 +204,10 @@ impl InFlight<'_> {
                 });
             }
             for (reason, count) in &tally.refused {
-                noted.refusals.push((*hour, reason.word().to_owned(), *count as i64));
+                batch.refusals.push((*hour, reason.word().to_owned(), *count as i64));
             }
         }
-        noted
+        batch
     }
 }
 
@@ -262,7 +262,7 @@ mod tests {
         let slow = std::mem::take(&mut recorder.lock().slow);
         assert!(slow[0].query.ends_with(" [cut]") && slow[0].query.len() < 3000);
         let in_flight = InFlight { recorder: &recorder, pending, slow };
-        assert_eq!(in_flight.noted().searches.len(), 1);
+        assert_eq!(in_flight.batch().searches.len(), 1);
         recorder.search(Kind::Indexed, Outcome::Complete, ms(7));
         drop(in_flight);
         let inner = recorder.lock();

@@ -55,7 +55,7 @@ impl ShardFiles {
             languages: Vec::new(),
             filters: BitSlices::new(FilterKind::PathGroup, &[]),
         };
-        let mut sets: Vec<BloomFilter> = Vec::new();
+        let mut bloom_filters: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
         for File { blob, bytes, repo, path, language } in files {
             let language = language.map_or(0, |name| {
@@ -66,20 +66,20 @@ impl ShardFiles {
                 })
             });
             if all.rows.len().is_multiple_of(BLOCK_FILES) {
-                sets.push(BloomFilter::new(FilterKind::PathGroup));
+                bloom_filters.push(BloomFilter::new(FilterKind::PathGroup));
             }
-            if let Some(set) = sets.last_mut() {
-                set.add(&path);
+            if let Some(filter) = bloom_filters.last_mut() {
+                filter.add(&path);
             }
             let path_at = all.paths.len() as u32;
             all.paths.push_str(&path);
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
-        all.filters = BitSlices::new(FilterKind::PathGroup, &sets);
+        all.filters = BitSlices::new(FilterKind::PathGroup, &bloom_filters);
         all
     }
 
-    /// Prepares [`Wanted::chunks`]: the chunks of the blobs that have a wanted file, which is one in one of
+    /// Prepares [`ShardFileFilter::chunks`]: the chunks of the blobs that have a wanted file, which is one in one of
     /// `repos`, if given, and not ruled out by `condition`, as far as language, repository and path filters
     /// tell.
     pub(crate) fn wanted<'a>(
@@ -88,7 +88,7 @@ impl ShardFiles {
         query: &CompiledQuery,
         repos: Option<&'a [RepoId]>,
         repo_holds: impl Fn(RepoId, Predicate) -> Option<bool> + 'a,
-    ) -> Wanted<'a> {
+    ) -> ShardFileFilter<'a> {
         let (mut languages, mut paths) = (Vec::new(), Vec::new());
         condition.predicates(&mut |atom| match atom {
             Predicate::Language(index) => {
@@ -101,7 +101,14 @@ impl ShardFiles {
             }
             Predicate::Content(_) | Predicate::Repo(_) | Predicate::Symbol(_) => {}
         });
-        Wanted { files: self, condition, repos, languages, paths, repo_holds: Box::new(repo_holds) }
+        ShardFileFilter {
+            files: self,
+            condition,
+            repos,
+            languages,
+            paths,
+            repo_holds: Box::new(repo_holds),
+        }
     }
 
     /// Returns the files that have one of these blobs, or all files, in order.
@@ -261,7 +268,7 @@ impl ShardFiles {
 }
 
 /// The files of a shard that are wanted whatever their texts.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ShardFileFilter<'a> {
     files: &'a ShardFiles,
     condition: &'a Expr,
     repos: Option<&'a [RepoId]>,
@@ -272,7 +279,7 @@ pub(crate) struct Wanted<'a> {
     repo_holds: Box<dyn Fn(RepoId, Predicate) -> Option<bool> + 'a>,
 }
 
-impl Wanted<'_> {
+impl ShardFileFilter<'_> {
     /// Returns, of a range of chunks, those of blobs with a wanted file, in order. Chunks that belong to no visible
     /// file are counted to the blob before them.
     pub(crate) fn chunks(&self, range: &Range<i32>) -> Vec<Range<i32>> {

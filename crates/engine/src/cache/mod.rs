@@ -46,7 +46,7 @@ struct CachedIndex {
     switch: Switch,
     /// Number of times that the cache was cleared. Data whose reading began before the last time must not be
     /// added.
-    forgotten: u64,
+    generation: u64,
 }
 
 type Shards = BTreeMap<ShardId, Entry>;
@@ -84,13 +84,13 @@ pub(crate) struct CacheView<'a>(RwLockReadGuard<'a, Shards>);
 impl CacheView<'_> {
     /// Returns the cached data of a shard that is valid for the epoch of `shard`.
     pub(crate) fn of(&self, shard: &Shard) -> CachedShard {
-        let kept = self.0.get(&shard.id).filter(|kept| kept.since == shard.since);
-        kept.map_or_else(CachedShard::default, |kept| CachedShard {
-            files: (kept.changed == shard.changed).then(|| Arc::clone(&kept.files)),
+        let entry = self.0.get(&shard.id).filter(|entry| entry.since == shard.since);
+        entry.map_or_else(CachedShard::default, |entry| CachedShard {
+            files: (entry.changed == shard.changed).then(|| Arc::clone(&entry.files)),
             // Filters may cover later chunks, too.
-            filters: kept.filters.clone().filter(|_| kept.filtered >= shard.filtered),
-            symbols: kept.symbols.clone().filter(|kept| kept.upto() >= shard.chunks),
-            texts: kept.read >= shard.chunks,
+            filters: entry.filters.clone().filter(|_| entry.filtered >= shard.filtered),
+            symbols: entry.symbols.clone().filter(|entry| entry.upto() >= shard.chunks),
+            texts: entry.read >= shard.chunks,
         })
     }
 }
@@ -104,26 +104,26 @@ impl ShardCache {
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the
     /// database was made anew, or lost its last commits. The same numbers may then name other data.
-    pub(crate) fn meet(&self, catalog: &Catalog) {
+    pub(crate) fn clear_if_stale(&self, catalog: &Catalog) {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if !catalog.follows(index.identity, index.switch) {
             self.change(BTreeMap::clear);
             self.texts.clear();
-            index.forgotten += 1;
+            index.generation += 1;
         }
         (index.identity, index.switch) = (catalog.identity, catalog.switch);
     }
 
     /// Returns how often the cache was cleared.
-    fn forgotten(&self) -> u64 {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner).forgotten
+    fn generation(&self) -> u64 {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).generation
     }
 
-    /// Adds data to the cache, unless the cache was cleared since `forgotten` was read.
-    fn keep(&self, forgotten: u64, keep: impl FnOnce()) {
+    /// Adds data to the cache, unless the cache was cleared since `generation` was read.
+    fn add_unless_cleared(&self, generation: u64, add: impl FnOnce()) {
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        if index.forgotten == forgotten {
-            keep();
+        if index.generation == generation {
+            add();
         }
     }
 
@@ -141,8 +141,8 @@ impl ShardCache {
         is_old: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), store::Error> {
         self.change(|shards| {
-            shards.retain(|id, kept| {
-                catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, kept.since))
+            shards.retain(|id, entry| {
+                catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, entry.since))
             });
         });
         // A shard that cannot be read is left to the searches, which report the error.
@@ -164,7 +164,7 @@ impl ShardCache {
         for shard in &catalog.shards {
             pass(self.read_texts(store, shard, is_old).await)?;
         }
-        let (texts, _) = self.texts.fill();
+        let (texts, _) = self.texts.usage();
         let filters: usize =
             signature_files(&self.view().0).iter().map(|(one, _)| one.memory()).sum();
         let symbols = self.symbols_memory();
@@ -185,9 +185,9 @@ impl ShardCache {
             let all = here.is_some_and(|(_, shards)| *shards == file.shards());
             all && file.width() > SignatureFile::WIDTH / 2
         };
-        for (id, kept) in &shards {
+        for (id, entry) in &shards {
             let Some(filters) =
-                kept.filters.as_ref().filter(|filters| !good(filters.signature_file()))
+                entry.filters.as_ref().filter(|filters| !good(filters.signature_file()))
             else {
                 continue;
             };
@@ -211,8 +211,8 @@ impl ShardCache {
         let new = ShardFilter::combine(&old);
         self.change(|shards| {
             for ((id, old), new) in ids.iter().zip(&old).zip(new) {
-                let kept = shards.get_mut(id).and_then(|kept| kept.filters.as_mut());
-                if let Some(filters) = kept.filter(|filters| Arc::ptr_eq(filters, old)) {
+                let entry = shards.get_mut(id).and_then(|entry| entry.filters.as_mut());
+                if let Some(filters) = entry.filter(|filters| Arc::ptr_eq(filters, old)) {
                     *filters = new;
                 }
             }
@@ -225,15 +225,15 @@ impl ShardCache {
         catalog: &Catalog,
         shard: &Shard,
     ) -> Result<(), store::Error> {
-        let forgotten = self.forgotten();
-        let kept = self.kept(shard);
-        let old_files = kept.as_ref().filter(|kept| kept.changed == shard.changed);
-        let old_filters = kept.as_ref().filter(|kept| kept.filtered == shard.filtered);
+        let generation = self.generation();
+        let entry = self.entry(shard);
+        let old_files = entry.as_ref().filter(|entry| entry.changed == shard.changed);
+        let old_filters = entry.as_ref().filter(|entry| entry.filtered == shard.filtered);
         if old_files.is_some() && old_filters.is_some() {
             return Ok(());
         }
         let filters = match old_filters {
-            Some(kept) => kept.filters.clone(),
+            Some(entry) => entry.filters.clone(),
             None => {
                 let mut lease = store.lease().await?;
                 let filters = lease.filters(shard).await?.map(Arc::new);
@@ -243,7 +243,7 @@ impl ShardCache {
             }
         };
         let files = match old_files {
-            Some(kept) => Arc::clone(&kept.files),
+            Some(entry) => Arc::clone(&entry.files),
             None => read_files(store, catalog.epoch, shard).await?,
         };
         let new = Entry {
@@ -252,10 +252,10 @@ impl ShardCache {
             files,
             filtered: shard.filtered,
             filters,
-            symbols: kept.as_ref().and_then(|kept| kept.symbols.clone()),
-            read: kept.map_or(0, |kept| kept.read),
+            symbols: entry.as_ref().and_then(|entry| entry.symbols.clone()),
+            read: entry.map_or(0, |entry| entry.read),
         };
-        self.keep(forgotten, || {
+        self.add_unless_cleared(generation, || {
             self.change(|shards| shards.insert(shard.id, new));
         });
         Ok(())
@@ -267,15 +267,16 @@ impl ShardCache {
         let taken = lease.symbols_upto().await?;
         lease.done();
         for shard in &catalog.shards {
-            let (forgotten, kept) = (self.forgotten(), self.kept(shard));
+            let (generation, entry) = (self.generation(), self.entry(shard));
             let taken = taken.get(&shard.id).copied().unwrap_or(0);
-            let known = kept.as_ref().and_then(|kept| kept.symbols.as_ref());
+            let known = entry.as_ref().and_then(|entry| entry.symbols.as_ref());
             // What is not complete is of no use to a search.
             let wanted = taken >= shard.chunks;
-            if kept.is_none() || known.map(|known| known.upto()) == Some(taken).filter(|_| wanted) {
+            if entry.is_none() || known.map(|known| known.upto()) == Some(taken).filter(|_| wanted)
+            {
                 continue;
             }
-            let room = self.texts.fill().1 / SYMBOLS_PART;
+            let room = self.texts.usage().1 / SYMBOLS_PART;
             let symbols = if wanted && self.symbols_memory() < room {
                 let mut lease = store.lease().await?;
                 let groups = lease.symbol_groups(shard.id).await?;
@@ -285,21 +286,21 @@ impl ShardCache {
             } else {
                 None
             };
-            self.keep(forgotten, || {
+            self.add_unless_cleared(generation, || {
                 self.change(|shards| {
-                    if let Some(kept) = shards.get_mut(&shard.id) {
-                        kept.symbols = symbols;
+                    if let Some(entry) = shards.get_mut(&shard.id) {
+                        entry.symbols = symbols;
                     }
                 });
             });
-            self.texts.leave_room(self.symbols_memory());
+            self.texts.reserve(self.symbols_memory());
         }
         Ok(())
     }
 
     /// Returns the bytes that all symbols in memory take.
     fn symbols_memory(&self) -> u64 {
-        self.view().0.values().filter_map(|kept| Some(kept.symbols.as_ref()?.memory())).sum()
+        self.view().0.values().filter_map(|entry| Some(entry.symbols.as_ref()?.memory())).sum()
     }
 
     async fn read_texts(
@@ -308,15 +309,15 @@ impl ShardCache {
         shard: &Shard,
         is_old: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), store::Error> {
-        let forgotten = self.forgotten();
-        let from = self.kept(shard).map_or(0, |kept| kept.read);
+        let generation = self.generation();
+        let from = self.entry(shard).map_or(0, |entry| entry.read);
         if from >= shard.chunks {
             return Ok(());
         }
         // Begins with the last segment that was read, which may have been incomplete.
         let numbers = from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS;
         let is_full = || {
-            let (used, room) = self.texts.fill();
+            let (used, room) = self.texts.usage();
             used >= room / 10 * 9
         };
         let reading = stream::iter(numbers).take_while(|_| ready(!is_full() && !is_old()));
@@ -328,10 +329,10 @@ impl ShardCache {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut read = std::pin::pin!(reading.buffered(processors.div_ceil(2)));
         while let Some(number) = read.try_next().await? {
-            self.keep(forgotten, || {
+            self.add_unless_cleared(generation, || {
                 self.change(|shards| {
-                    if let Some(kept) = shards.get_mut(&shard.id) {
-                        kept.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);
+                    if let Some(entry) = shards.get_mut(&shard.id) {
+                        entry.read = shard.chunks.min((number + 1) * SEGMENT_CHUNKS);
                     }
                 });
             });
@@ -345,7 +346,7 @@ impl ShardCache {
         shard: &Shard,
         number: i32,
     ) -> Result<(), store::Error> {
-        let forgotten = self.forgotten();
+        let generation = self.generation();
         let first = number * SEGMENT_CHUNKS;
         let upto = shard.chunks.min(first + SEGMENT_CHUNKS);
         let mut lease = store.lease().await?;
@@ -354,7 +355,9 @@ impl ShardCache {
         let (this, key) = (Arc::clone(self), SegmentKey::of(shard, first));
         let work = tokio::task::spawn_blocking(move || {
             match Segment::new(&chunks, upto) {
-                Ok(segment) => this.keep(forgotten, || this.texts.keep(key, segment)),
+                Ok(segment) => {
+                    this.add_unless_cleared(generation, || this.texts.insert(key, segment))
+                }
                 // Searches then read these chunks from Postgres.
                 Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),
             }
@@ -370,7 +373,7 @@ impl ShardCache {
             let number = same[0] / SEGMENT_CHUNKS;
             let last = same[same.len() - 1];
             let has = self.texts.upto(SegmentKey::of(shard, last)).is_some_and(|upto| last < upto);
-            let wanted = same.len() >= MISSES && !has && self.texts.fill().1 > 0;
+            let wanted = same.len() >= MISSES && !has && self.texts.usage().1 > 0;
             let Ok(turn) = Arc::clone(&self.loading).try_acquire_owned() else { return };
             if wanted {
                 let (this, store, shard) = (Arc::clone(self), store.clone(), shard.clone());
@@ -384,9 +387,9 @@ impl ShardCache {
         }
     }
 
-    fn kept(&self, shard: &Shard) -> Option<Entry> {
+    fn entry(&self, shard: &Shard) -> Option<Entry> {
         let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
-        shards.get(&shard.id).filter(|kept| kept.since == shard.since).cloned()
+        shards.get(&shard.id).filter(|entry| entry.since == shard.since).cloned()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Shards) -> T) -> T {
@@ -397,7 +400,7 @@ impl ShardCache {
 /// Returns the signature files of the shards' filters, each with the number of shards in it.
 fn signature_files(shards: &Shards) -> Vec<(Arc<SignatureFile>, usize)> {
     let mut all: Vec<(Arc<SignatureFile>, usize)> = Vec::new();
-    for file in shards.values().filter_map(|kept| Some(kept.filters.as_ref()?.signature_file())) {
+    for file in shards.values().filter_map(|entry| Some(entry.filters.as_ref()?.signature_file())) {
         match all.iter_mut().find(|(one, _)| Arc::ptr_eq(one, file)) {
             Some((_, shards)) => *shards += 1,
             None => all.push((Arc::clone(file), 1)),

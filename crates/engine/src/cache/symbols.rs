@@ -206,8 +206,7 @@ impl ShardSymbols {
     }
 }
 
-/// Fills a buffer, which has the right size, with what was compressed. Where nothing is defined, it is empty, and LZ4 would
-/// refuse it.
+/// Decompresses into a buffer of the exact size. It is empty if nothing is defined; LZ4 refuses empty input.
 fn decompress(data: &[u8], buffer: &mut [u8]) {
     if !buffer.is_empty() {
         lz4::decompress(data, buffer).expect(PACKED);

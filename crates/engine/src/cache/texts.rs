@@ -32,10 +32,10 @@ pub(crate) const TEXT: &str = "it was a text";
 #[derive(Debug)]
 pub(crate) struct Texts {
     cache: Cache<SegmentKey, Arc<Segment>, Weight>,
-    /// Most bytes, with what is beside the texts.
+    /// Most bytes, including those reserved.
     bytes: u64,
     /// Bytes that other data of the same budget takes.
-    beside: AtomicU64,
+    reserved: AtomicU64,
 }
 
 /// The key of a segment. The texts under a key never change: chunk numbers are reused only when the shard is
@@ -53,7 +53,7 @@ pub(crate) struct SegmentKey {
 #[derive(Debug)]
 pub(crate) struct Segment {
     /// Chunks in the order of their numbers.
-    chunks: Vec<Entry>,
+    chunks: Vec<ChunkEntry>,
     /// Blob of each chunk. In a vector of their own, so that many share a cache line of the processor.
     blobs: Vec<BlobId>,
     /// The dictionary, then the compressed texts. In pages of its own: an allocator would round this size up
@@ -61,7 +61,7 @@ pub(crate) struct Segment {
     data: Mmap,
     /// Bytes of the dictionary.
     dictionary: usize,
-    grams: BitSlices,
+    filters: BitSlices,
     /// Number of the first chunk, and whether no number between it and the last one's is missing.
     first: i32,
     gapless: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Segment {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ChunkEntry {
     n: i32,
     line: i32,
     start: i32,
@@ -109,17 +109,17 @@ impl Texts {
         // About the number of segments: each takes about 1 MiB.
         let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
         let cache = Cache::with_weighter(items, bytes, Weight);
-        Self { cache, bytes, beside: AtomicU64::new(0) }
+        Self { cache, bytes, reserved: AtomicU64::new(0) }
     }
 
     /// Adds a segment, and evicts others if there is no room.
-    pub(crate) fn keep(&self, place: SegmentKey, segment: Segment) {
-        self.cache.insert(place, Arc::new(segment));
+    pub(crate) fn insert(&self, key: SegmentKey, segment: Segment) {
+        self.cache.insert(key, Arc::new(segment));
     }
 
     /// Returns up to which chunk a segment was read, if it is in memory.
-    pub(crate) fn upto(&self, place: SegmentKey) -> Option<i32> {
-        self.cache.peek(&place).map(|segment| segment.upto)
+    pub(crate) fn upto(&self, key: SegmentKey) -> Option<i32> {
+        self.cache.peek(&key).map(|segment| segment.upto)
     }
 
     /// Removes all segments.
@@ -133,16 +133,16 @@ impl Texts {
     }
 
     /// Leaves room for other data of this many bytes in the same budget.
-    pub(crate) fn leave_room(&self, beside: u64) {
-        if self.beside.swap(beside, Ordering::Relaxed) != beside {
-            self.cache.set_capacity(self.bytes.saturating_sub(beside));
+    pub(crate) fn reserve(&self, reserved: u64) {
+        if self.reserved.swap(reserved, Ordering::Relaxed) != reserved {
+            self.cache.set_capacity(self.bytes.saturating_sub(reserved));
         }
     }
 
-    /// Returns the bytes in use and the most that are allowed, with what is beside the texts.
-    pub(crate) fn fill(&self) -> (u64, u64) {
-        let beside = self.beside.load(Ordering::Relaxed);
-        (self.cache.weight() + beside, self.cache.capacity() + beside)
+    /// Returns the bytes in use and the most that are allowed, both including those reserved.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        let reserved = self.reserved.load(Ordering::Relaxed);
+        (self.cache.weight() + reserved, self.cache.capacity() + reserved)
     }
 }
 
@@ -210,15 +210,15 @@ impl Segment {
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
         let mut entries = Vec::with_capacity(chunks.len());
         let blobs = chunks.iter().map(|chunk| chunk.blob).collect();
-        let mut sets = Vec::with_capacity(chunks.len());
+        let mut bloom_filters = Vec::with_capacity(chunks.len());
         let texts: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.contents.as_bytes()).collect();
         let dictionary = dictionary(&texts);
         let packed = pack(&texts, &dictionary);
         let mut end = dictionary.len();
         for (chunk, packed) in chunks.iter().zip(&packed) {
-            sets.push(BloomFilter::of_chunk(&chunk.contents));
+            bloom_filters.push(BloomFilter::of_chunk(&chunk.contents));
             end += packed.len();
-            entries.push(Entry {
+            entries.push(ChunkEntry {
                 n: chunk.n,
                 line: chunk.line,
                 start: chunk.start,
@@ -227,24 +227,25 @@ impl Segment {
             });
         }
         let data = in_pages(std::iter::once(&dictionary).chain(&packed), end)?;
-        let (dictionary, grams) = (dictionary.len(), BitSlices::new(FilterKind::Chunk, &sets));
+        let (dictionary, filters) =
+            (dictionary.len(), BitSlices::new(FilterKind::Chunk, &bloom_filters));
         let (first, last) = match &*entries {
             [first, .., last] => (first.n, last.n),
             [only] => (only.n, only.n),
             [] => (0, -1),
         };
         let gapless = last - first + 1 == entries.len() as i32;
-        Ok(Self { chunks: entries, blobs, data, dictionary, grams, first, gapless, upto })
+        Ok(Self { chunks: entries, blobs, data, dictionary, filters, first, gapless, upto })
     }
 
     fn memory(&self) -> u64 {
-        let entries = self.chunks.len() * (size_of::<Entry>() + size_of::<BlobId>());
-        (entries + self.data.len() + self.grams.memory() + size_of::<Self>()) as u64
+        let entries = self.chunks.len() * (size_of::<ChunkEntry>() + size_of::<BlobId>());
+        (entries + self.data.len() + self.filters.memory() + size_of::<Self>()) as u64
     }
 
     /// Returns the places of the chunks that may hold the n-grams.
     pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
-        self.grams.columns(ngrams)
+        self.filters.columns(ngrams)
     }
 
     /// Returns the chunks at some places, ascending from number `from` on, each with its blob.
@@ -287,7 +288,7 @@ impl Segment {
 }
 
 impl CompressedChunk {
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &ChunkEntry {
         &self.segment.chunks[self.at]
     }
 
@@ -430,7 +431,7 @@ mod tests {
         let texts = Texts::new(1 << 20);
         let text = "é line\n".repeat(100);
         let chunks = [chunk(10, 10, 0, &text), chunk(11, 10, 800, &text), chunk(14, 14, 0, "")];
-        texts.keep(SegmentKey::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
+        texts.insert(SegmentKey::of(&shard(7), 10), Segment::new(&chunks, 20).unwrap());
         let (here, other) = (shard(7), shard(8));
         let mut reader = texts.reader(&here);
         let mut buffer = DecompressBuffer::default();
@@ -460,7 +461,7 @@ mod tests {
             // The last segment has too little text for a dictionary.
             let count = if first == 2 * SEGMENT_CHUNKS { 9 } else { SEGMENT_CHUNKS };
             let chunks: Vec<_> = (first..first + count).map(|n| chunk(n, n, 0, &text(n))).collect();
-            texts.keep(
+            texts.insert(
                 SegmentKey::of(&shard(7), first),
                 Segment::new(&chunks, first + count).unwrap(),
             );
@@ -482,9 +483,9 @@ mod tests {
         let text = numbers.join(" ");
         for n in 0..1000 {
             let one = chunk(n * SEGMENT_CHUNKS, 0, 0, &text);
-            texts.keep(SegmentKey::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
+            texts.insert(SegmentKey::of(&shard(7), one.n), Segment::new(&[one], 0).unwrap());
         }
-        let (used, room) = texts.fill();
+        let (used, room) = texts.usage();
         assert!(used <= room && used > room / 2, "{used} of {room}");
     }
 }

@@ -33,35 +33,35 @@ pub(crate) struct FoundRepo {
 
 /// The result of looking for repositories below a folder.
 #[derive(Debug, Default)]
-pub(crate) struct Below {
+pub(crate) struct FoundRepos {
     pub(crate) repos: Vec<FoundRepo>,
     /// Folders without repositories beside others that have some.
-    pub(crate) loose: Vec<PathBuf>,
+    pub(crate) without_repos: Vec<PathBuf>,
     /// Folders that cannot be read, so that their contents are unknown.
-    pub(crate) closed: Vec<PathBuf>,
+    pub(crate) unreadable: Vec<PathBuf>,
     /// Repositories whose configured rank is not a number.
     pub(crate) unranked: Vec<PathBuf>,
 }
 
 /// Finds the repositories below `path`: every folder with a `.git` (not searched for more inside), or every
 /// folder `depth` levels down; `path` itself if there are none.
-pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<Below, Error> {
+pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<FoundRepos, Error> {
     let root = canonical(path)?;
     if !root.is_dir() {
         return Err(Error::NotAFolder(path.to_owned()));
     }
     let failed = |cause| Error::Path { path: path.to_owned(), cause };
-    look_into(&root).map_err(failed)?;
-    let mut below = Below::default();
+    check_readable(&root).map_err(failed)?;
+    let mut below = FoundRepos::default();
     let mut folders = Vec::new();
     if let Some(depth) = depth {
-        at_depth(&root, depth, &mut folders, &mut below.closed);
-        if folders.is_empty() && below.closed.is_empty() {
+        at_depth(&root, depth, &mut folders, &mut below.unreadable);
+        if folders.is_empty() && below.unreadable.is_empty() {
             return Err(Error::NoFolders { path: path.to_owned(), depth });
         }
     } else if !with_git(&root, &mut folders, &mut below) {
         folders.push(root.clone());
-        below.loose.clear();
+        below.without_repos.clear();
     }
     for folder in folders {
         let repo = named(&root, folder, &mut below.unranked);
@@ -76,24 +76,29 @@ pub(crate) fn canonical(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Checks that a folder can be listed and entered.
-pub(crate) fn look_into(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn check_readable(folder: &Path) -> std::io::Result<()> {
     fs::read_dir(folder)?;
     fs::metadata(folder.join(".")).map(drop)
 }
 
-fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>, closed: &mut Vec<PathBuf>) {
+fn at_depth(
+    folder: &Path,
+    depth: usize,
+    folders: &mut Vec<PathBuf>,
+    unreadable: &mut Vec<PathBuf>,
+) {
     if depth == 0 {
         folders.push(folder.to_owned());
         return;
     }
     match subfolders(folder) {
-        Ok(subs) => subs.iter().for_each(|sub| at_depth(sub, depth - 1, folders, closed)),
-        Err(_) => closed.push(folder.to_owned()),
+        Ok(subs) => subs.iter().for_each(|sub| at_depth(sub, depth - 1, folders, unreadable)),
+        Err(_) => unreadable.push(folder.to_owned()),
     }
 }
 
 /// Collects the repositories at and below `folder`. Returns whether there are any.
-fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut Below) -> bool {
+fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> bool {
     let subs = match (folder.join(".git").try_exists(), subfolders(folder)) {
         (Ok(true), _) => {
             repos.push(folder.to_owned());
@@ -101,29 +106,29 @@ fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut Below) -> bool 
         }
         (Ok(false), Ok(subs)) => subs,
         _ => {
-            below.closed.push(folder.to_owned());
+            below.unreadable.push(folder.to_owned());
             return false;
         }
     };
     let mut any = false;
     let mut without = Vec::new();
     for sub in subs {
-        let closed = below.closed.len();
+        let unreadable = below.unreadable.len();
         if with_git(&sub, repos, below) {
             any = true;
-        } else if below.closed.len() == closed {
+        } else if below.unreadable.len() == unreadable {
             without.push(sub);
         }
     }
     if any {
-        below.loose.append(&mut without);
+        below.without_repos.append(&mut without);
     }
     any
 }
 
 /// Returns the folders in a folder, by name, without links and `.git`.
 fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    look_into(folder)?;
+    check_readable(folder)?;
     let mut folders: Vec<PathBuf> = fs::read_dir(folder)?
         .flatten()
         .filter(|entry| {
@@ -300,7 +305,7 @@ mod tests {
         assert_eq!(names(root.path(), None), expected);
         let below = repositories(root.path(), None).unwrap();
         let root = root.path().canonicalize().unwrap();
-        assert_eq!(below.loose, [root.join("h")]);
+        assert_eq!(below.without_repos, [root.join("h")]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use store::{
-    BlobId, Contents, DocRow, FileRow, Oid, RepoId, Session, ShardId, SkippedRow, Store, Todo,
+    BlobId, Contents, DocRow, FileRow, FileTodo, Oid, RepoId, Session, ShardId, SkippedRow, Store,
     Totals,
 };
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::read::{ReadFile, Skipped, read};
 use super::{Error, Event, Progress, cores};
 
-/// Bytes of files that are read at once. At any time, memory holds a few such batches and what the lanes hold
+/// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
 /// back: together less than 300 MB.
 const BATCH_BYTES: i64 = 6 << 20;
 
@@ -28,7 +28,7 @@ const BATCH_FILES: i64 = 4096;
 /// filters.
 const LARGE: i64 = 16 << 10;
 
-/// Most bytes of large files that a lane holds back until its shard is full: as many as most shards have.
+/// Most bytes of large files that a loader holds back until its shard is full: as many as most shards have.
 const LATE_BYTES: i64 = 48 << 20;
 
 /// Most connections that store at once. With more, reading is slower than storing; and each holds two batches
@@ -80,11 +80,11 @@ pub(crate) async fn load(
     progress: &dyn Progress,
 ) -> Result<Group, Error> {
     let mut group = Group { last: after, ..Group::default() };
-    let mut lanes = Lanes { store, lanes: Vec::new(), next: 0 };
+    let mut loaders = ShardLoaders { store, loaders: Vec::new(), next: 0 };
     let mut bytes = 0;
     let mut reading = begin(session, plan, after).await?;
     loop {
-        let mut batch = session.elsewhere(reading).await.expect("reading does not panic");
+        let mut batch = session.await_other(reading).await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
         // A group ends with a repository, so the files of the next one are dropped and read again later.
         if bytes >= plan.group {
@@ -102,27 +102,27 @@ pub(crate) async fn load(
             bytes: batch.iter().map(|(todo, _)| todo.bytes).sum(),
         };
         bytes += read.bytes;
-        let at = lanes.turn(session, plan).await?;
-        let batch = lanes.lanes[at].hold_back(batch);
-        dispatch(session, &mut lanes, at, batch, &mut group).await?;
-        let lane = &lanes.lanes[at];
-        if lane.late_bytes > LATE_BYTES || lane.is_full(plan) {
-            dispatch_late(session, &mut lanes, at, &mut group).await?;
+        let at = loaders.turn(session, plan).await?;
+        let batch = loaders.loaders[at].hold_back(batch);
+        dispatch(session, &mut loaders, at, batch, &mut group).await?;
+        let loader = &loaders.loaders[at];
+        if loader.late_bytes > LATE_BYTES || loader.is_full(plan) {
+            dispatch_late(session, &mut loaders, at, &mut group).await?;
         }
         progress(Event::Read(read));
         if ends {
             break;
         }
     }
-    for at in 0..lanes.lanes.len() {
-        dispatch_late(session, &mut lanes, at, &mut group).await?;
+    for at in 0..loaders.loaders.len() {
+        dispatch_late(session, &mut loaders, at, &mut group).await?;
     }
-    lanes.finish().await?;
+    loaders.finish().await?;
     session.add_docs(&group.late).await?;
     Ok(group)
 }
 
-type Outcome = (Todo, Result<ReadFile, Skipped>);
+type Outcome = (FileTodo, Result<ReadFile, Skipped>);
 
 /// Starts to read the files after number `after` on all cores.
 async fn begin(
@@ -149,16 +149,16 @@ async fn begin(
     }))
 }
 
-/// Stores the files that a lane held back, smaller ones first, in batches.
+/// Stores the files that a loader held back, smaller ones first, in batches.
 async fn dispatch_late(
     session: &mut Session,
-    lanes: &mut Lanes<'_>,
+    loaders: &mut ShardLoaders<'_>,
     at: usize,
     group: &mut Group,
 ) -> Result<(), Error> {
-    let lane = &mut lanes.lanes[at];
-    lane.late_bytes = 0;
-    let mut held = std::mem::take(&mut lane.late);
+    let loader = &mut loaders.loaders[at];
+    loader.late_bytes = 0;
+    let mut held = std::mem::take(&mut loader.late);
     // Files of about the same size stay in order.
     held.sort_by_key(|outcome| text_bytes(outcome).ilog2());
     let mut held = held.into_iter().peekable();
@@ -169,7 +169,7 @@ async fn dispatch_late(
             bytes += text_bytes(&next);
             batch.push(next);
         }
-        dispatch(session, lanes, at, batch, group).await?;
+        dispatch(session, loaders, at, batch, group).await?;
     }
     Ok(())
 }
@@ -179,10 +179,10 @@ fn text_bytes((_, read): &Outcome) -> i64 {
     read.as_ref().map_or(0, |text| text.text.len() as i64)
 }
 
-/// Notes the shard and blob of each file, and sends new contents to a lane to be stored.
+/// Notes the shard and blob of each file, and sends new contents to a loader to be stored.
 async fn dispatch(
     session: &mut Session,
-    lanes: &mut Lanes<'_>,
+    loaders: &mut ShardLoaders<'_>,
     at: usize,
     batch: Vec<Outcome>,
     group: &mut Group,
@@ -191,7 +191,7 @@ async fn dispatch(
         batch.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.oid)).collect();
     // Look at what is being stored first, then at what is stored: contents that are committed in between are
     // found anyway.
-    let mut places = lanes.places(&oids);
+    let mut places = loaders.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
     let stored = session.stored(&unknown).await?;
     // Docs of contents that are stored without them.
@@ -199,12 +199,12 @@ async fn dispatch(
 
     let mut fresh: Vec<Contents> = Vec::new();
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
-    let lane = &mut lanes.lanes[at];
+    let loader = &mut loaders.loaders[at];
     for (todo, read) in batch {
         let text = match read {
             Ok(text) => text,
             Err(Skipped { reason, bytes, fingerprint }) => {
-                let Todo { repo, path, .. } = todo;
+                let FileTodo { repo, path, .. } = todo;
                 left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason: reason.word() });
                 continue;
             }
@@ -217,7 +217,7 @@ async fn dispatch(
                 // These contents came from a file without docs. The doc of this file is stored with them, if
                 // they are not sent yet, else after them.
                 place.doc = true;
-                let with = (place.shard == lane.shard)
+                let with = (place.shard == loader.shard)
                     .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
                 match with.flatten() {
                     Some(contents) => contents.doc = Some(doc.clone()),
@@ -228,10 +228,10 @@ async fn dispatch(
         let place = stored.get(&text.oid).map(|(shard, blob, _)| (*shard, *blob));
         let (shard, blob) = place.unwrap_or_else(|| {
             let place = places.entry(text.oid).or_insert_with(|| {
-                let id = BlobId(lane.chunks);
+                let id = BlobId(loader.chunks);
                 let doc = text.doc.is_some();
-                lane.chunks += text.chunks.len() as i32;
-                lane.bytes += i64::from(bytes);
+                loader.chunks += text.chunks.len() as i32;
+                loader.bytes += i64::from(bytes);
                 group.stored += Totals { files: 1, bytes: i64::from(bytes) };
                 fresh.push(Contents {
                     oid: text.oid,
@@ -241,11 +241,11 @@ async fn dispatch(
                     chunks: text.chunks,
                     doc: text.doc,
                 });
-                BlobPlace { shard: lane.shard, blob: id, doc }
+                BlobPlace { shard: loader.shard, blob: id, doc }
             });
             (place.shard, place.blob)
         });
-        let Todo { repo, path, .. } = todo;
+        let FileTodo { repo, path, .. } = todo;
         files.push(FileRow {
             repo,
             path,
@@ -256,10 +256,10 @@ async fn dispatch(
             language: text.language,
         });
     }
-    session.filled(lane.shard, lane.chunks, lane.bytes);
+    session.filled(loader.shard, loader.chunks, loader.bytes);
     if !fresh.is_empty() {
-        group.filled.push(lane.shard);
-        lane.send(fresh).await?;
+        group.filled.push(loader.shard);
+        loader.send(fresh).await?;
     }
     session.add_docs(&written).await?;
     for (shard, _, _) in written {
@@ -284,14 +284,14 @@ struct BlobPlace {
 }
 
 /// The connections that store, each with the shard it fills.
-struct Lanes<'a> {
+struct ShardLoaders<'a> {
     store: &'a Store,
-    lanes: Vec<Lane>,
-    /// Number of turns so far; the next lane follows from it.
+    loaders: Vec<ShardLoader>,
+    /// Number of turns so far; the next loader follows from it.
     next: usize,
 }
 
-struct Lane {
+struct ShardLoader {
     shard: ShardId,
     /// Next free chunk number of the shard.
     chunks: i32,
@@ -306,22 +306,22 @@ struct Lane {
     pending: [Places; 2],
 }
 
-impl Lanes<'_> {
-    /// Returns the lane for the next batch, with room in its shard.
+impl ShardLoaders<'_> {
+    /// Returns the loader for the next batch, with room in its shard.
     async fn turn(&mut self, session: &mut Session, plan: &Plan<'_>) -> Result<usize, Error> {
         // A small ingest fills one shard.
         let (_, shards) = session.stored_bytes();
         let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
         let at = self.next % most;
         self.next += 1;
-        if self.lanes.get(at).is_some_and(|lane| !lane.is_full(plan)) {
+        if self.loaders.get(at).is_some_and(|loader| !loader.is_full(plan)) {
             return Ok(at);
         }
-        let others = self.lanes.iter().enumerate().filter(|(i, _)| *i != at);
-        let busy: Vec<ShardId> = others.map(|(_, lane)| lane.shard).collect();
+        let others = self.loaders.iter().enumerate().filter(|(i, _)| *i != at);
+        let busy: Vec<ShardId> = others.map(|(_, loader)| loader.shard).collect();
         let (shard, chunks, bytes) = session.next_shard(&busy, plan.full, plan.small).await?;
-        match self.lanes.get_mut(at) {
-            Some(lane) => (lane.shard, lane.chunks, lane.bytes) = (shard, chunks, bytes),
+        match self.loaders.get_mut(at) {
+            Some(loader) => (loader.shard, loader.chunks, loader.bytes) = (shard, chunks, bytes),
             None => {
                 let mut loader = self.store.loader().await?;
                 let (send, mut receive) = mpsc::channel::<(ShardId, Vec<Contents>)>(1);
@@ -333,7 +333,7 @@ impl Lanes<'_> {
                 });
                 let pending = [Places::new(), Places::new()];
                 let (late, late_bytes) = (Vec::new(), 0);
-                self.lanes.push(Lane {
+                self.loaders.push(ShardLoader {
                     shard,
                     chunks,
                     bytes,
@@ -350,7 +350,7 @@ impl Lanes<'_> {
 
     /// Returns the places of contents that are being stored right now.
     fn places(&self, oids: &HashSet<Oid>) -> Places {
-        let pending = self.lanes.iter().flat_map(|lane| &lane.pending);
+        let pending = self.loaders.iter().flat_map(|loader| &loader.pending);
         pending
             .flatten()
             .filter(|(oid, _)| oids.contains(*oid))
@@ -360,7 +360,7 @@ impl Lanes<'_> {
 
     /// Waits until everything is committed.
     async fn finish(self) -> Result<(), Error> {
-        for Lane { send, task, .. } in self.lanes {
+        for ShardLoader { send, task, .. } in self.loaders {
             drop(send);
             task.await.expect("storing does not panic")?;
         }
@@ -368,7 +368,7 @@ impl Lanes<'_> {
     }
 }
 
-impl Lane {
+impl ShardLoader {
     /// Returns whether the shard has room only for what is held back.
     fn is_full(&self, plan: &Plan<'_>) -> bool {
         self.bytes + self.late_bytes >= plan.full

@@ -176,11 +176,11 @@ async fn bring_up_to_date(
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let begun = Instant::now();
-    let (mut found, mut closed) = (Vec::new(), Vec::new());
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     let mut report = Report::default();
     for path in &options.paths {
         let below = find::repositories(path, options.depth)?;
-        for folder in below.loose {
+        for folder in below.without_repos {
             progress(Event::Notice(format!(
                 "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
                 folder.display()
@@ -192,21 +192,21 @@ async fn bring_up_to_date(
                 folder.display()
             )));
         }
-        closed.extend(below.closed);
+        unreadable.extend(below.unreadable);
         found.extend(below.repos);
     }
     let mut session = lock(store, progress).await?;
     let known = session.repos().await?;
     // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
     // large repository instead.
-    closed.retain(|folder| {
+    unreadable.retain(|folder| {
         known.iter().any(|row| Path::new(&row.source).starts_with(folder))
             || !found.iter().any(|repo| folder.starts_with(&repo.folder))
     });
-    found.retain(|repo| !closed.iter().any(|folder| folder.starts_with(&repo.folder)));
-    report.untouched = closed;
+    found.retain(|repo| !unreadable.iter().any(|folder| folder.starts_with(&repo.folder)));
+    report.untouched = unreadable;
     found.retain(|repo| {
-        let readable = repo.folder.to_str().is_some() && find::look_into(&repo.folder).is_ok();
+        let readable = repo.folder.to_str().is_some() && find::check_readable(&repo.folder).is_ok();
         if !readable {
             report.untouched.push(repo.folder.clone());
         }

@@ -12,7 +12,7 @@ use super::find::FoundRepo;
 
 /// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct NamedRepo {
     pub(crate) folder: PathBuf,
     pub(crate) name: String,
     /// The indexed repository that it is, if any.
@@ -25,7 +25,7 @@ pub(crate) struct Settled {
     pub(crate) rank: u16,
 }
 
-impl Settled {
+impl NamedRepo {
     fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
         let FoundRepo { folder, web, commit, rank, .. } = repo;
         Self { folder, name, known, web, commit, rank }
@@ -33,13 +33,13 @@ impl Settled {
 }
 
 /// Names the repositories in `found`. `known` are the indexed ones.
-pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
+pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo> {
     let by_source: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.source.as_str(), row)).collect();
     let by_name: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.name.as_str(), row)).collect();
     let mut folders = HashSet::new();
-    let mut settled: Vec<Settled> = Vec::new();
+    let mut named: Vec<NamedRepo> = Vec::new();
     let mut names = HashSet::new();
     let found: Vec<FoundRepo> =
         found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
@@ -54,9 +54,9 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
             _ => row.name.clone(),
         };
         names.insert(name.clone());
-        settled.push(Settled::of(repo, name, Some(row.clone())));
+        named.push(NamedRepo::of(repo, name, Some(row.clone())));
     }
-    let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
+    let mut used: HashSet<_> = named.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
         let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
         let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
@@ -72,9 +72,9 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<Settled> {
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
         used.extend(known.as_ref().map(|row| row.id));
         names.insert(name.clone());
-        settled.push(Settled::of(repo, name, known));
+        named.push(NamedRepo::of(repo, name, known));
     }
-    settled
+    named
 }
 
 /// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.
@@ -112,7 +112,7 @@ mod tests {
                 rank: 0,
             })
             .collect();
-        let settled: Vec<String> = settle(found, &known)
+        let named: Vec<String> = settle(found, &known)
             .into_iter()
             .map(|s| {
                 format!(
@@ -122,7 +122,7 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(settled.join(" "), expected);
+        assert_eq!(named.join(" "), expected);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) async fn walk(
         tokio::task::spawn_blocking(move || see_all(&folder, id, gitignore, max_bytes, &send));
     let mut totals = Totals::default();
     let mut batch = Vec::new();
-    while session.elsewhere(receive.recv_many(&mut batch, BATCH)).await > 0 {
+    while session.await_other(receive.recv_many(&mut batch, BATCH)).await > 0 {
         session.seen(&batch).await?;
         totals.files += batch.len() as i64;
         totals.bytes += batch.iter().map(|file| file.bytes).sum::<i64>();

@@ -7,8 +7,8 @@ use query::{Case, SymbolKind, SymbolKinds, Tree};
 use super::basis::Basis;
 use super::near::Near;
 use super::place::Error;
-use super::request::{NameRequest, Scope, parts};
-use crate::search::rank::standing;
+use super::request::{NameRequest, NameScope, parts};
+use crate::search::rank::path_penalty;
 use crate::search::{FileMatch, Searcher, Stats};
 use crate::symbol::Symbol;
 
@@ -54,12 +54,12 @@ impl Searcher {
     ///
     /// # Errors
     /// The request is invalid, there is no file at its place, or the database cannot be asked.
-    pub async fn definitions(&self, asked: &NameRequest) -> Result<Definitions, Error> {
-        let scope = self.scope(asked).await?;
-        let name = scope.name(asked)?;
+    pub async fn definitions(&self, request: &NameRequest) -> Result<Definitions, Error> {
+        let scope = self.scope(request).await?;
+        let name = scope.name(request)?;
         let (files, mut stats) =
-            self.near_and_far(condition(&name)?, &scope, asked.timeout).await?;
-        let precise = self.precise(asked, &scope, &stats).await?;
+            self.near_and_far(condition(&name)?, &scope, request.timeout).await?;
+        let precise = self.precise(request, &scope, &stats).await?;
         precise.note(&mut stats);
         let places = precise.places();
         let is_new = |one: &Definition| {
@@ -70,19 +70,19 @@ impl Searcher {
         let precisely = precise.definitions.into_iter();
         found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
         found.sort_by_cached_key(|one| {
-            let standing = (standing(&one.path) * 100.0) as i64;
+            let path_penalty = (path_penalty(&one.path) * 100.0) as i64;
             let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
             (
                 one.basis,
                 one.near,
                 weight(one.symbol.kind),
-                -standing,
+                -path_penalty,
                 std::cmp::Reverse(one.rank),
                 place,
             )
         });
         let count = found.len();
-        found.truncate(asked.limit);
+        found.truncate(request.limit);
         Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
     }
 }
@@ -97,7 +97,7 @@ fn condition(name: &str) -> Result<Tree, Error> {
     Ok(Tree::symbol(&source, Case::Sensitive, SymbolKinds::DEFINITIONS)?)
 }
 
-fn of_file(file: FileMatch, scope: &Scope, basis: Basis) -> Vec<Definition> {
+fn of_file(file: FileMatch, scope: &NameScope, basis: Basis) -> Vec<Definition> {
     let near = scope.origin.as_ref();
     let near = near.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path));
     let lines = file.lines.into_iter().flat_map(|line| {

@@ -42,7 +42,7 @@ impl Place {
 pub enum Error {
     /// The name is empty or too long, or a pattern is invalid.
     #[error("{0}")]
-    Asked(String),
+    Invalid(String),
     /// There is no such file.
     #[error("{0} is not in the index; codesearch files finds it by what is typed of its path")]
     NoFile(String),
@@ -59,7 +59,7 @@ impl From<store::Error> for Error {
 
 impl From<QueryError> for Error {
     fn from(error: QueryError) -> Self {
-        Self::Asked(error.message)
+        Self::Invalid(error.message)
     }
 }
 

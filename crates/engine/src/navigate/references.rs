@@ -13,8 +13,8 @@ use super::basis::Basis;
 use super::label;
 use super::near::Near;
 use super::place::Error;
-use super::request::{NameRequest, Scope, parts};
-use crate::search::rank::standing;
+use super::request::{NameRequest, NameScope, parts};
+use crate::search::rank::path_penalty;
 use crate::search::{FileMatch, Searcher, Stats};
 use crate::symbol::{Symbol, Symbols};
 
@@ -83,12 +83,12 @@ impl Searcher {
     ///
     /// # Errors
     /// The request is invalid, there is no file at its place, or the database cannot be asked.
-    pub async fn references(&self, asked: &NameRequest) -> Result<References, Error> {
-        let scope = self.scope(asked).await?;
-        let name = scope.name(asked)?;
+    pub async fn references(&self, request: &NameRequest) -> Result<References, Error> {
+        let scope = self.scope(request).await?;
+        let name = scope.name(request)?;
         let (mut files, mut stats) =
-            self.near_and_far(condition(&name)?, &scope, asked.timeout).await?;
-        let precise = self.precise(asked, &scope, &stats).await?;
+            self.near_and_far(condition(&name)?, &scope, request.timeout).await?;
+        let precise = self.precise(request, &scope, &stats).await?;
         precise.note(&mut stats);
         let places = precise.places();
         for file in &mut files {
@@ -105,7 +105,7 @@ impl Searcher {
         let rows = self.rows_of(&files, &stats).await?;
         for (basis, file) in &mut files {
             if *basis == Basis::Search {
-                without_definitions(file, rows.get(&file.place));
+                without_definitions(file, rows.get(&file.blob_key));
             }
         }
         files.retain(|(_, file)| !file.lines.is_empty());
@@ -117,17 +117,17 @@ impl Searcher {
         repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
         let near = |file: &FileMatch| near(file, &scope);
         files.sort_by_cached_key(|(basis, file)| {
-            let standing = (standing(&file.path) * 100.0) as i64;
+            let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
             (
                 *basis,
                 near(file),
-                -standing,
+                -path_penalty,
                 std::cmp::Reverse(file.rank),
                 file.repo.clone(),
                 file.path.clone(),
             )
         });
-        files.truncate(asked.limit);
+        files.truncate(request.limit);
         let texts = self.texts_of(&files, &stats).await?;
         let lines = repos.iter().map(|(_, lines)| lines).sum();
         let files: Vec<((Basis, Near), FileMatch)> =
@@ -138,8 +138,8 @@ impl Searcher {
         let work = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let labelled = |(how, file): ((Basis, Near), FileMatch)| {
-                let may_parse = parsed.contains(&file.place) && begun.elapsed() < PARSING;
-                let text = texts.get(&file.place).filter(|_| may_parse);
+                let may_parse = parsed.contains(&file.blob_key) && begun.elapsed() < PARSING;
+                let text = texts.get(&file.blob_key).filter(|_| may_parse);
                 labelled(how, text.map(String::as_str), file)
             };
             files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
@@ -163,7 +163,7 @@ impl Searcher {
         let catalog = self.state(stats.switch).await?;
         let mut by_shard: BTreeMap<ShardId, Vec<BlobId>> = BTreeMap::new();
         for (_, file) in files {
-            by_shard.entry(file.place.0).or_default().push(file.place.1);
+            by_shard.entry(file.blob_key.0).or_default().push(file.blob_key.1);
         }
         let mut rows = HashMap::new();
         for (id, mut blobs) in by_shard {
@@ -186,7 +186,7 @@ impl Searcher {
         let catalog = self.state(stats.switch).await?;
         let mut by_shard: BTreeMap<ShardId, Vec<(BlobId, usize)>> = BTreeMap::new();
         for (_, file) in files {
-            by_shard.entry(file.place.0).or_default().push((file.place.1, file.bytes));
+            by_shard.entry(file.blob_key.0).or_default().push((file.blob_key.1, file.bytes));
         }
         let mut texts = HashMap::new();
         for (id, blobs) in by_shard {
@@ -208,7 +208,7 @@ fn condition(name: &str) -> Result<Tree, Error> {
     Ok(Tree::term(Field::Content, Pattern::parse(&source, Case::Sensitive, false)?))
 }
 
-fn near(file: &FileMatch, scope: &Scope) -> Near {
+fn near(file: &FileMatch, scope: &NameScope) -> Near {
     let origin = scope.origin.as_ref();
     origin.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path))
 }

@@ -43,10 +43,10 @@ pub struct NameRequest {
 pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     let name = name.trim();
     if name.is_empty() {
-        return Err(Error::Asked("which name? give one, such as Foo or Foo.bar".to_owned()));
+        return Err(Error::Invalid("which name? give one, such as Foo or Foo.bar".to_owned()));
     }
     if name.len() > MAX_NAME || name.contains(['\n', '\0']) {
-        return Err(Error::Asked(format!("a name has one line of up to {MAX_NAME} bytes")));
+        return Err(Error::Invalid(format!("a name has one line of up to {MAX_NAME} bytes")));
     }
     let mut parts = vec![name];
     for between in ["::", ".", "#", "->"] {
@@ -61,46 +61,48 @@ pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
 }
 
 /// What files must be beside having the name, and where it is looked for first.
-pub(super) struct Scope {
+pub(super) struct NameScope {
     trees: Vec<Tree>,
     pub(super) origin: Option<Origin>,
 }
 
-impl Scope {
+impl NameScope {
     /// Returns the name that is asked for: as given, or as it stands at the place.
-    pub(super) fn name(&self, asked: &NameRequest) -> Result<String, Error> {
-        let given = asked.name.trim();
+    pub(super) fn name(&self, request: &NameRequest) -> Result<String, Error> {
+        let given = request.name.trim();
         if !given.is_empty() {
             return Ok(given.to_owned());
         }
         let name = self.origin.as_ref().and_then(Origin::name);
         name.map(str::to_owned).ok_or_else(|| {
-            Error::Asked("no name stands at that line and column; give one, such as Foo".to_owned())
+            Error::Invalid(
+                "no name stands at that line and column; give one, such as Foo".to_owned(),
+            )
         })
     }
 }
 
 impl Searcher {
     /// Reads the place from which is asked, and what else narrows the search.
-    pub(super) async fn scope(&self, asked: &NameRequest) -> Result<Scope, Error> {
-        if !asked.name.trim().is_empty() {
-            parts(&asked.name)?;
-        } else if asked.from.as_ref().is_none_or(|place| place.column.is_none()) {
+    pub(super) async fn scope(&self, request: &NameRequest) -> Result<NameScope, Error> {
+        if !request.name.trim().is_empty() {
+            parts(&request.name)?;
+        } else if request.from.as_ref().is_none_or(|place| place.column.is_none()) {
             let why =
                 "which name? give one, such as Foo or Foo.bar, or a place with its line and column";
-            return Err(Error::Asked(why.to_owned()));
+            return Err(Error::Invalid(why.to_owned()));
         }
-        let origin = match &asked.from {
+        let origin = match &request.from {
             Some(place) => Some(self.origin(place).await?),
             None => None,
         };
         let mut trees = Vec::new();
-        if let Some(repo) = asked.repo.as_deref().filter(|repo| !repo.is_empty()) {
+        if let Some(repo) = request.repo.as_deref().filter(|repo| !repo.is_empty()) {
             trees.push(Tree::term(Field::Repo, Pattern::parse(repo, Case::Smart, false)?));
         }
-        let languages: Vec<String> = match (&asked.language, &origin) {
+        let languages: Vec<String> = match (&request.language, &origin) {
             (Some(language), _) => {
-                query::check_language(language).map_err(Error::Asked)?;
+                query::check_language(language).map_err(Error::Invalid)?;
                 vec![language.clone()]
             }
             (None, Some(origin)) => {
@@ -112,7 +114,7 @@ impl Searcher {
         if !languages.is_empty() {
             trees.push(Tree::any(languages.into_iter().map(Tree::Language).collect()));
         }
-        Ok(Scope { trees, origin })
+        Ok(NameScope { trees, origin })
     }
 
     /// Returns the files for which a condition holds: first of the repository from which is asked, then of all; each
@@ -120,7 +122,7 @@ impl Searcher {
     pub(super) async fn near_and_far(
         &self,
         name: Tree,
-        scope: &Scope,
+        scope: &NameScope,
         timeout: Duration,
     ) -> Result<(Vec<FileMatch>, Stats), Error> {
         let mut all = vec![name];

@@ -158,7 +158,7 @@ async fn import_all(
     let mut session = lock(store, progress).await?;
     let (id, source) = find(store, repo).await?;
     let reading = blocking(Stream::new(index), Stream::metadata);
-    let (mut stream, metadata) = session.elsewhere(reading).await;
+    let (mut stream, metadata) = session.await_other(reading).await;
     let metadata = metadata?;
     let root = match root {
         Some(root) => root.trim_matches('/').to_owned(),
@@ -177,7 +177,7 @@ async fn import_all(
     }
     let mut is_proven = false;
     loop {
-        let (next, batch) = writer.elsewhere(blocking(stream, next_batch)).await;
+        let (next, batch) = writer.await_other(blocking(stream, next_batch)).await;
         stream = next;
         let batch = batch?;
         let is_last = batch.is_last;

@@ -11,8 +11,8 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Returns the units to try for SCIP's `position_encoding`. Of an index that does not say its unit, the first one is
-    /// right that fits.
+    /// Returns the units to try for SCIP's `position_encoding`. If the index does not state its unit, the first that
+    /// fits the text is taken.
     pub(super) fn of(encoding: i32) -> &'static [Self] {
         match encoding {
             1 => &[Unit::Utf8],

@@ -2,10 +2,10 @@
 
 use store::{BlobId, File};
 
-use super::candidates::{Candidates, List};
+use super::candidates::{CandidateList, Candidates};
 use super::cost::{
-    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, LARGE_FILE, MAX_BYTES, READ_FIRST, SMALL_BATCH,
-    SMALL_BYTES,
+    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, JOB_BYTES, LARGE_FILE, MAX_BYTES, READ_FIRST,
+    SMALL_BATCH,
 };
 use super::evaluate::OpenFile;
 use super::verify::MatchInput;
@@ -21,7 +21,7 @@ pub(crate) struct Batch {
 }
 
 /// A batch, cut into groups with a bounded number of bytes.
-pub(crate) struct Groups {
+pub(crate) struct FileGroups {
     /// Whether some term is matched in whole texts.
     pub(crate) whole: bool,
     pub(crate) batch: Batch,
@@ -29,7 +29,7 @@ pub(crate) struct Groups {
 }
 
 /// Some files of a batch, all files of each blob, and their candidate chunks.
-pub(crate) struct Group {
+pub(crate) struct FileGroup {
     pub(crate) open: Vec<OpenFile>,
     pub(crate) chunks: Vec<(i32, BlobId, usize)>,
 }
@@ -66,9 +66,9 @@ impl Batch {
     }
 }
 
-impl Groups {
-    pub(crate) fn next(&mut self) -> Option<Group> {
-        let mut group = Group { open: Vec::new(), chunks: Vec::new() };
+impl FileGroups {
+    pub(crate) fn next(&mut self) -> Option<FileGroup> {
+        let mut group = FileGroup { open: Vec::new(), chunks: Vec::new() };
         let mut bytes = 0;
         while bytes < MAX_BYTES
             && let Some(first) = self.open.next()
@@ -92,7 +92,7 @@ impl Groups {
 
 /// The candidates of a shard, batch by batch.
 pub(crate) struct Batches<'a> {
-    lists: &'a [List],
+    lists: &'a [CandidateList],
     blobs: Vec<BlobId>,
     /// All files of the shard in the order of `blobs`, if they were loaded at once.
     files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
@@ -147,12 +147,12 @@ impl<'a> Batches<'a> {
         if underway > 0 && (self.parts == 1 || left < SMALL_BATCH) {
             return None;
         }
-        if self.parts == 1 || at_once * CHUNK_BYTES <= SMALL_BYTES {
+        if self.parts == 1 || at_once * CHUNK_BYTES <= JOB_BYTES {
             return Some(left);
         }
         // The rest is cut evenly, so a batch may be nearly twice `size`, which still is no more than
         // `READ_FIRST`.
-        let size = (at_once / self.parts).clamp(SMALL_BYTES / CHUNK_BYTES, READ_FIRST / 2);
+        let size = (at_once / self.parts).clamp(JOB_BYTES / CHUNK_BYTES, READ_FIRST / 2);
         Some(left / (left / size).max(1))
     }
 

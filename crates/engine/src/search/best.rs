@@ -1,9 +1,9 @@
 //! A search whose results will be ranked: beside the first ones that are found, those that define what is looked for or
-//! are called so, wherever they are ([`Lead`](super::rank::lead::Lead)); and if there are more than are ranked, others
+//! are called so, wherever they are ([`BoostQueries`](super::rank::boost::BoostQueries)); and if there are more than are ranked, others
 //! that are likely to be wanted.
 //!
-//! They belong to the first results. A search that goes on behind these looks for them again, and leaves them out: all
-//! parts together hold each file once.
+//! These files are part of the first page. A search that continues after it finds them again and leaves them out, so
+//! that all pages together hold each file once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use tokio::sync::mpsc;
 
 use super::order;
 use super::rank::POOL;
-use super::rank::lead::{self, Lead};
+use super::rank::boost::{self, BoostQueries};
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, FileMatch, Request, Resume};
 
-/// Batches of files that the search may be ahead of who passes them on.
+/// Most batches of files that wait to be passed on.
 const AHEAD: usize = 2;
 
 /// The same while what leads is looked for at the same time.
@@ -45,11 +45,11 @@ pub(crate) async fn search(
     found: mpsc::Sender<Vec<FileMatch>>,
 ) -> Result<Stats, Error> {
     let begun = Instant::now();
-    let of_files = request.program().select != Select::Repos;
+    let of_files = request.compiled_query().select != Select::Repos;
     // What is too large to be looked for has no lead; the query itself is compiled already.
-    let lead = of_files.then(|| Lead::of(request.query()).ok().flatten()).flatten();
+    let lead = of_files.then(|| BoostQueries::of(request.query()).ok().flatten()).flatten();
     let Some(lead) = lead else { return plain(Arc::clone(request), found).await };
-    let leads = Leads { plain, request, switch, begun };
+    let leads = BoostedSearch { plain, request, switch, begun };
     if request.resume.is_some_and(|from| from.results > 0) {
         leads.search_on(lead, found).await
     } else {
@@ -58,21 +58,21 @@ pub(crate) async fn search(
 }
 
 /// A search, and those for what leads it.
-struct Leads<'r, 's> {
+struct BoostedSearch<'r, 's> {
     plain: &'r Plain<'s>,
     request: &'r Arc<Request>,
     switch: Switch,
     begun: Instant,
 }
 
-impl Leads<'_, '_> {
+impl BoostedSearch<'_, '_> {
     /// Searches: what leads comes first, perhaps with lines that the query does not match, or last.
     async fn search_from_start(
         &self,
-        lead: Lead,
+        lead: BoostQueries,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
-        let hash = order::hash(self.request.program());
+        let hash = order::hash(self.request.compiled_query());
         if self.request.resume.is_some_and(|from| from.query != hash) {
             return Err(Error::OtherQuery);
         }
@@ -82,7 +82,7 @@ impl Leads<'_, '_> {
         let (send, mut first) = mpsc::channel(FAR_AHEAD);
         let (mut known, mut left_out) = (Files::new(), Totals::default());
         let both = async {
-            let (files, near) = self.search_lead(lead.near).await?;
+            let (files, near) = self.search_boost(lead.near).await?;
             let totals = Totals::of(&files);
             known.extend(files.iter().map(key));
             if files.is_empty() || found.send(files).await.is_ok() {
@@ -102,15 +102,15 @@ impl Leads<'_, '_> {
         let (stats, both) = tokio::join!((self.plain)(Arc::new(here), send), both);
         let (mut stats, (mut totals, near)) = (stats?, both?);
         let is_cut = stats.ended_at_limit();
-        stats.note_lead(&near, self.request);
+        stats.note_boost(&near, self.request);
         if is_cut {
-            let (mut files, wide) = self.search_lead(lead.wide).await?;
+            let (mut files, wide) = self.search_boost(lead.wide).await?;
             files.retain(|file| !known.contains(&key(file)));
             totals.files += files.len();
             totals.matches += Totals::of(&files).matches;
-            stats.note_lead(&wide, self.request);
+            stats.note_boost(&wide, self.request);
             if !files.is_empty() {
-                // Who listens no more has all that was wanted.
+                // The receiver was dropped: it needs no more.
                 let _ = found.send(files).await;
             }
         }
@@ -123,11 +123,11 @@ impl Leads<'_, '_> {
     /// Goes on behind the first results.
     async fn search_on(
         &self,
-        lead: Lead,
+        lead: BoostQueries,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
-        let (mut files, _) = self.search_lead(lead.near).await?;
-        files.extend(self.search_lead(lead.wide).await?.0);
+        let (mut files, _) = self.search_boost(lead.near).await?;
+        files.extend(self.search_boost(lead.wide).await?.0);
         let known: Files = files.iter().map(key).collect();
         let (send, mut first) = mpsc::channel(AHEAD);
         let mut left_out = Totals::default();
@@ -150,7 +150,7 @@ impl Leads<'_, '_> {
     }
 
     /// The files that lead by one query, and what was done to find them.
-    async fn search_lead(
+    async fn search_boost(
         &self,
         query: Option<CompiledQuery>,
     ) -> Result<(Vec<FileMatch>, Stats), Error> {
@@ -158,7 +158,7 @@ impl Leads<'_, '_> {
         let timeout = self.request.timeout;
         let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
         let resume = Resume::start(self.switch, order::hash(&query));
-        let lead = self.request.beside(query, lead::MOST, timeout, Some(resume));
+        let lead = self.request.auxiliary(query, boost::MOST, timeout, Some(resume));
         let (send, mut files) = mpsc::channel(AHEAD);
         let all = async {
             let mut all = Vec::new();
@@ -175,7 +175,7 @@ impl Leads<'_, '_> {
 impl Stats {
     /// Notes what a search for what leads lacks. What comes next leaves out what leads, so if not all of that was found,
     /// the search is not complete.
-    fn note_lead(&mut self, led: &Self, request: &Request) {
+    fn note_boost(&mut self, led: &Self, request: &Request) {
         match &led.stopped {
             Some(Stopped::Timeout(_)) => {
                 self.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));

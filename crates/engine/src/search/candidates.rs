@@ -12,7 +12,7 @@ pub(crate) struct Candidates {
     /// Blobs, ascending; `None` for all blobs of the shard.
     pub(crate) blobs: Option<Vec<BlobId>>,
     /// Lists of the chunks that can match some terms. Within the candidate blobs, they are complete.
-    pub(crate) lists: Vec<List>,
+    pub(crate) lists: Vec<CandidateList>,
     /// Blobs for which some predicates can hold, ascending. The predicates hold for no other blob.
     within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
@@ -20,14 +20,14 @@ pub(crate) struct Candidates {
 /// The chunks in which at least one of some terms can match: all those of the candidate blobs, and perhaps
 /// others.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct CandidateList {
     pub(crate) terms: Vec<usize>,
     /// Chunk numbers, ascending, each with its blob.
     pub(crate) chunks: Vec<(i32, BlobId)>,
 }
 
 /// Answers the lookups of a plan in one shard.
-pub(crate) trait LookUp {
+pub(crate) trait LookupExecutor {
     /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks, paths and symbols,
     /// the answer may leave out blobs that are not in `left`.
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
@@ -48,7 +48,7 @@ pub(crate) enum Answer {
 impl Candidates {
     /// Follows a plan. Then answers the lookups of negated terms for the blobs that are left: these list chunks, and
     /// leave out no blob.
-    pub(crate) fn of(plan: &Plan, negated: &[Lookup], source: &impl LookUp) -> Self {
+    pub(crate) fn of(plan: &Plan, negated: &[Lookup], source: &impl LookupExecutor) -> Self {
         let mut found = Self::default();
         found.blobs = match plan {
             // Only the top level narrows: within an alternative, a blob that is not left may still be found
@@ -94,7 +94,7 @@ impl Candidates {
     fn follow(
         &mut self,
         plan: &Plan,
-        source: &impl LookUp,
+        source: &impl LookupExecutor,
         left: Option<&[BlobId]>,
     ) -> Option<Vec<BlobId>> {
         match plan {
@@ -110,7 +110,7 @@ impl Candidates {
     fn all(
         &mut self,
         parts: &[&Plan],
-        source: &impl LookUp,
+        source: &impl LookupExecutor,
         narrowing: bool,
         within: Option<&[BlobId]>,
     ) -> Option<Vec<BlobId>> {
@@ -130,7 +130,7 @@ impl Candidates {
     fn any(
         &mut self,
         parts: &[Plan],
-        source: &impl LookUp,
+        source: &impl LookupExecutor,
         left: Option<&[BlobId]>,
     ) -> Option<Vec<BlobId>> {
         let mut union = Vec::new();
@@ -147,7 +147,7 @@ impl Candidates {
     fn look_up(
         &mut self,
         lookup: &Lookup,
-        source: &impl LookUp,
+        source: &impl LookupExecutor,
         left: Option<&[BlobId]>,
     ) -> Option<Vec<BlobId>> {
         match source.look_up(lookup, left)? {
@@ -164,7 +164,7 @@ impl Candidates {
             Answer::Chunks(chunks) => {
                 let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
                 let blobs = same.map(|same| same[0].1).collect();
-                self.lists.push(List { terms: lookup.terms.clone(), chunks });
+                self.lists.push(CandidateList { terms: lookup.terms.clone(), chunks });
                 Some(blobs)
             }
         }
@@ -173,8 +173,8 @@ impl Candidates {
 
 /// Returns the parts of a plan in the order in which they are followed: the one with the fewest candidates first, since
 /// the others then look only at what it leaves. Keeps the plan's order, which is an estimate, if not all are known.
-fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookUp) -> Vec<&'p Plan> {
-    fn count(plan: &Plan, source: &impl LookUp) -> Option<usize> {
+fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookupExecutor) -> Vec<&'p Plan> {
+    fn count(plan: &Plan, source: &impl LookupExecutor) -> Option<usize> {
         match plan {
             Plan::Scan => Some(usize::MAX),
             Plan::Lookup(lookup) => source.count(lookup),

@@ -13,7 +13,7 @@ impl ChunkTerms {
     /// Collects for each chunk the terms that named it and are `wanted`.
     pub(crate) fn of(
         chunks: &[(i32, BlobId, usize)],
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         wanted: impl Fn(BlobId, usize) -> bool,
     ) -> Self {
         let mut chunks = chunks.to_vec();
@@ -22,7 +22,7 @@ impl ChunkTerms {
         let named = same.filter_map(|same| {
             let mut terms = Vec::new();
             for (_, blob, list) in same {
-                for term in &on.candidates.lists[*list].terms {
+                for term in &evaluator.candidates.lists[*list].terms {
                     if !terms.contains(term) && wanted(*blob, *term) {
                         terms.push(*term);
                     }
@@ -39,8 +39,12 @@ impl ChunkTerms {
     }
 
     /// Returns match inputs for those of these chunks that were read, in their order.
-    pub(crate) fn inputs(self, chunks: Vec<TextChunk>, on: Evaluator<'_>) -> Vec<MatchInput> {
-        let mut jobs = Jobs::new(on);
+    pub(crate) fn inputs(
+        self,
+        chunks: Vec<TextChunk>,
+        evaluator: Evaluator<'_>,
+    ) -> Vec<MatchInput> {
+        let mut jobs = Jobs::new(evaluator);
         let mut named = self.0.into_iter();
         let input = |chunk: TextChunk| {
             let (_, terms) = named.find(|(n, _)| *n == chunk.n)?;

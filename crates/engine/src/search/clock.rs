@@ -34,7 +34,7 @@ impl Clock {
     /// Returns whether the search goes on. Ends it if the deadline has passed: a search that computes on its
     /// own task cannot watch its deadline otherwise.
     pub(crate) fn goes_on(&self) -> bool {
-        if !self.is_over() && self.is_late() {
+        if !self.is_over() && self.has_timed_out() {
             self.end();
         }
         !self.is_over()
@@ -48,7 +48,7 @@ impl Clock {
     }
 
     /// Returns whether the deadline has passed.
-    fn is_late(&self) -> bool {
+    fn has_timed_out(&self) -> bool {
         self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn add(
     (before, after): (usize, usize),
 ) {
     for file in files {
-        let Some(text) = texts.get(&file.place.1) else { continue };
+        let Some(text) = texts.get(&file.blob_key.1) else { continue };
         file.lines = around(std::mem::take(&mut file.lines), text, before, after);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) const SMALL_BATCH: usize = 16;
 const MORE_THAN_LIKELY: f64 = 1.15;
 
 /// Chunks that must have been read before their hit rate means anything.
-pub(crate) const TELLING_CHUNKS: usize = 256;
+pub(crate) const MIN_SAMPLE_CHUNKS: usize = 256;
 
 /// Fewest blocks in the first range of a shard; each later range is twice as large.
 const FIRST_BLOCKS: i32 = 2;
@@ -69,16 +69,17 @@ pub(crate) const LARGE_FILE: usize = 64 * 1024;
 
 /// Bytes of text up to which the waiting task matches by itself, since another thread would cost more. Larger
 /// inputs are split into jobs of about this size.
-pub(crate) const SMALL_BYTES: usize = 256 * 1024;
+pub(crate) const JOB_BYTES: usize = 256 * 1024;
 
 /// Most bytes of a queued job that a waiting task matches in between. Meanwhile no other task of its thread
 /// can run.
-pub(crate) const HELP_BYTES: usize = 2 * SMALL_BYTES;
+pub(crate) const MAX_HELP_BYTES: usize = 2 * JOB_BYTES;
 
 /// Longest time for which a task matches texts on its own thread before it hands them to another. Ordinary
 /// patterns take a tenth of it; slower ones must not keep other clients of the thread waiting.
 /// A unit test has all matching threads busy, and no hurry.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 5 });
+pub(crate) const MAX_INLINE_TIME: Duration =
+    Duration::from_millis(if cfg!(test) { 10_000 } else { 5 });
 
 /// Most hashes per literal with which shards are compared. Where the filters are not in memory, each hash is
 /// a row to read.
@@ -111,23 +112,23 @@ pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 /// is asked unless most documents hold the literal; and always with few n-grams, since then hundreds of
 /// chunks of a shard survive by chance.
 pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck: bool) -> bool {
-    ngrams.chunk_ngrams() < TELLING_FROM_POSTGRES || no_recheck && frequency <= MAX_FREQUENCY
+    ngrams.chunk_ngrams() < MIN_SELECTIVE_NGRAMS || no_recheck && frequency <= MAX_FREQUENCY
 }
 
 /// Microseconds of CPU time, here and in Postgres, for asking the trigram index of a shard, and for each
 /// chunk that it names.
-const ASK_US: f64 = 500.0;
-const NAME_US: f64 = 0.3;
+const INDEX_LOOKUP_US: f64 = 500.0;
+const INDEX_CANDIDATE_US: f64 = 0.3;
 
 /// Microseconds of CPU time for reading a chunk from memory and matching it.
-const READ_US: f64 = 2.5;
+const CHUNK_MATCH_US: f64 = 2.5;
 
-/// Part of the chunks whose filters hold an n-gram of a literal by chance: of 617,000 chunks, 29,800 pass for the two
-/// of `für`, and 49 have them.
+/// False positive rate of a chunk's filter for one n-gram. Measured with the two n-grams of `für`: of 617,000 chunks
+/// 29,800 pass and 49 contain it, and √(29,800 / 617,000) = 0.22.
 const BY_CHANCE: f64 = 0.22;
 
 /// Number of n-grams from which the filters tell the chunks apart that are not in memory.
-const TELLING_FROM_POSTGRES: usize = 3;
+const MIN_SELECTIVE_NGRAMS: usize = 3;
 
 /// Most chunks in 1000 that may hold a literal for which the trigram index is asked. At one chunk in 40, half
 /// of the documents, of about 18 chunks each, hold it.
@@ -136,7 +137,7 @@ const MAX_FREQUENCY: u32 = 40;
 /// Decides whether the trigram index of a shard that is in memory is asked: if reading the chunks that survive the
 /// filters by chance takes longer. `by_chance` is their number, and `named` that of the chunks that the index is likely
 /// to name; `survivors` is the number of chunks to read; `wanted` is the number of results still wanted.
-pub(crate) fn ask_postgres(
+pub(crate) fn prefers_trigram_index(
     by_chance: f64,
     named: f64,
     survivors: usize,
@@ -146,7 +147,7 @@ pub(crate) fn ask_postgres(
     let likely = |wanted| wanted as f64 / rate.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
     // With a limit, only a part of the chunks is read.
     let part = wanted.map_or(1.0, |wanted| (likely(wanted) / survivors.max(1) as f64).min(1.0));
-    part * by_chance * READ_US > ASK_US + named * NAME_US
+    part * by_chance * CHUNK_MATCH_US > INDEX_LOOKUP_US + named * INDEX_CANDIDATE_US
 }
 
 /// Returns how many of `chunks` chunks pass the filters by chance for a literal with this number of n-grams.
@@ -175,7 +176,7 @@ impl HitRate {
     pub(crate) fn rate(&self) -> Option<f64> {
         let chunks = self.chunks.load(Ordering::Relaxed);
         let results = self.results.load(Ordering::Relaxed);
-        (chunks >= TELLING_CHUNKS).then(|| results as f64 / chunks as f64)
+        (chunks >= MIN_SAMPLE_CHUNKS).then(|| results as f64 / chunks as f64)
     }
 
     /// Returns whether `chunks` chunks to read in `shards` shards are likely to give the wanted results, or
@@ -189,7 +190,7 @@ impl HitRate {
     ) -> bool {
         let rate = self.rate();
         let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
-        let telling = chunks >= TELLING_CHUNKS && (rate.is_none() || shards >= busy);
+        let telling = chunks >= MIN_SAMPLE_CHUNKS && (rate.is_none() || shards >= busy);
         telling || likely > wanted as f64
     }
 
@@ -238,14 +239,14 @@ impl BatchSizer {
 
     /// Returns the number of chunks to read at a time: no more than are likely to give the results still
     /// wanted.
-    pub(crate) fn size(&self, wanted: Option<usize>, elsewhere: &HitRate) -> usize {
+    pub(crate) fn size(&self, wanted: Option<usize>, overall: &HitRate) -> usize {
         let most = self.first.max(self.read.saturating_mul(self.growth)).min(MAX_BATCH);
         // One more result than found, so that without any result batches still have a finite estimate and
         // grow.
         let own = (self.read >= SMALL_BATCH).then(|| (self.found + 1) as f64 / self.read as f64);
         // They also grow when a shard that gave many results gives no more.
         let least = SMALL_BATCH.max(self.in_vain);
-        match (wanted, own.or_else(|| elsewhere.rate())) {
+        match (wanted, own.or_else(|| overall.rate())) {
             (Some(wanted), Some(rate)) => {
                 let likely = wanted as f64 / rate.max(1e-9) * MORE_THAN_LIKELY;
                 most.min((likely as usize).max(least))
@@ -261,20 +262,20 @@ mod tests {
 
     #[test]
     fn batches_grow_and_end_near_the_limit() {
-        let elsewhere = HitRate::default();
+        let overall = HitRate::default();
         let mut sizer = BatchSizer::new(Some(10), &MEMORY);
-        assert_eq!(sizer.size(Some(11), &elsewhere), 16);
+        assert_eq!(sizer.size(Some(11), &overall), 16);
         sizer.reads(16);
         sizer.gave(16, 7);
         // About every second chunk gave a result.
-        assert_eq!(sizer.size(Some(4), &elsewhere), SMALL_BATCH);
+        assert_eq!(sizer.size(Some(4), &overall), SMALL_BATCH);
         let mut sizer = BatchSizer::new(None, &POSTGRES);
-        assert_eq!(sizer.size(None, &elsewhere), 128);
+        assert_eq!(sizer.size(None, &overall), 128);
         sizer.reads(128);
         sizer.gave(128, 0);
-        assert_eq!(sizer.size(None, &elsewhere), 512);
+        assert_eq!(sizer.size(None, &overall), 512);
         sizer.reads(10_000);
-        assert_eq!(sizer.size(None, &elsewhere), MAX_BATCH);
+        assert_eq!(sizer.size(None, &overall), MAX_BATCH);
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl<'a> Evaluator<'a> {
         let repo = self.search.repos.get(&open.file.repo);
         Some(FileMatch {
             repo_id: open.file.repo,
-            place: (self.task.shard.id, open.file.blob),
+            blob_key: (self.task.shard.id, open.file.blob),
             repo: repo.map_or_else(String::new, |repo| repo.name.clone()),
             rank: repo.map_or(0, |repo| repo.rank),
             path: open.file.path,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ngram::SurvivingBlocks;
 use query::{CompiledQuery, Lookup, Predicate};
 
-use super::plans::Hits;
+use super::plans::HitBitmaps;
 use crate::cache::CachedShard;
 
 /// The blocks of a shard that may hold each term that is matched line by line, by the number of the term.
@@ -20,7 +20,7 @@ impl ShardFilters {
         predicate: Predicate,
         cached: &CachedShard,
         query: &CompiledQuery,
-        hits: &mut Hits,
+        hits: &mut HitBitmaps,
     ) -> Option<bool> {
         let may_hold = match predicate {
             // The name of a symbol stands in the text.

@@ -13,7 +13,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::clock::Clock;
-use super::cost::{HELP_BYTES, PATIENCE, SMALL_BYTES};
+use super::cost::{JOB_BYTES, MAX_HELP_BYTES, MAX_INLINE_TIME};
 use super::stats::{Counters, Phase};
 use super::verify::{Hit, MatchInput, Scratches, Verified, verify};
 use crate::threads;
@@ -22,8 +22,8 @@ use crate::types::Request;
 /// Panic message in case matching panics.
 const PANICKED: &str = "matching does not panic";
 
-/// Says that matching took longer than [`PATIENCE`] on a thread of the async runtime.
-struct OutOfPatience;
+/// Says that matching took longer than [`MAX_INLINE_TIME`] on a thread of the async runtime.
+struct InlineTimeout;
 
 /// The texts of a search that wait to be matched, first in, first out.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ pub(crate) struct MatchQueue {
     request: Arc<Request>,
     clock: Arc<Clock>,
     counters: Arc<Counters>,
-    waiting: Mutex<VecDeque<Waiting>>,
+    queued: Mutex<VecDeque<QueuedMatch>>,
     /// Scratch space that is free to be used again.
     scratches: Mutex<Vec<Scratches>>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedMatch {
     inputs: Vec<MatchInput>,
     found: Sender<Verified>,
 }
@@ -45,12 +45,12 @@ struct Waiting {
 /// Texts that are being matched, or will be.
 pub(crate) struct Matching {
     bytes: usize,
-    how: How,
+    work: MatchWork,
 }
 
-enum How {
+enum MatchWork {
     /// Few texts: the waiting task matches them itself when their turn comes.
-    Here(Vec<MatchInput>),
+    Inline(Vec<MatchInput>),
     /// Texts in the queue, in parts. A part is skipped once its receiver is dropped.
     Queued(Vec<Receiver<Verified>>),
 }
@@ -65,7 +65,7 @@ impl MatchQueue {
             request: Arc::clone(request),
             clock: Arc::clone(clock),
             counters: Arc::clone(counters),
-            waiting: Mutex::default(),
+            queued: Mutex::default(),
             scratches: Mutex::default(),
         }
     }
@@ -74,26 +74,26 @@ impl MatchQueue {
     /// with the waiting task, and many are split among threads.
     pub(crate) fn start(self: &Arc<Self>, inputs: Vec<MatchInput>, alone: bool) -> Matching {
         let bytes = size(&inputs);
-        if inputs.is_empty() || alone && bytes <= SMALL_BYTES {
-            return Matching { bytes, how: How::Here(inputs) };
+        if inputs.is_empty() || alone && bytes <= JOB_BYTES {
+            return Matching { bytes, work: MatchWork::Inline(inputs) };
         }
         // Without a limit, other shards already keep all threads busy.
         let shared_out = alone && self.request.limit.is_some();
         let parts = if shared_out { split(inputs) } else { vec![inputs] };
         let queued = parts.into_iter().map(|inputs| {
             let (found, told) = oneshot::channel();
-            self.waiting().push_back(Waiting { inputs, found });
-            self.call_thread();
+            self.queued().push_back(QueuedMatch { inputs, found });
+            self.spawn_match();
             told
         });
-        Matching { bytes, how: How::Queued(queued.collect()) }
+        Matching { bytes, work: MatchWork::Queued(queued.collect()) }
     }
 
     /// Spawns a job that matches the oldest entry of the queue.
-    fn call_thread(self: &Arc<Self>) {
+    fn spawn_match(self: &Arc<Self>) {
         let queue = Arc::clone(self);
         threads::MATCHING.spawn(move || {
-            if let Some(Waiting { inputs, found }) = queue.next_waiting(usize::MAX) {
+            if let Some(QueuedMatch { inputs, found }) = queue.next_queued(usize::MAX) {
                 let go_on = || !queue.clock.is_over() && !found.is_closed();
                 // On a panic, `found` is dropped unsent; the waiting task sees that and panics in turn.
                 let matching = AssertUnwindSafe(|| queue.matched(&inputs, &go_on));
@@ -107,17 +107,17 @@ impl MatchQueue {
     /// Returns the hits of some texts, once they are matched.
     pub(crate) async fn found(self: &Arc<Self>, matching: Matching) -> Vec<Hit> {
         let work = async {
-            match matching.how {
-                How::Here(inputs) => match self.matched_here(&inputs) {
+            match matching.work {
+                MatchWork::Inline(inputs) => match self.match_inline(&inputs) {
                     Ok(verified) => verified,
-                    Err(OutOfPatience) => {
+                    Err(InlineTimeout) => {
                         let (found, told) = oneshot::channel();
-                        self.waiting().push_back(Waiting { inputs, found });
-                        self.call_thread();
+                        self.queued().push_back(QueuedMatch { inputs, found });
+                        self.spawn_match();
                         told.await.expect(PANICKED)
                     }
                 },
-                How::Queued(parts) => {
+                MatchWork::Queued(parts) => {
                     let mut verified = Verified::default();
                     for part in parts {
                         verified.add(self.wait(part).await);
@@ -132,9 +132,9 @@ impl MatchQueue {
         verified.hits
     }
 
-    /// Waits for the hits of a part. With a limit, the waiting task meanwhile matches queued texts: a thread
-    /// that was woken on the same processor could not start before this task sleeps. It yields before each
-    /// entry, so that other shards go on and results are handed on.
+    /// Waits for the hits of a part. With a limit, the waiting task meanwhile matches queued texts: a thread woken on
+    /// the same core could not start before this task sleeps. It yields before each queued match so that other shards
+    /// and the sending of results go on.
     async fn wait(self: &Arc<Self>, mut part: Receiver<Verified>) -> Verified {
         while self.request.limit.is_some() {
             match part.try_recv() {
@@ -143,7 +143,7 @@ impl MatchQueue {
                 Err(TryRecvError::Empty) => {}
             }
             tokio::task::yield_now().await;
-            if part.is_empty() && !self.help() {
+            if part.is_empty() && !self.match_queued() {
                 break;
             }
         }
@@ -152,14 +152,16 @@ impl MatchQueue {
 
     /// Matches the oldest entry of the queue that is not large. Returns false if there is none, or if it took
     /// too long and was handed to a thread.
-    fn help(self: &Arc<Self>) -> bool {
-        let Some(Waiting { inputs, found }) = self.next_waiting(HELP_BYTES) else { return false };
-        let matching = AssertUnwindSafe(|| self.matched_here(&inputs));
+    fn match_queued(self: &Arc<Self>) -> bool {
+        let Some(QueuedMatch { inputs, found }) = self.next_queued(MAX_HELP_BYTES) else {
+            return false;
+        };
+        let matching = AssertUnwindSafe(|| self.match_inline(&inputs));
         match catch_unwind(matching) {
             Ok(Ok(verified)) => drop(found.send(verified)),
-            Ok(Err(OutOfPatience)) => {
-                self.waiting().push_front(Waiting { inputs, found });
-                self.call_thread();
+            Ok(Err(InlineTimeout)) => {
+                self.queued().push_front(QueuedMatch { inputs, found });
+                self.spawn_match();
                 return false;
             }
             // Dropping `found` unsent tells the waiting task.
@@ -169,25 +171,25 @@ impl MatchQueue {
     }
 
     /// Removes and returns the oldest entry with at most `most_bytes` bytes of text.
-    fn next_waiting(&self, most_bytes: usize) -> Option<Waiting> {
-        let mut waiting = self.waiting();
-        let place = waiting.iter().position(|next| size(&next.inputs) <= most_bytes)?;
-        waiting.remove(place)
+    fn next_queued(&self, most_bytes: usize) -> Option<QueuedMatch> {
+        let mut queued = self.queued();
+        let place = queued.iter().position(|next| size(&next.inputs) <= most_bytes)?;
+        queued.remove(place)
     }
 
-    /// Matches texts on a thread of the async runtime, for no longer than [`PATIENCE`].
-    fn matched_here(&self, inputs: &[MatchInput]) -> Result<Verified, OutOfPatience> {
+    /// Matches texts on a thread of the async runtime, for no longer than [`MAX_INLINE_TIME`].
+    fn match_inline(&self, inputs: &[MatchInput]) -> Result<Verified, InlineTimeout> {
         let (begun, gave_up) = (Instant::now(), Cell::new(false));
         let verified = self.matched(inputs, &|| {
-            gave_up.set(begun.elapsed() > PATIENCE);
+            gave_up.set(begun.elapsed() > MAX_INLINE_TIME);
             !gave_up.get() && self.clock.goes_on()
         });
-        if gave_up.get() { Err(OutOfPatience) } else { Ok(verified) }
+        if gave_up.get() { Err(InlineTimeout) } else { Ok(verified) }
     }
 
     /// Matches the terms of the search in some texts.
     fn matched(&self, inputs: &[MatchInput], go_on: &dyn Fn() -> bool) -> Verified {
-        let query = self.request.program();
+        let query = self.request.compiled_query();
         let first_only = query.select != Select::Lines;
         let free = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = free().pop();
@@ -197,8 +199,8 @@ impl MatchQueue {
         verified
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queued(&self) -> MutexGuard<'_, VecDeque<QueuedMatch>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -213,10 +215,10 @@ fn size(inputs: &[MatchInput]) -> usize {
     inputs.iter().map(|input| input.chunk.text.bytes()).sum()
 }
 
-/// Splits inputs, which are in order, into parts of about [`SMALL_BYTES`] each: worth a thread, and soon
+/// Splits inputs, which are in order, into parts of about [`JOB_BYTES`] each: worth a thread, and soon
 /// done. The chunks of a blob stay in one part.
 pub(crate) fn split(inputs: Vec<MatchInput>) -> Vec<Vec<MatchInput>> {
-    let parts = size(&inputs).div_ceil(SMALL_BYTES).max(1);
+    let parts = size(&inputs).div_ceil(JOB_BYTES).max(1);
     split_into(inputs, parts)
 }
 
@@ -318,7 +320,7 @@ mod tests {
             });
         }
         let later = queue.start(inputs(&[(4, 9)]), false);
-        let large = SMALL_BYTES * 2 / 3;
+        let large = JOB_BYTES * 2 / 3;
         let blobs = inputs(&[(1, large), (2, large), (3, large)]);
         let first = queue.start(blobs, true);
         for (reading, blobs) in [(first, vec![1, 2, 3]), (later, vec![4])] {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE};
-use super::order::guessed_chunks;
+use super::order::estimate_matching_chunks;
 use super::plans::PlanCache;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
@@ -24,7 +24,7 @@ use super::state::{ChunkCount, Search};
 use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
 use crate::cache::ShardCache;
-use crate::types::{Error, FileMatch, Progress, Resume};
+use crate::types::{AnswerProgress, Error, FileMatch, Resume};
 
 /// One search over all its shards.
 pub(crate) struct Merge<'a> {
@@ -38,7 +38,7 @@ pub(crate) struct Merge<'a> {
     /// Number of results, including those that are left out because they were given before.
     results: usize,
     /// Results that were given, by this search and those before it.
-    progress: Progress,
+    progress: AnswerProgress,
     /// Shards being searched, in order.
     running: VecDeque<RunningShard>,
     /// Totals of the shards that were searched to their end.
@@ -77,7 +77,7 @@ enum Ended {
     /// The limit was reached, or the receiver closed.
     LimitReached,
     /// The deadline passed.
-    Late,
+    TimedOut,
 }
 
 impl<'a> Merge<'a> {
@@ -95,7 +95,7 @@ impl<'a> Merge<'a> {
             parallel,
             resume,
             results: 0,
-            progress: Progress::of(&search.request),
+            progress: AnswerProgress::of(&search.request),
             running: VecDeque::new(),
             ended: ChunkEstimate::default(),
         }
@@ -136,7 +136,7 @@ impl<'a> Merge<'a> {
             .filter(|next| skipped.is_none_or(|searched| !searched.contains(next.shard.id)));
         let ended = loop {
             if self.start(&mut waiting, plans, threads, &mut tasks, stats).await.is_err() {
-                break Ended::Late;
+                break Ended::TimedOut;
             }
             let Some(first) = self.running.front_mut() else { break Ended::LimitReached };
             let event = tokio::select! {
@@ -145,12 +145,12 @@ impl<'a> Merge<'a> {
                 // A client that has left is noticed at once, not only when the next file is found.
                 () = found.closed() => break Ended::LimitReached,
             };
-            let Some(event) = event else { break Ended::Late };
-            if let Err(ended) = self.hear(event, stats, &found).await? {
+            let Some(event) = event else { break Ended::TimedOut };
+            if let Err(ended) = self.handle_event(event, stats, &found).await? {
                 break ended;
             }
         };
-        if matches!(ended, Ended::Late) {
+        if matches!(ended, Ended::TimedOut) {
             let timeout = search.request.timeout.unwrap_or_default();
             stats.stopped.get_or_insert(Stopped::Timeout(timeout));
         } else {
@@ -182,17 +182,16 @@ impl<'a> Merge<'a> {
                 // Many shards in a row may be ruled out, and each may take long.
                 if paused.elapsed() > WITHOUT_PAUSE {
                     let pause = search.state.clock.wait(tokio::task::yield_now());
-                    pause.await.ok_or(Ended::Late)?;
+                    pause.await.ok_or(Ended::TimedOut)?;
                     paused = Instant::now();
                 }
                 continue;
             };
-            // Only with texts in memory does the number of survivors tell how many chunks will be read: of
-            // other shards, Postgres names fewer.
-            // Symbols name the few texts that are read once they are looked up.
+            // The number of survivors is how many chunks will be read only if the texts are in memory: for other shards
+            // the trigram index returns fewer. Symbols name the few texts that are read once they are looked up.
             let known = task.cached.texts && !task.query.plan.has_symbols();
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
-            let chunks = Arc::new(ChunkCount::guess(self.likely_chunks(candidate)));
+            let chunks = Arc::new(ChunkCount::guess(self.estimate_chunks(candidate)));
             if let Some(known) = known {
                 chunks.set_exact(known);
             }
@@ -204,9 +203,9 @@ impl<'a> Merge<'a> {
                 store: self.store.clone(),
                 cache: self.cache.cloned(),
                 from: self.first_blob(task.shard.id),
-                again: self.found_again(task.shard.id),
+                max_repeats: self.max_repeats(task.shard.id),
                 cores: self.parallel,
-                beside: 2 * self.parallel,
+                concurrent_shards: 2 * self.parallel,
                 in_memory,
                 task,
                 survivors,
@@ -248,7 +247,7 @@ impl<'a> Merge<'a> {
 
     /// Estimates the chunks to read in a shard from its promise, by the ratio of chunks to promise in the
     /// shards whose chunks are known.
-    fn likely_chunks(&self, candidate: &ShardCandidate) -> usize {
+    fn estimate_chunks(&self, candidate: &ShardCandidate) -> usize {
         let kept = |running: &RunningShard| {
             Some(ChunkEstimate { promise: running.promise, chunks: running.chunks.exact()? })
         };
@@ -257,7 +256,7 @@ impl<'a> Merge<'a> {
             Some(promise) if known.promise > 0 => {
                 (u128::from(promise) * known.chunks as u128 / u128::from(known.promise)) as usize
             }
-            _ => guessed_chunks(candidate),
+            _ => estimate_matching_chunks(candidate),
         }
     }
 
@@ -282,7 +281,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Returns the most results of a shard that were given before.
-    fn found_again(&self, shard: ShardId) -> usize {
+    fn max_repeats(&self, shard: ShardId) -> usize {
         match self.resume {
             Some(from) if self.is_of_repos() => from.results,
             Some(from) => {
@@ -294,7 +293,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Handles the next event of the first running shard.
-    async fn hear(
+    async fn handle_event(
         &mut self,
         event: Option<ShardEvent>,
         stats: &mut Stats,
@@ -302,7 +301,7 @@ impl<'a> Merge<'a> {
     ) -> Result<Result<(), Ended>, Error> {
         let clock = &self.search.state.clock;
         match event {
-            Some(ShardEvent::Done) if clock.is_over() => return Ok(Err(Ended::Late)),
+            Some(ShardEvent::Done) if clock.is_over() => return Ok(Err(Ended::TimedOut)),
             Some(ShardEvent::Done) => self.end_first(),
             Some(ShardEvent::Read) => {}
             Some(ShardEvent::Files(files, _unread)) => {
@@ -312,8 +311,8 @@ impl<'a> Merge<'a> {
                 if over {
                     stats.stopped.get_or_insert(Stopped::Limit);
                 }
-                let heard = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
-                if over || !heard {
+                let is_open = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
+                if over || !is_open {
                     return Ok(Err(Ended::LimitReached));
                 }
             }
@@ -342,7 +341,7 @@ impl<'a> Merge<'a> {
             let ended = ChunkEstimate { promise: ended.promise, chunks: ended.chunks.chunks() };
             self.ended = [self.ended, ended].into_iter().sum();
         }
-        self.search.state.given.store(self.results, Ordering::Relaxed);
+        self.search.state.finished_results.store(self.results, Ordering::Relaxed);
     }
 
     /// Returns the wanted ones of some files, and whether there are more than the limit.
@@ -369,7 +368,7 @@ impl<'a> Merge<'a> {
     /// Returns whether a file has the last blob of the position and was given before.
     fn was_given(&mut self, file: &FileMatch) -> bool {
         let from = self.resume.as_mut().and_then(|from| from.last.as_mut());
-        let from = from.filter(|last| (last.shard, last.blob) == file.place && last.files > 0);
+        let from = from.filter(|last| (last.shard, last.blob) == file.blob_key && last.files > 0);
         from.is_some_and(|last| {
             last.files -= 1;
             true

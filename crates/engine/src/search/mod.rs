@@ -41,6 +41,6 @@ mod verify;
 
 pub use crate::searcher::Searcher;
 pub use crate::types::{
-    DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Progress, Request, Resume,
+    AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Request, Resume,
 };
 pub use stats::{Phases, Stats, Stopped, SymbolsLeft};

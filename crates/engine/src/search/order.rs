@@ -15,7 +15,7 @@ use query::{CompiledQuery, Expr, Plan, Predicate};
 use store::{Shard, Store};
 
 use super::cost::{MANY_BLOCKS, PROMISE_HASHES};
-use super::plans::{Hits, PlanCache, ShardQuery};
+use super::plans::{HitBitmaps, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
 /// Promise of a block all of whose chunks are in a wanted language.
@@ -46,9 +46,10 @@ pub(crate) async fn sort(
     }
     read_filters(selection, query, store).await?;
     for candidate in &mut selection.shards {
-        let of_shard = plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
-        candidate.promise = of_shard.map_or(Some(0), |of_shard| {
-            Blocks { candidate, query, hits: &mut plans.sampled }.promise(&of_shard)
+        let shard_query =
+            plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
+        candidate.promise = shard_query.map_or(Some(0), |shard_query| {
+            Blocks { candidate, query, hits: &mut plans.sampled }.promise(&shard_query)
         });
     }
     // If nothing is known of any shard, keep the order of numbers rather than sort by size.
@@ -65,7 +66,7 @@ pub(crate) async fn sort(
 /// Estimates how many chunks of a shard match, from the part of its blocks that may hold a match; 0 if that
 /// is unknown. Chunks that match at random places fall into blocks by a Poisson distribution, so a part p of
 /// blocks with matches means -ln(1-p) matching chunks per block.
-pub(crate) fn guessed_chunks(candidate: &ShardCandidate) -> usize {
+pub(crate) fn estimate_matching_chunks(candidate: &ShardCandidate) -> usize {
     let (Some(promise), blocks) = (candidate.promise, count_blocks(&candidate.shard)) else {
         return 0;
     };
@@ -110,15 +111,15 @@ fn count_blocks(shard: &Shard) -> usize {
 struct Blocks<'a> {
     candidate: &'a ShardCandidate,
     query: &'a CompiledQuery,
-    hits: &'a mut Hits,
+    hits: &'a mut HitBitmaps,
 }
 
 impl Blocks<'_> {
     /// Returns the promise of the shard, in thousandths of a block; `None` if nothing is known.
-    fn promise(&mut self, of_shard: &ShardQuery) -> Option<u64> {
+    fn promise(&mut self, shard_query: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
-        let blocks = self.of_plan(&of_shard.plan).map(|blocks| blocks.count() as u64);
-        let wanted = in_languages(&of_shard.of_files, shard, self.query);
+        let blocks = self.of_plan(&shard_query.plan).map(|blocks| blocks.count() as u64);
+        let wanted = in_languages(&shard_query.file_condition, shard, self.query);
         if blocks.is_none() && wanted.is_none() {
             return None;
         }
@@ -154,7 +155,7 @@ impl Blocks<'_> {
         let filter = self.candidate.cached.filters.as_deref()?;
         let mut blocks = filter.blocks(self.hits.of(term, self.query, filter));
         // The filters may be of a later epoch, with more blocks.
-        blocks.keep(std::iter::once(0..count_blocks(shard)));
+        blocks.retain_ranges(std::iter::once(0..count_blocks(shard)));
         Some(blocks)
     }
 }
@@ -168,8 +169,8 @@ fn reduce(parts: Vec<Columns>, with: fn(&mut Columns, &Columns)) -> Option<Colum
 
 /// Returns how many chunks in 1000 belong to files in the languages that a condition asks for, by name or by
 /// path extension; `None` if it does not ask for any.
-fn in_languages(of_files: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
-    let names = match of_files {
+fn in_languages(file_condition: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
+    let names = match file_condition {
         Expr::Predicate(Predicate::Language(index)) => &query.languages[*index],
         Expr::Predicate(Predicate::Path(term)) => query.terms[*term].languages_of_paths.as_ref()?,
         Expr::All(parts) => {

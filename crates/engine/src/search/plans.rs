@@ -17,7 +17,7 @@ pub(crate) struct ShardQuery {
     /// Lookups for terms that must not match: elsewhere they are known not to.
     pub(crate) negated: Vec<Lookup>,
     /// Condition on a file, whatever its text.
-    pub(crate) of_files: Expr,
+    pub(crate) file_condition: Expr,
     /// Terms that are matched with paths.
     pub(crate) path_terms: Vec<usize>,
     /// Predicates that hold for no file of the shard.
@@ -30,9 +30,9 @@ pub(crate) struct PlanCache {
     /// Shard query for each combination of predicate values met so far; `None` if no file can match.
     queries: BTreeMap<Vec<Option<bool>>, Option<Arc<ShardQuery>>>,
     /// Hits of the terms in the signature files.
-    pub(crate) hits: Hits,
+    pub(crate) hits: HitBitmaps,
     /// Hits by a sample of the hashes of each term.
-    pub(crate) sampled: Hits,
+    pub(crate) sampled: HitBitmaps,
     /// Order in which the predicates are evaluated, as indices.
     order: Vec<usize>,
 }
@@ -40,13 +40,13 @@ pub(crate) struct PlanCache {
 /// The hits of a query's terms in signature files. One bitmap holds the hits in all shards of a signature
 /// file.
 #[derive(Debug)]
-pub(crate) struct Hits {
+pub(crate) struct HitBitmaps {
     known: Vec<(usize, HitBitmap)>,
     /// Most hashes that are looked up for each literal.
     most: usize,
 }
 
-impl Hits {
+impl HitBitmaps {
     /// Returns the hits of a term in the signature file of `filter`. Looks them up only once.
     pub(crate) fn of(
         &mut self,
@@ -70,7 +70,7 @@ impl Hits {
 
 impl Default for PlanCache {
     fn default() -> Self {
-        let hits = |most| Hits { known: Vec::new(), most };
+        let hits = |most| HitBitmaps { known: Vec::new(), most };
         Self {
             queries: BTreeMap::new(),
             hits: hits(usize::MAX),
@@ -140,7 +140,7 @@ impl ShardQuery {
         let planned: Vec<usize> =
             plan.lookups().iter().flat_map(|lookup| lookup.terms.iter().copied()).collect();
         negated.retain(|lookup| !lookup.terms.iter().any(|term| planned.contains(term)));
-        let of_files = left.without_text();
+        let file_condition = left.without_text();
         let not_at_all = |of: &Predicate| value(*of) == Some(false);
         let ruled_out: Vec<Predicate> = predicates.iter().copied().filter(not_at_all).collect();
         let path_terms = predicates.iter().filter(|of| !ruled_out.contains(of));
@@ -148,6 +148,6 @@ impl ShardQuery {
             Predicate::Path(term) => Some(*term),
             _ => None,
         });
-        Some(Self { plan, negated, of_files, path_terms: path_terms.collect(), ruled_out })
+        Some(Self { plan, negated, file_condition, path_terms: path_terms.collect(), ruled_out })
     }
 }

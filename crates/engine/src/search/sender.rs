@@ -9,7 +9,7 @@ use store::RepoId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::cost::AHEAD_KB;
-use super::state::State;
+use super::state::SearchState;
 use crate::types::FileMatch;
 
 /// An event of the search of one shard, in order.
@@ -35,20 +35,20 @@ pub(crate) struct ResultSender {
     files: usize,
     repos: HashSet<RepoId>,
     limit: Option<usize>,
-    state: Arc<State>,
+    state: Arc<SearchState>,
 }
 
 impl ResultSender {
-    /// Creates the sender of a shard that is searched beside `beside` others, with which it shares
+    /// Creates the sender of one of `concurrent_shards` shards that are searched at once and share
     /// [`AHEAD_KB`]. `limit` is the limit of the search.
     pub(crate) fn new(
         events: mpsc::Sender<ShardEvent>,
         select: Select,
         limit: Option<usize>,
-        beside: usize,
-        state: &Arc<State>,
+        concurrent_shards: usize,
+        state: &Arc<SearchState>,
     ) -> Self {
-        let most_kb = (AHEAD_KB / beside.max(1) as u32).max(1);
+        let most_kb = (AHEAD_KB / concurrent_shards.max(1) as u32).max(1);
         let (ahead, state) = (Arc::new(Semaphore::new(most_kb as usize)), Arc::clone(state));
         Self { events, most_kb, ahead, select, files: 0, repos: HashSet::new(), limit, state }
     }
@@ -66,8 +66,8 @@ impl ResultSender {
         let kb = u32::try_from(kb).unwrap_or(self.most_kb).min(self.most_kb);
         let permit = Arc::clone(&self.ahead).acquire_many_owned(kb).await;
         let permit = permit.expect("it is never closed");
-        let heard = self.events.send(ShardEvent::Files(files, permit)).await.is_ok();
-        heard && self.wanted() != Some(0)
+        let is_open = self.events.send(ShardEvent::Files(files, permit)).await.is_ok();
+        is_open && self.wanted() != Some(0)
     }
 
     /// Tells the merge that a batch gave no results. Returns false if the receiver is gone.
@@ -89,7 +89,7 @@ impl ResultSender {
     /// Returns how many more results are wanted, after those of the shards before and of this one: up to one
     /// more than the limit, which shows that there are more.
     pub(crate) fn wanted(&self) -> Option<usize> {
-        let before = self.state.given.load(Ordering::Relaxed);
+        let before = self.state.finished_results.load(Ordering::Relaxed);
         // A repository of an earlier shard may be found here again, so earlier results do not count.
         let before = if self.select == Select::Repos { 0 } else { before };
         let given = before.saturating_add(self.results());

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use store::{BlobId, File};
 use tokio::sync::mpsc;
 
-use super::batch::{Batch, Batches, Group, Groups};
+use super::batch::{Batch, Batches, FileGroup, FileGroups};
 use super::chunk_terms::{ChunkTerms, rarest_first};
 use super::context;
 use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST};
@@ -17,7 +17,7 @@ use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
-use super::source::{Reads, Source};
+use super::source::{ContentReader, Source};
 use super::state::{ChunkCount, Search};
 use super::symbols::{enclose, lines};
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
@@ -31,11 +31,11 @@ pub(crate) struct ShardSearch<'s, S> {
     /// First blob to search.
     pub(crate) from: BlobId,
     /// Most results that an earlier search has given and this one finds again.
-    pub(crate) again: usize,
+    pub(crate) max_repeats: usize,
     /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
     /// Number of shards that are searched at once.
-    pub(crate) beside: usize,
+    pub(crate) concurrent_shards: usize,
     pub(crate) chunks: &'s ChunkCount,
 }
 
@@ -58,8 +58,8 @@ impl<S: Source> ShardSearch<'_, S> {
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let Search { request, state, .. } = self.search;
         let select = self.search.query().select;
-        let limit = request.limit.map(|limit| limit.saturating_add(self.again));
-        let mut results = ResultSender::new(events, select, limit, self.beside, state);
+        let limit = request.limit.map(|limit| limit.saturating_add(self.max_repeats));
+        let mut results = ResultSender::new(events, select, limit, self.concurrent_shards, state);
         let ended = if self.is_over() { Ok(()) } else { self.search(&mut results).await };
         results.end(ended).await;
     }
@@ -117,18 +117,18 @@ impl<S: Source> ShardSearch<'_, S> {
             }
             Some(_) => None,
         };
-        let on = Evaluator { search: self.search, task: self.task, candidates: &candidates };
+        let evaluator = Evaluator { search: self.search, task: self.task, candidates: &candidates };
         let ahead = self.source.reads_ahead().then_some(self.cores);
         let first = self.source.reads_chunks_first();
-        let mut batches = Batches::of(&candidates, files, on.reads_whole(), first, ahead);
+        let mut batches = Batches::of(&candidates, files, evaluator.reads_whole(), first, ahead);
         let mut pending = VecDeque::new();
         loop {
             let size = sizer.size(results.wanted(), &state.hit_rate);
-            self.begin(&mut pending, &mut batches, on, size);
+            self.begin(&mut pending, &mut batches, evaluator, size);
             let Some(PendingBatch { batch, chunks, matching }) = pending.pop_front() else { break };
             let before = results.results();
             sizer.reads(chunks);
-            if self.finish(batch, matching, &batches, on, results).await?.is_err() {
+            if self.finish(batch, matching, &batches, evaluator, results).await?.is_err() {
                 return Ok(Err(LimitReached));
             }
             let found = results.results() - before;
@@ -147,7 +147,7 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         pending: &mut VecDeque<PendingBatch>,
         batches: &mut Batches<'_>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         at_once: usize,
     ) {
         let queue = &self.search.state.matching;
@@ -161,10 +161,15 @@ impl<S: Source> ShardSearch<'_, S> {
         {
             let chunks = batch.reads();
             underway += chunks;
-            let at_hand = (batches.read_first && chunks <= READ_FIRST)
-                .then(|| self.at_hand(ChunkTerms::of(&batch.chunks, on, |_, _| true), on))
+            let cached_inputs = (batches.read_first && chunks <= READ_FIRST)
+                .then(|| {
+                    self.cached_inputs(
+                        ChunkTerms::of(&batch.chunks, evaluator, |_, _| true),
+                        evaluator,
+                    )
+                })
                 .flatten();
-            let Some(inputs) = at_hand else {
+            let Some(inputs) = cached_inputs else {
                 pending.push_back(PendingBatch { batch, chunks, matching: None });
                 left = 0;
                 continue;
@@ -186,24 +191,25 @@ impl<S: Source> ShardSearch<'_, S> {
         mut batch: Batch,
         matching: Option<Matching>,
         batches: &Batches<'_>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         results: &mut ResultSender,
     ) -> Result<Result<(), LimitReached>, store::Error> {
         let mut hits = Hits::default();
         if batches.read_first {
-            self.read_chunks_first(&mut batch, matching, on, &mut hits).await?;
+            self.read_chunks_first(&mut batch, matching, evaluator, &mut hits).await?;
         }
         if self.is_over() {
             return Ok(Err(LimitReached));
         }
-        let open = self.open(&mut batch, on).await?;
-        let mut groups = Groups { whole: batches.whole, batch, open: open.into_iter().peekable() };
+        let open = self.open(&mut batch, evaluator).await?;
+        let mut groups =
+            FileGroups { whole: batches.whole, batch, open: open.into_iter().peekable() };
         while let Some(group) = groups.next() {
             // Hits belong to the blobs of one group and are of no use for the next.
             if !batches.read_first {
                 hits = Hits::default();
             }
-            let files = self.read(group, batches, on, &mut hits).await?;
+            let files = self.read(group, batches, evaluator, &mut hits).await?;
             if !results.send(files).await || self.is_over() {
                 return Ok(Err(LimitReached));
             }
@@ -217,25 +223,29 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         batch: &mut Batch,
         matching: Option<Matching>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
         if let Some(matching) = matching {
             hits.add(self.search.state.matching.found(matching).await);
-            on.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
+            evaluator.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
         } else {
-            let count = on.candidates.lists.len();
+            let count = evaluator.candidates.lists.len();
             for lists in rarest_first(&batch.chunks, count) {
                 let mut named = batch.chunks.clone();
-                named.retain(|(_, blob, list)| lists.contains(list) && on.may_match(*blob, hits));
-                self.read_parts(&named, on, hits).await?;
+                named.retain(|(_, blob, list)| {
+                    lists.contains(list) && evaluator.may_match(*blob, hits)
+                });
+                self.read_parts(&named, evaluator, hits).await?;
                 if self.is_over() {
                     return Ok(());
                 }
-                lists.iter().for_each(|list| hits.add_read(&on.candidates.lists[*list].terms));
+                lists
+                    .iter()
+                    .for_each(|list| hits.add_read(&evaluator.candidates.lists[*list].terms));
             }
         }
-        batch.blobs.retain(|blob| on.may_match(*blob, hits));
+        batch.blobs.retain(|blob| evaluator.may_match(*blob, hits));
         Ok(())
     }
 
@@ -244,14 +254,14 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn read_parts(
         &self,
         mut rest: &[(i32, BlobId, usize)],
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
         while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
             let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
             rest = tail;
-            let named = ChunkTerms::of(part, on, |_, term| !hits.has_read(term));
-            hits.add(self.read_named(named, on).await?);
+            let named = ChunkTerms::of(part, evaluator, |_, term| !hits.has_read(term));
+            hits.add(self.match_chunks(named, evaluator).await?);
             if self.is_over() {
                 break;
             }
@@ -264,7 +274,7 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn open(
         &self,
         batch: &mut Batch,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
     ) -> Result<Vec<OpenFile>, store::Error> {
         let files: Vec<File> = match batch.files.take() {
             Some(files) => files,
@@ -272,36 +282,36 @@ impl<S: Source> ShardSearch<'_, S> {
             None => self.source.reader().files(Some(&batch.blobs)).await?,
         };
         self.search.state.counters.files.fetch_add(files.len(), Ordering::Relaxed);
-        Ok(files.into_iter().filter_map(|file| on.open(file)).collect())
+        Ok(files.into_iter().filter_map(|file| evaluator.open(file)).collect())
     }
 
     /// Reads the texts that some files need, and returns the files that match.
     async fn read(
         &self,
-        group: Group,
+        group: FileGroup,
         batches: &Batches<'_>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<Vec<FileMatch>, store::Error> {
         let mut open = group.open;
-        if on.asks_symbols() {
-            self.read_symbols(&mut open, on, hits).await?;
+        if evaluator.asks_symbols() {
+            self.read_symbols(&mut open, evaluator, hits).await?;
         }
         // Then the candidate chunks of the terms that still matter.
         if !batches.read_first {
-            self.read_lists(&open, &group.chunks, on, hits).await?;
+            self.read_lists(&open, &group.chunks, evaluator, hits).await?;
         }
         // Then whole texts, where chunks did not decide, or did not give all lines to show.
-        let mut wanted = on.wanted(&open, hits);
+        let mut wanted = evaluator.wanted(&open, hits);
         wanted.retain(|_, terms| {
-            terms.retain(|term| !on.candidates.lists_term(*term));
+            terms.retain(|term| !evaluator.candidates.lists_term(*term));
             !terms.is_empty()
         });
         if !wanted.is_empty() {
-            self.read_whole(&open, wanted, on, hits).await?;
+            self.read_whole(&open, wanted, evaluator, hits).await?;
         }
-        if on.asks_symbols() && self.search.query().select.has_lines() {
-            self.read_symbol_lines(&open, on, hits).await?;
+        if evaluator.asks_symbols() && self.search.query().select.has_lines() {
+            self.read_symbol_lines(&open, evaluator, hits).await?;
         }
         if self.is_over() {
             return Ok(Vec::new());
@@ -311,7 +321,7 @@ impl<S: Source> ShardSearch<'_, S> {
         while let Some(file) = open.next() {
             let blob = file.file.blob;
             let last = open.peek().is_none_or(|next| next.file.blob != blob);
-            files.extend(on.decide(file, last, hits));
+            files.extend(evaluator.decide(file, last, hits));
         }
         if self.search.request.context != (0, 0) {
             self.add_context(&mut files).await?;
@@ -328,18 +338,18 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         open: &[OpenFile],
         chunks: &[(i32, BlobId, usize)],
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
-        let lists = &on.candidates.lists;
+        let lists = &evaluator.candidates.lists;
         for some in rarest_first(chunks, lists.len()) {
-            let wanted = on.wanted(open, hits);
+            let wanted = evaluator.wanted(open, hits);
             let here: Vec<_> =
                 chunks.iter().filter(|(.., of)| some.contains(of)).copied().collect();
-            let named = ChunkTerms::of(&here, on, |blob, term| {
+            let named = ChunkTerms::of(&here, evaluator, |blob, term| {
                 wanted.get(&blob).is_some_and(|terms| terms.contains(&term))
             });
-            hits.add(self.read_named(named, on).await?);
+            hits.add(self.match_chunks(named, evaluator).await?);
             for list in some {
                 hits.add_read(&lists[list].terms);
             }
@@ -351,19 +361,23 @@ impl<S: Source> ShardSearch<'_, S> {
     }
 
     /// Returns the chunks with their match jobs, if all chunks can be read without waiting.
-    fn at_hand(&self, named: ChunkTerms, on: Evaluator<'_>) -> Option<Vec<MatchInput>> {
-        let chunks = self.source.reader().chunks_at_hand(&named.numbers())?;
-        Some(named.inputs(chunks, on))
+    fn cached_inputs(
+        &self,
+        named: ChunkTerms,
+        evaluator: Evaluator<'_>,
+    ) -> Option<Vec<MatchInput>> {
+        let chunks = self.source.reader().cached_chunks(&named.numbers())?;
+        Some(named.inputs(chunks, evaluator))
     }
 
     /// Reads chunks, and matches each with the terms that named it.
-    async fn read_named(
+    async fn match_chunks(
         &self,
         named: ChunkTerms,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
     ) -> Result<Vec<Hit>, store::Error> {
         let chunks = self.source.reader().chunks(&named.numbers()).await?;
-        Ok(self.verify(named.inputs(chunks, on)).await)
+        Ok(self.verify(named.inputs(chunks, evaluator)).await)
     }
 
     /// Reads whole texts, and matches each with the terms still wanted of its blob.
@@ -371,7 +385,7 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         open: &[OpenFile],
         wanted: HashMap<BlobId, Vec<usize>>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
         let terms = &self.search.query().terms;
@@ -384,7 +398,7 @@ impl<S: Source> ShardSearch<'_, S> {
         if spans {
             chunks = join(chunks);
         }
-        let mut jobs = Jobs::new(on);
+        let mut jobs = Jobs::new(evaluator);
         let inputs = chunks.into_iter().map(|chunk| {
             let terms = wanted[&chunk.blob].clone();
             jobs.input(chunk, terms)
@@ -399,15 +413,15 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn read_symbols(
         &self,
         open: &mut Vec<OpenFile>,
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
-        let blobs = on.undecided_symbols(open, hits);
+        let blobs = evaluator.undecided_symbols(open, hits);
         if !blobs.is_empty() {
             let rows = self.source.reader().symbols(&blobs).await?;
-            on.add_symbols(&blobs, &rows, hits);
+            evaluator.add_symbols(&blobs, &rows, hits);
         }
-        open.retain(|open| on.can_match(open, hits));
+        open.retain(|open| evaluator.can_match(open, hits));
         Ok(())
     }
 
@@ -415,13 +429,13 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn read_symbol_lines(
         &self,
         open: &[OpenFile],
-        on: Evaluator<'_>,
+        evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
         let (mut shown, mut places) = (Vec::new(), Vec::new());
         for file in open {
             let blob = file.file.blob;
-            for term in on.shown_symbols(file, hits) {
+            for term in evaluator.shown_symbols(file, hits) {
                 if !shown.contains(&(blob, term)) {
                     shown.push((blob, term));
                     let symbols = hits.symbols(blob, term).iter();
@@ -454,7 +468,7 @@ impl<S: Source> ShardSearch<'_, S> {
     /// Adds the context lines around matching lines.
     async fn add_context(&self, files: &mut [FileMatch]) -> Result<(), store::Error> {
         let shown = files.iter().filter(|file| !file.lines.is_empty());
-        let mut blobs: Vec<_> = shown.map(|file| (file.place.1, file.bytes)).collect();
+        let mut blobs: Vec<_> = shown.map(|file| (file.blob_key.1, file.bytes)).collect();
         blobs.dedup();
         let chunks = join(self.source.reader().blobs(&blobs).await?);
         let texts = chunks.into_iter().filter_map(|chunk| match chunk.text {
@@ -469,12 +483,12 @@ impl<S: Source> ShardSearch<'_, S> {
     /// Adds what symbols are around the matching lines.
     async fn add_enclosing(&self, files: &mut [FileMatch]) -> Result<(), store::Error> {
         let shown = files.iter().filter(|file| !file.lines.is_empty());
-        let mut blobs: Vec<BlobId> = shown.map(|file| file.place.1).collect();
+        let mut blobs: Vec<BlobId> = shown.map(|file| file.blob_key.1).collect();
         blobs.dedup();
         let rows = self.source.reader().symbols(&blobs).await?;
         let rows: HashMap<BlobId, _> = rows.into_iter().map(|row| (row.blob, row)).collect();
         for file in files {
-            if let Some(row) = rows.get(&file.place.1) {
+            if let Some(row) = rows.get(&file.blob_key.1) {
                 enclose(&mut file.lines, row);
             }
         }

@@ -115,9 +115,9 @@ impl Selection {
                 return None;
             }
         }
-        let of_shard = plans.shard_query((&self.predicates, self.brute), query, &values)?;
+        let shard_query = plans.shard_query((&self.predicates, self.brute), query, &values)?;
         let (shard, cached) = (candidate.shard.clone(), candidate.cached.clone());
-        Some(ShardTask { shard, cached, query: of_shard, filters })
+        Some(ShardTask { shard, cached, query: shard_query, filters })
     }
 
     /// Returns whether a predicate on names holds for a repository; `None` for other predicates.

@@ -21,37 +21,37 @@ pub(crate) struct Search {
     /// Repositories of the catalog that is searched.
     pub(crate) repos: Arc<HashMap<RepoId, CatalogRepo>>,
     pub(crate) selection: Selection,
-    pub(crate) state: Arc<State>,
+    pub(crate) state: Arc<SearchState>,
 }
 
 impl Search {
     /// Returns the compiled query.
     pub(crate) fn query(&self) -> &CompiledQuery {
-        self.request.program()
+        self.request.compiled_query()
     }
 }
 
 /// The state of a search that changes while it runs.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SearchState {
     pub(crate) counters: Arc<Counters>,
     pub(crate) clock: Arc<Clock>,
     /// Results per chunk read, over all shards.
     pub(crate) hit_rate: HitRate,
     /// Results of the shards that are done.
-    pub(crate) given: AtomicUsize,
+    pub(crate) finished_results: AtomicUsize,
     /// Repositories in the answer, if repositories are the results.
     repos: Option<Mutex<HashSet<RepoId>>>,
     pub(crate) matching: Arc<MatchQueue>,
 }
 
-impl State {
+impl SearchState {
     pub(crate) fn new(request: &Arc<Request>, clock: Clock) -> Self {
         let (counters, clock) = (Arc::<Counters>::default(), Arc::new(clock));
-        let repos = request.program().select == Select::Repos;
+        let repos = request.compiled_query().select == Select::Repos;
         Self {
             hit_rate: HitRate::default(),
-            given: AtomicUsize::new(0),
+            finished_results: AtomicUsize::new(0),
             repos: repos.then(Mutex::default),
             matching: Arc::new(MatchQueue::new(request, &clock, &counters)),
             counters,
@@ -99,7 +99,7 @@ impl ChunkCount {
 }
 
 /// Ends a search when dropped, so that its shards stop, however the search ends.
-pub(crate) struct EndOnDrop(pub(crate) Arc<State>);
+pub(crate) struct EndOnDrop(pub(crate) Arc<SearchState>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use store::{ShardId, Switch};
 
-use crate::types::{Progress, Request, Resume, ShardSet};
+use crate::types::{AnswerProgress, Request, Resume, ShardSet};
 
 /// Counters of a search, and whether its answer is complete.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ pub struct Stats {
     /// Hash of the query.
     pub query: u64,
     /// Progress of the answer, including the results of the searches that this one continued.
-    pub progress: Progress,
+    pub progress: AnswerProgress,
     /// Shards in the order in which they were searched.
     pub(crate) order: Vec<ShardId>,
 }
@@ -82,8 +82,8 @@ impl Stats {
     }
 
     /// Returns the position after the first results of this search, as `progress` counts them.
-    pub fn from(&self, request: &Request, progress: Progress) -> Resume {
-        let Progress { results, last } = progress;
+    pub fn from(&self, request: &Request, progress: AnswerProgress) -> Resume {
+        let AnswerProgress { results, last } = progress;
         let mut resume = Resume { results, last, ..self.from_start(request) };
         if let Some(last) = last {
             for shard in self.order.iter().take_while(|shard| **shard != last.shard) {

@@ -11,7 +11,7 @@ use store::{BlobId, Shard};
 
 use super::cost::by_chance;
 use super::shards::{Selection, ShardTask};
-use crate::cache::files::{ShardFiles, Wanted};
+use crate::cache::files::{ShardFileFilter, ShardFiles};
 use crate::cache::texts::{Segment, Texts};
 
 /// The surviving chunks of a shard, for each lookup of scope chunk, by its terms.
@@ -121,7 +121,7 @@ impl Survivors {
         }
     }
 
-    /// Returns the most chunks that a plan may have to read, as far as known.
+    /// Returns an upper bound of the chunks that a plan reads. A lookup whose filters are not in memory counts as 0.
     pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
             Plan::Scan => shard.chunks as usize,
@@ -135,8 +135,9 @@ impl Survivors {
         }
     }
 
-    /// Returns how many of the surviving chunks of a plan survive by chance, and how many chunks the trigram index would
-    /// name, both about. Of `All`, every part counts: the survivors of one are in the blobs of those before it.
+    /// Estimates how many surviving chunks of a plan are false positives, and how many chunks the trigram index would
+    /// return. All lookups are summed, also those of an `All`: what passes one of its parts lies in blobs that passed
+    /// the parts before.
     pub(crate) fn by_chance(&self, plan: &Plan, query: &CompiledQuery, chunks: i32) -> (f64, f64) {
         let (mut chance, mut named) = (0.0, 0.0);
         for lookup in plan.lookups() {
@@ -188,13 +189,13 @@ fn wanted_files<'a>(
     task: &'a ShardTask,
     selection: &'a Selection,
     query: &CompiledQuery,
-) -> Option<Wanted<'a>> {
-    // `of_files` lacks predicates on which all chosen repositories of the shard agree, so the repositories
+) -> Option<ShardFileFilter<'a>> {
+    // `file_condition` lacks predicates on which all chosen repositories of the shard agree, so the repositories
     // are checked, too.
-    let (of_files, repos) = (&task.query.of_files, selection.files.repos.as_deref());
-    let all = *of_files == Expr::Const(true) && repos.is_none();
+    let (file_condition, repos) = (&task.query.file_condition, selection.files.repos.as_deref());
+    let all = *file_condition == Expr::Const(true) && repos.is_none();
     let files = task.cached.files.as_ref().filter(|_| !all)?;
-    Some(files.wanted(of_files, query, repos, |repo, of| selection.repo_holds(repo, of)))
+    Some(files.wanted(file_condition, query, repos, |repo, of| selection.repo_holds(repo, of)))
 }
 
 impl SurvivingChunks {
@@ -221,11 +222,11 @@ impl SurvivingChunks {
                 let mut columns = segment.may_hold(ngrams);
                 if let Some(left) = left {
                     let here = overlapping(left, &chunks);
-                    columns.keep(here.map(|numbers| segment.places(numbers)));
+                    columns.retain_ranges(here.map(|numbers| segment.places(numbers)));
                 } else if !columns.is_empty()
                     && let Some(here) = wanted(&chunks)
                 {
-                    columns.keep(here.iter().map(|numbers| segment.places(numbers)));
+                    columns.retain_ranges(here.iter().map(|numbers| segment.places(numbers)));
                 }
                 if !columns.is_empty() {
                     let without = filter.ruled_out(blocks, chunks.clone());
@@ -272,7 +273,7 @@ impl SurvivingChunks {
 
     /// Returns the surviving chunks with these numbers, ascending and under `upto`, each with its blob. Keeps
     /// only the blobs that are `left`, if that is given.
-    pub(crate) fn named(
+    pub(crate) fn with_blobs(
         &self,
         numbers: &Range<i32>,
         upto: i32,
@@ -382,7 +383,7 @@ mod tests {
         };
         let files = ShardFiles::new([3, 5, 9, 1025].map(file).into());
         let named = |numbers, upto, left: Option<&[BlobId]>| {
-            let chunks = survivors().named(&numbers, upto, left, &files).into_iter();
+            let chunks = survivors().with_blobs(&numbers, upto, left, &files).into_iter();
             chunks.map(|(n, blob)| (n, blob.0)).collect::<Vec<_>>()
         };
         let all = |numbers, upto| named(numbers, upto, None);

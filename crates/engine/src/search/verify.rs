@@ -33,8 +33,8 @@ pub(crate) struct MatchInput {
 #[derive(Clone, Debug)]
 pub(crate) struct MatchJob {
     pub(crate) terms: Terms,
-    /// Condition for files with the blob, as far as its text can tell. Once it cannot hold, the remaining
-    /// terms are skipped. For each term in the condition, the inputs hold either all texts of the blob that
+    /// Condition for files with the blob, reduced to the predicates that its text decides. Once it cannot hold, the
+    /// remaining terms are skipped. For each term in the condition, the inputs hold either all texts of the blob that
     /// may match it, or none.
     pub(crate) condition: Arc<Expr>,
 }
@@ -152,7 +152,7 @@ pub(crate) fn verify(
     DecompressBuffer::with(|buffer| {
         let mut by_blob = Verifier { buffer, opened: Opened::default(), terms: Vec::new() };
         for inputs in inputs.chunk_by(|input, next| input.chunk.blob == next.chunk.blob) {
-            by_blob.look(query, inputs, first_only, scratches, go_on, &mut verified);
+            by_blob.verify_blob(query, inputs, first_only, scratches, go_on, &mut verified);
         }
     });
     verified
@@ -169,7 +169,7 @@ struct Verifier<'s> {
 impl Verifier<'_> {
     /// Matches the terms of all inputs of a blob. Begins with the term that has the fewest inputs: if it does
     /// not match, the others may be skipped.
-    fn look(
+    fn verify_blob(
         &mut self,
         query: &CompiledQuery,
         inputs: &[MatchInput],

@@ -38,7 +38,7 @@ pub struct Report {
     /// Blobs whose symbols were not all taken, by reason.
     pub given_up: BTreeMap<Reason, i64>,
     /// Whether the rest is left to an ingest that waits.
-    pub gave_way: bool,
+    pub yielded: bool,
 }
 
 /// Takes the symbols that the index lacks; `None` if it lacks none. `program` is a program that runs [`worker::run`] when its only argument is
@@ -133,7 +133,7 @@ async fn take_all(
     }
     session.close().await?;
     let mut report = state.into_inner().expect("no panics hold it").report;
-    report.gave_way = stop.into_inner().expect("no panics hold it");
+    report.yielded = stop.into_inner().expect("no panics hold it");
     Ok(report)
 }
 
@@ -214,7 +214,7 @@ async fn take(
     let jobs: Vec<(String, String)> =
         texts.iter().map(|(blob, text)| (language(*blob), text.clone())).collect();
     let begun = Instant::now();
-    let taken = session.elsewhere(client.take(jobs)).await.map_err(Error::Parser)?;
+    let taken = session.await_other(client.take(jobs)).await.map_err(Error::Parser)?;
     tracing::debug!("{} texts parsed in {:?}", texts.len(), begun.elapsed());
     for ((blob, text), taken) in texts.iter().zip(taken) {
         if let Some(reason) = taken.given_up {

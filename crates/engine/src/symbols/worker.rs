@@ -18,7 +18,7 @@ const MEMORY: u64 = 512 << 20;
 /// # Errors
 /// What is read is not what [`run`](super::run) writes, or the other side has gone.
 pub fn run() -> io::Result<()> {
-    // Where it cannot be set, the time bounds it.
+    // If the limit cannot be set, the time limit still ends a runaway parse.
     let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     serve(io::stdin().lock(), io::stdout().lock())

@@ -16,7 +16,7 @@ use crate::symbols::{self, SymbolRow};
 use crate::{BlobId, ShardId};
 
 /// Most problems reported for one shard; more would tell nothing more.
-const MAX_TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// The row of a blob.
 #[derive(sqlx::FromRow)]
@@ -157,7 +157,7 @@ impl Check {
                         "the filter of the block of chunk {n} lacks some of its text"
                     ));
                 }
-                if n == blob && !filters.knows_start(n) {
+                if n == blob && !filters.is_blob_start(n) {
                     found.derived(format!("chunk {n} is not marked as the beginning of a text"));
                 }
             }
@@ -170,7 +170,7 @@ impl Check {
         while document.at < stored.documents.len() {
             stored.end_document(&mut document, &mut found);
         }
-        self.told(shard, stored, found).await
+        self.report(shard, stored, found).await
     }
 
     async fn stored(&mut self, shard: ShardId) -> Result<Stored> {
@@ -202,9 +202,9 @@ impl Check {
         Ok(Stored { blobs, documents, filters, symbols, unsound, scip, filtered })
     }
 
-    /// Returns the problems, with the names of files; at most [`MAX_TOLD`], and then a count of the
+    /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], and then a count of the
     /// others.
-    async fn told(
+    async fn report(
         &mut self,
         shard: ShardId,
         stored: Stored,
@@ -215,7 +215,7 @@ impl Check {
         }
         found.problems.sort();
         found.problems.dedup();
-        let more = found.problems.split_off(found.problems.len().min(MAX_TOLD));
+        let more = found.problems.split_off(found.problems.len().min(MAX_REPORTED));
         let mut problems = Vec::new();
         for (blob, what, is_derived) in found.problems {
             let what = match blob {

@@ -11,7 +11,7 @@ mod stored;
 use ngram::{BLOCK_CHUNKS, FilterKind};
 
 pub use rows::ChunkRows;
-pub(crate) use rows::TellingRows;
+pub(crate) use rows::SelectiveRows;
 pub(crate) use stored::{
     NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
 };

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::catalog::Shard;
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, ShardId};
 
 /// Most shards that a statement of [`Lease::filter_rows`] names for each shard that is asked for.
@@ -79,21 +79,22 @@ impl ChunkRows {
 
 /// Returns the bits that a search without memory asks the chunk filters of a shard for: the emptiest
 /// of those of some n-grams.
-fn emptiest_bits(ngrams: &[&NgramQuery], densities: &Densities) -> Vec<usize> {
+fn most_selective_bits(ngrams: &[&NgramQuery], densities: &Densities) -> Vec<usize> {
     let literals: usize = ngrams.iter().map(|ngrams| ngrams.literals()).sum();
     let most = (ALL_HASHES / literals.max(1)).clamp(2, MAX_HASHES);
-    let emptiest = ngrams.iter().map(|ngrams| ngrams.emptiest(most, densities)).collect();
-    NgramQuery::any(emptiest).bits(FilterKind::Chunk)
+    let most_selective =
+        ngrams.iter().map(|ngrams| ngrams.most_selective(most, densities)).collect();
+    NgramQuery::any(most_selective).bits(FilterKind::Chunk)
 }
 
 /// The rows of the filters of a shard's chunks that are worth asking for some n-grams.
-pub(crate) struct TellingRows {
+pub(crate) struct SelectiveRows {
     bits: Vec<usize>,
     /// Values of `filters.number`.
     pub(crate) numbers: Vec<i32>,
 }
 
-impl TellingRows {
+impl SelectiveRows {
     /// What is selected: the rows' numbers, lengths in bytes, and bits, all in one row. Postgres takes three
     /// times as long for an array of the bits (docs/design/filter-rows.md).
     pub(crate) const COLUMNS: &str =
@@ -145,7 +146,7 @@ impl Lease {
             shard.filters(),
             shard.0
         );
-        let rows: Vec<(Vec<u8>,)> = self.fetch(Ask::new(sql)).await?;
+        let rows: Vec<(Vec<u8>,)> = self.fetch(BoundStatement::new(sql)).await?;
         Ok(match rows.into_iter().next() {
             Some((bytes,)) => {
                 let densities = Arc::new(Densities::from_bytes(bytes));
@@ -156,18 +157,18 @@ impl Lease {
     }
 
     /// Returns which rows of the filters of a shard's chunks are worth asking for some n-grams.
-    pub(crate) async fn telling_rows(
+    pub(crate) async fn selective_rows(
         &mut self,
         shard: &Shard,
         ngrams: &[&NgramQuery],
-    ) -> Result<TellingRows> {
-        let bits = emptiest_bits(ngrams, &*self.densities(shard.id).await?);
+    ) -> Result<SelectiveRows> {
+        let bits = most_selective_bits(ngrams, &*self.densities(shard.id).await?);
         let pieces = 0..(shard.filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
         let mut numbers = vec![STARTS];
         for piece in pieces {
             numbers.extend(bits.iter().map(|bit| piece * PIECE_ROWS + *bit as i32));
         }
-        Ok(TellingRows { bits, numbers })
+        Ok(SelectiveRows { bits, numbers })
     }
 
     /// Reads the rows of the filters of a shard's chunks that are worth asking for some n-grams;
@@ -180,15 +181,15 @@ impl Lease {
         shard: &Shard,
         ngrams: &[&NgramQuery],
     ) -> Result<Option<ChunkRows>> {
-        let telling = self.telling_rows(shard, ngrams).await?;
+        let selective = self.selective_rows(shard, ngrams).await?;
         let sql = format!(
             "select {} from {}",
-            TellingRows::COLUMNS,
-            TellingRows::condition(shard.id, "any($1)")
+            SelectiveRows::COLUMNS,
+            SelectiveRows::condition(shard.id, "any($1)")
         );
-        let ask = Ask::new(sql).bind(telling.numbers.clone());
-        let rows = self.rows(ask).await?;
-        telling.unpack(&rows[0], 0, shard.filtered)
+        let bound = BoundStatement::new(sql).bind(selective.numbers.clone());
+        let rows = self.rows(bound).await?;
+        selective.unpack(&rows[0], 0, shard.filtered)
     }
 }
 
@@ -206,7 +207,7 @@ impl Lease {
         );
         let (mut blocks, mut dense) = (Vec::new(), Vec::new());
         let (mut dense_chunks, mut large) = (Vec::new(), Vec::new());
-        for (kind, number, bits) in self.fetch::<Row>(Ask::new(sql)).await? {
+        for (kind, number, bits) in self.fetch::<Row>(BoundStatement::new(sql)).await? {
             match kind {
                 BLOCKS => blocks.extend(bits),
                 DENSE => dense.extend(bits),
@@ -255,9 +256,9 @@ impl Lease {
         let count = self.shard_count().await?;
         let mut rows: HashMap<ShardId, Vec<Row>> = HashMap::new();
         for group in groups(&asked, count) {
-            let ask = Ask::new(rows_sql(group));
-            let ask = ask.bind(asked.clone()).bind(kinds.clone()).bind(bits.clone());
-            for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(ask).await? {
+            let bound = BoundStatement::new(rows_sql(group));
+            let bound = bound.bind(asked.clone()).bind(kinds.clone()).bind(bits.clone());
+            for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(bound).await? {
                 rows.entry(ShardId(shard)).or_default().push((kind, bit, row));
             }
         }

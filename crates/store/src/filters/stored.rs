@@ -114,7 +114,7 @@ impl StoredFilters {
     }
 
     /// Returns whether a blob is marked as beginning with a chunk.
-    pub(crate) fn knows_start(&self, n: i32) -> bool {
+    pub(crate) fn is_blob_start(&self, n: i32) -> bool {
         self.starts.bytes().get(n as usize / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1)
     }
 
@@ -171,7 +171,7 @@ impl StoredFilters {
         let blank = blank.expect("the rows have that many bytes");
         let all = std::iter::once(&blank).chain(blocks);
         let all: Vec<_> = all.map(|slices| (slices, 0..slices.width())).collect();
-        let mut piece = BitSlices::beside(FilterKind::Chunk, &all);
+        let mut piece = BitSlices::concat(FilterKind::Chunk, &all);
         if let Some(stored) = self.piece.take() {
             piece.or(&stored);
         }

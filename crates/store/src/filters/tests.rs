@@ -193,7 +193,7 @@ fn rows_name_the_chunks_that_may_match() {
         let mut conn = store.connection().await.unwrap();
         let mut tx = conn.begin().await.unwrap();
         let taken = take(&mut tx, ShardId(0), next).await.unwrap().unwrap();
-        assert!(taken.knows_start(0) && taken.blocks.width() > 0);
+        assert!(taken.is_blob_start(0) && taken.blocks.width() > 0);
         tx.rollback().await.unwrap();
     });
 }

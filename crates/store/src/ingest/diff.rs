@@ -44,7 +44,7 @@ pub struct SeenRow {
 
 /// A file to be read.
 #[derive(Clone, Debug)]
-pub struct Todo {
+pub struct FileTodo {
     /// Its place in the order of reading, from 1.
     pub number: i64,
     /// Its repository.
@@ -235,7 +235,7 @@ impl Session {
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn todo(&mut self, after: i64, files: i64, bytes: i64) -> Result<Vec<Todo>> {
+    pub async fn todo(&mut self, after: i64, files: i64, bytes: i64) -> Result<Vec<FileTodo>> {
         let rows: Vec<(i64, i32, String, i64)> = sqlx::query_as(
             "select number, repo, path, bytes from (
                  select *, sum(bytes) over (order by number) - bytes as before from (
@@ -249,7 +249,7 @@ impl Session {
         .await?;
         Ok(rows
             .into_iter()
-            .map(|(number, repo, path, bytes)| Todo { number, repo: RepoId(repo), path, bytes })
+            .map(|(number, repo, path, bytes)| FileTodo { number, repo: RepoId(repo), path, bytes })
             .collect())
     }
 

@@ -285,7 +285,7 @@ async fn insert(
             shard.0
         );
         let done = sqlx::query(AssertSqlSafe(sql)).bind(next).execute(&mut *conn).await?;
-        symbols::look_again(conn, shard).await?;
+        symbols::retake_symbols(conn, shard).await?;
         count += done.rows_affected();
         changed.insert(shard);
     }

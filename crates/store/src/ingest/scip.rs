@@ -7,8 +7,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Transaction};
 use super::copy::{self, Rows};
 use super::session::{FOREVER, Session};
 use super::symbols::texts;
-use crate::elsewhere::Elsewhere;
 use crate::error::Result;
+use crate::other_work::OtherWork;
 use crate::scip::ScipDocument;
 use crate::scip::keep;
 use crate::{BlobId, RepoId, ShardId};
@@ -48,7 +48,7 @@ pub struct ScipWriter<'s> {
     documents: i32,
     occurrences: i64,
     replaces: bool,
-    elsewhere: Elsewhere,
+    other_work: OtherWork,
 }
 
 impl Session {
@@ -61,7 +61,7 @@ impl Session {
         repo: RepoId,
         source: ScipSource<'_>,
     ) -> Result<ScipWriter<'_>> {
-        let elsewhere = self.elsewhere.clone();
+        let other_work = self.other_work.clone();
         let mut tx = self.conn.begin().await?;
         let of = Some((source.root, source.tool));
         let gone = keep::delete_imports(&mut tx, &[repo.0], of).await?;
@@ -95,7 +95,7 @@ impl Session {
         // Paths may be too long for a B-tree.
         tx.execute("create index on scip_files using hash (path); analyze scip_files").await?;
         let (shards, replaces) = (BTreeSet::new(), gone > 0);
-        Ok(ScipWriter { tx, import, shards, documents: 0, occurrences: 0, replaces, elsewhere })
+        Ok(ScipWriter { tx, import, shards, documents: 0, occurrences: 0, replaces, other_work })
     }
 
     /// Deletes all indexes of a repository, and returns their number.
@@ -117,8 +117,8 @@ impl ScipWriter<'_> {
     }
 
     /// Awaits work other than Postgres's, during which silence is normal.
-    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
-        self.elsewhere.during(work).await
+    pub async fn await_other<T>(&self, work: impl Future<Output = T>) -> T {
+        self.other_work.during(work).await
     }
 
     /// Returns the files with some paths. Paths without a file are missing.

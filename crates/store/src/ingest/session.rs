@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::ShardId;
-use crate::elsewhere::Elsewhere;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
+use crate::other_work::OtherWork;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
 
@@ -38,7 +38,7 @@ pub struct Session {
     pub(crate) sweep: bool,
     /// The shards whose files this session has changed.
     pub(crate) changed: BTreeSet<ShardId>,
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) other_work: OtherWork,
 }
 
 impl Store {
@@ -57,7 +57,7 @@ impl Store {
         }
         self.writer.store(backend, Ordering::Relaxed);
         end_orphans(&mut conn).await?;
-        take_back(&mut conn).await?;
+        undo_unpublished(&mut conn).await?;
         conn.execute(
             "set work_mem = '64MB';
              create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text);
@@ -91,8 +91,8 @@ impl Store {
             live,
         };
         let shards = rows.into_iter().map(state).collect();
-        let (changed, elsewhere) = (BTreeSet::new(), self.elsewhere.clone());
-        Ok(Some(Session { conn, shards, sweep, changed, elsewhere }))
+        let (changed, other_work) = (BTreeSet::new(), self.other_work.clone());
+        Ok(Some(Session { conn, shards, sweep, changed, other_work }))
     }
 
     /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next
@@ -130,8 +130,8 @@ impl Store {
 
 impl Session {
     /// Awaits work other than Postgres's, during which silence is normal.
-    pub async fn elsewhere<T>(&self, work: impl Future<Output = T>) -> T {
-        self.elsewhere.during(work).await
+    pub async fn await_other<T>(&self, work: impl Future<Output = T>) -> T {
+        self.other_work.during(work).await
     }
 
     /// Returns the bytes of text stored so far, and the number of shards.
@@ -165,7 +165,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Undoes the rows of an epoch that a killed ingest has prepared but not published.
-async fn take_back(conn: &mut PgConnection) -> Result<()> {
+async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
     if prepared.is_none() {

@@ -237,7 +237,7 @@ impl SymbolsWriter {
         upto: i32,
     ) -> Result<()> {
         let mut tx = self.conn.begin().await?;
-        symbols::change(&mut tx, self.shard, rows, &[]).await?;
+        symbols::update_groups(&mut tx, self.shard, rows, &[]).await?;
         if !given_up.is_empty() {
             sqlx::query(
                 "insert into symbols_skipped (shard, blob, reason)
@@ -278,9 +278,9 @@ pub(crate) async fn texts(
     Ok(rows.into_iter().map(|(id, text)| (BlobId(id), text)).collect())
 }
 
-/// Has the symbols of those contents looked at again that lack theirs and got a file in a language
-/// that has symbols: their earlier files were in none. `loaded` are the new files.
-pub(crate) async fn look_again(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+/// Queues blobs for symbol extraction that were passed over because none of their files was in a supported language,
+/// and now have a file that is. `loaded` are the new files.
+pub(crate) async fn retake_symbols(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
         "update shards set symbols_upto = least(symbols_upto, (
              select min(l.blob) from loaded l, state

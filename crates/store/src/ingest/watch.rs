@@ -78,7 +78,7 @@ impl Store {
         loop {
             tokio::time::sleep(silent / 2).await;
             let has_lock = self.writer.load(Ordering::Relaxed) != 0;
-            let waits = has_lock && self.elsewhere.count() == 0;
+            let waits = has_lock && self.other_work.count() == 0;
             if !waits || self.is_at_work(silent).await {
                 since = None;
             } else if since.get_or_insert_with(Instant::now).elapsed() >= silent {
@@ -148,7 +148,7 @@ mod tests {
                     let mut session = session(store).await;
                     sqlx::query("select pg_sleep(3)").execute(&mut session.conn).await?;
                     // Stands for slow files.
-                    session.elsewhere(tokio::time::sleep(6 * SOON)).await;
+                    session.await_other(tokio::time::sleep(6 * SOON)).await;
                     session.close().await?;
                     Ok(7)
                 })

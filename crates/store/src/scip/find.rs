@@ -5,7 +5,7 @@ use sqlx::{FromRow, Row};
 
 use super::document::{ScipDocument, hash};
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
@@ -107,8 +107,8 @@ impl Lease {
     ) -> Result<Vec<ScipPlace>> {
         let sql = places(shard, "s.blob = $2 and i.repo = $3 and s.path = $4");
         let sql = format!("{sql} order by s.import desc");
-        let ask = Ask::new(sql).bind(epoch.0).bind(blob.0).bind(repo.0);
-        self.places_of(ask.bind(path.to_owned())).await
+        let bound = BoundStatement::new(sql).bind(epoch.0).bind(blob.0).bind(repo.0);
+        self.places_of(bound.bind(path.to_owned())).await
     }
 
     /// Returns the documents of a shard that mention one of some symbols, those of the repository `near` first; at most
@@ -127,8 +127,9 @@ impl Lease {
         let hashes: Vec<i64> = symbols.iter().map(|symbol| hash(symbol)).collect();
         let sql = places(shard, "s.hashes && $2");
         let sql = format!("{sql} order by i.repo <> $3, s.blob, s.path, s.import limit $4");
-        let ask = Ask::new(sql).bind(epoch.0).bind(hashes).bind(near.0).bind(most as i64);
-        self.places_of(ask).await
+        let bound =
+            BoundStatement::new(sql).bind(epoch.0).bind(hashes).bind(near.0).bind(most as i64);
+        self.places_of(bound).await
     }
 
     /// Returns the shards with documents of one import, or of any.
@@ -137,12 +138,13 @@ impl Lease {
     /// The server cannot be reached or refuses the statement.
     pub async fn scip_shards(&mut self, import: Option<i32>) -> Result<Vec<ShardId>> {
         let sql = "select distinct unnest(shards) from scip_imports where $1::int is null or id = $1 order by 1";
-        let rows: Vec<(i16,)> = self.fetch(Ask::new(sql.to_owned()).bind(import)).await?;
+        let rows: Vec<(i16,)> =
+            self.fetch(BoundStatement::new(sql.to_owned()).bind(import)).await?;
         Ok(rows.into_iter().map(|(shard,)| ShardId(shard)).collect())
     }
 
-    async fn places_of(&mut self, ask: Ask) -> Result<Vec<ScipPlace>> {
-        let rows: Vec<PlaceRow> = self.fetch(ask).await?;
+    async fn places_of(&mut self, bound: BoundStatement) -> Result<Vec<ScipPlace>> {
+        let rows: Vec<PlaceRow> = self.fetch(bound).await?;
         Ok(rows.into_iter().filter_map(|row| row.0).collect())
     }
 }

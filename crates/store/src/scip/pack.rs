@@ -48,10 +48,10 @@ impl Occurrence {
     }
 }
 
-/// What one symbol has to do with another.
+/// A relationship between two symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The index of the symbol of which it is told.
+    /// Index of the symbol that has it.
     pub from: u32,
     /// The index of the other.
     pub to: u32,

@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
 use crate::{BlobId, FileFilter, ShardId};
 
 pub use group::SymbolGroup;
 pub(crate) use group::full;
 pub use names::SymbolNames;
-pub(crate) use regroup::change;
+pub(crate) use regroup::update_groups;
 pub use row::SymbolRow;
 
 /// How far the taking of symbols is.
@@ -43,7 +43,7 @@ impl SymbolsProgress {
 
 /// Deletes the symbols of some blobs of a shard.
 pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
-    change(conn, shard, &[], blobs).await?;
+    update_groups(conn, shard, &[], blobs).await?;
     sqlx::query("delete from symbols_skipped where shard = $1 and blob = any($2)")
         .bind(shard.0)
         .bind(blobs)
@@ -137,7 +137,7 @@ impl Lease {
             n = shard.0
         );
         let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
-        let groups: Vec<SymbolGroup> = self.fetch(Ask::new(sql).bind(ids)).await?;
+        let groups: Vec<SymbolGroup> = self.fetch(BoundStatement::new(sql).bind(ids)).await?;
         Ok(groups.iter().flat_map(|group| group.rows(Some(blobs))).collect())
     }
 
@@ -151,7 +151,7 @@ impl Lease {
             shard.symbols(),
             shard.0
         );
-        self.fetch(Ask::new(sql)).await
+        self.fetch(BoundStatement::new(sql)).await
     }
 
     /// Returns up to which chunk symbols were taken, for each shard: a search of an older epoch may have more.
@@ -160,7 +160,7 @@ impl Lease {
     /// The server cannot be reached or refuses the statement.
     pub async fn symbols_upto(&mut self) -> Result<HashMap<ShardId, i32>> {
         let sql = "select shard, symbols_upto from shards where live_from is not null".to_owned();
-        let rows: Vec<(i16, i32)> = self.fetch(Ask::new(sql)).await?;
+        let rows: Vec<(i16, i32)> = self.fetch(BoundStatement::new(sql)).await?;
         Ok(rows.into_iter().map(|(shard, upto)| (ShardId(shard), upto)).collect())
     }
 
@@ -170,7 +170,7 @@ impl Lease {
     /// The server cannot be reached or refuses the statement.
     pub async fn symbols_languages(&mut self) -> Result<Vec<String>> {
         let sql = "select symbols_languages from state".to_owned();
-        let rows: Vec<(Vec<String>,)> = self.fetch(Ask::new(sql)).await?;
+        let rows: Vec<(Vec<String>,)> = self.fetch(BoundStatement::new(sql)).await?;
         Ok(rows.into_iter().flat_map(|(languages,)| languages).collect())
     }
 
@@ -184,7 +184,8 @@ impl Lease {
         blob: BlobId,
     ) -> Result<Option<String>> {
         let sql = "select reason from symbols_skipped where shard = $1 and blob = $2".to_owned();
-        let rows: Vec<(String,)> = self.fetch(Ask::new(sql).bind(shard.0).bind(blob.0)).await?;
+        let rows: Vec<(String,)> =
+            self.fetch(BoundStatement::new(sql).bind(shard.0).bind(blob.0)).await?;
         Ok(rows.into_iter().next().map(|(reason,)| reason))
     }
 
@@ -214,9 +215,9 @@ impl Lease {
         let from: Vec<i32> = shards.iter().map(|(_, from)| *from).collect();
         let repos: Option<Vec<i32>> =
             filter.repos.as_ref().map(|ids| ids.iter().map(|repo| repo.0).collect());
-        let ask = Ask::new(format!("select {}", counts.join(" + ")));
-        let ask = ask.bind(from).bind(filter.epoch.0).bind(repos).bind(languages.to_vec());
-        let rows: Vec<(i64,)> = self.fetch(ask.bind(filter.languages.clone())).await?;
+        let bound = BoundStatement::new(format!("select {}", counts.join(" + ")));
+        let bound = bound.bind(from).bind(filter.epoch.0).bind(repos).bind(languages.to_vec());
+        let rows: Vec<(i64,)> = self.fetch(bound.bind(filter.languages.clone())).await?;
         Ok(rows.first().map_or(0, |(count,)| *count as usize))
     }
 }

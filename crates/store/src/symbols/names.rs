@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 
 use crate::error::Result;
-use crate::lease::{Ask, Lease};
+use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, ShardId};
 
 /// Bits that the filters of names are asked for: always as many, so that there are few different
@@ -61,7 +61,7 @@ impl Lease {
         );
         condition(ngrams, &mut sql, &mut bits);
         sql.push_str(" order by first");
-        self.fetch(bits.into_iter().fold(Ask::new(sql), Ask::bind)).await
+        self.fetch(bits.into_iter().fold(BoundStatement::new(sql), BoundStatement::bind)).await
     }
 }
 
@@ -72,7 +72,7 @@ fn condition(ngrams: &NgramQuery, sql: &mut String, bits: &mut Vec<i64>) {
         NgramQuery::Hashes(_) => {
             let asked = ngrams.sample(BITS).bits(FilterKind::Chunk);
             for at in 0..BITS {
-                // Those of a short literal more than once. Without any, it says nothing.
+                // A short literal has fewer than `BITS`, so they repeat. Without any, the condition is true.
                 let Some(bit) = asked.get(at % asked.len().max(1)) else {
                     sql.push_str("true");
                     return;

@@ -1,5 +1,5 @@
-//! Changing the groups of a shard: blobs come, in most cases behind all others, and go. The ranges of the blobs of two groups
-//! never overlap, so the group of a blob is the last one that does not begin after it.
+//! Updating the groups of a shard: blobs are added, mostly after all others, and removed. The ranges of the blobs of
+//! two groups never overlap, so the group of a blob is the last one that does not begin after it.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{BlobId, ShardId};
 
 /// A stored group.
 #[derive(Debug, sqlx::FromRow)]
-struct Extent {
+struct GroupExtent {
     /// Its first and last blob.
     first: i32,
     last: i32,
@@ -24,13 +24,13 @@ struct Extent {
 
 /// Adds the symbols of some blobs, which are ascending and have none yet, and removes those of others. Groups that they
 /// lie in, and one before them that is not full, are written anew.
-pub(crate) async fn change(
+pub(crate) async fn update_groups(
     conn: &mut PgConnection,
     shard: ShardId,
-    come: &[SymbolRow],
-    gone: &[i32],
+    added: &[SymbolRow],
+    removed: &[i32],
 ) -> Result<()> {
-    let blobs = || come.iter().map(|row| row.blob.0).chain(gone.iter().copied());
+    let blobs = || added.iter().map(|row| row.blob.0).chain(removed.iter().copied());
     let Some(least) = blobs().min() else { return Ok(()) };
     let (table, n) = (shard.symbols(), shard.0);
     let sql = format!(
@@ -40,44 +40,47 @@ pub(crate) async fn change(
              select coalesce(max(first), 0) from {table} where shard = {n} and first <= $1)
          order by first"
     );
-    let stored: Vec<Extent> =
+    let stored: Vec<GroupExtent> =
         sqlx::query_as(AssertSqlSafe(sql)).bind(least).fetch_all(&mut *conn).await?;
-    let (anew, kept): (Vec<Extent>, Vec<Extent>) = {
-        let touched = touched(&stored, blobs(), !come.is_empty());
+    let (rewritten, kept): (Vec<GroupExtent>, Vec<GroupExtent>) = {
+        let touched = touched(&stored, blobs(), !added.is_empty());
         stored.into_iter().partition(|extent| touched.contains(&extent.first))
     };
     let sql = format!(
         "delete from {table} where shard = {n} and first = any($1)
          returning blobs, counts, names, numbers"
     );
-    let firsts: Vec<i32> = anew.iter().map(|extent| extent.first).collect();
+    let firsts: Vec<i32> = rewritten.iter().map(|extent| extent.first).collect();
     let before: Vec<SymbolGroup> = if firsts.is_empty() {
         Vec::new()
     } else {
         sqlx::query_as(AssertSqlSafe(sql)).bind(firsts).fetch_all(&mut *conn).await?
     };
-    let gone: HashSet<i32> = gone.iter().copied().collect();
+    let removed: HashSet<i32> = removed.iter().copied().collect();
     let mut rows: Vec<SymbolRow> = before.iter().flat_map(|group| group.rows(None)).collect();
-    rows.retain(|row| !gone.contains(&row.blob.0));
-    rows.extend_from_slice(come);
+    rows.retain(|row| !removed.contains(&row.blob.0));
+    rows.extend_from_slice(added);
     rows.sort_by_key(|row| row.blob);
     let groups = between(&rows, &kept).flat_map(SymbolGroup::all).collect();
     store(conn, shard, groups).await
 }
 
 /// Returns the first blobs of the groups in which some blobs lie; and if more come, of the group before each that has room.
-fn touched(stored: &[Extent], blobs: impl Iterator<Item = i32>, come: bool) -> HashSet<i32> {
+fn touched(stored: &[GroupExtent], blobs: impl Iterator<Item = i32>, adds: bool) -> HashSet<i32> {
     let group = |blob: i32| {
         let at = stored.partition_point(|extent| extent.first <= blob);
         let extent = &stored[at.checked_sub(1)?];
-        let has_room = come && has_room(extent.names as usize, extent.blobs as usize);
+        let has_room = adds && has_room(extent.names as usize, extent.blobs as usize);
         (blob <= extent.last || has_room).then_some(extent.first)
     };
     blobs.filter_map(group).collect()
 }
 
 /// Cuts rows where a stored group lies between two.
-fn between<'r>(rows: &'r [SymbolRow], kept: &[Extent]) -> impl Iterator<Item = &'r [SymbolRow]> {
+fn between<'r>(
+    rows: &'r [SymbolRow],
+    kept: &[GroupExtent],
+) -> impl Iterator<Item = &'r [SymbolRow]> {
     let place = |blob: BlobId| kept.partition_point(|extent| extent.first < blob.0);
     rows.chunk_by(move |row, next| place(row.blob) == place(next.blob))
 }
@@ -132,15 +135,15 @@ mod tests {
                 (&[25, 99, 110], &[], &[5, 20, 40, 50, 60, 70, 100]),
                 (&[], &[5, 20, 25, 30, 40, 50, 60, 70, 80, 99, 100, 110], &[]),
             ];
-            for (come, gone, firsts) in steps {
-                let mut come = come.to_vec();
-                come.sort_unstable();
-                let rows: Vec<SymbolRow> = come.iter().map(|blob| large(*blob)).collect();
+            for (added, removed, firsts) in steps {
+                let mut added = added.to_vec();
+                added.sort_unstable();
+                let rows: Vec<SymbolRow> = added.iter().map(|blob| large(*blob)).collect();
                 let mut tx = conn.begin().await.unwrap();
-                change(&mut tx, ShardId(0), &rows, gone).await.unwrap();
+                update_groups(&mut tx, ShardId(0), &rows, removed).await.unwrap();
                 tx.commit().await.unwrap();
-                expected.extend(&come);
-                expected.retain(|blob| !gone.contains(blob));
+                expected.extend(&added);
+                expected.retain(|blob| !removed.contains(blob));
                 expected.sort_unstable();
                 let sql =
                     "select first, blobs, counts, names, numbers from symbols_000 order by first";
@@ -150,7 +153,7 @@ mod tests {
                     groups.iter().flat_map(|group| group.rows(None)).collect();
                 assert_eq!(stored, expected.iter().map(|blob| large(*blob)).collect::<Vec<_>>());
                 let begin: Vec<i32> = groups.iter().map(|group| group.blobs[0].0).collect();
-                assert_eq!(begin, firsts, "{come:?} {gone:?}");
+                assert_eq!(begin, firsts, "{added:?} {removed:?}");
             }
             conn.close().await.unwrap();
             session.close().await.unwrap();

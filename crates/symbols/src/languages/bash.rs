@@ -4,7 +4,7 @@ use query::SymbolKind::{Constant, Function, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, child, children, field};
+use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static BASH: Grammar = Grammar {
     names: &["shell"],
@@ -20,19 +20,19 @@ pub(crate) static BASH: Grammar = Grammar {
     blank: None,
 };
 
-fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = field(node, "name").filter(|name| name.kind() == "variable_name")
         && !walk.is_in_function()
     {
         walk.add(Variable, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// `readonly A=b`, `export A=b`, `declare -r A=b`.
-fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::Past;
+        return Descent::Past;
     }
     let is_constant = child(node, "readonly").is_some()
         || children(node, "word")
@@ -42,11 +42,11 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     {
         walk.add(if is_constant { Constant } else { Variable }, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// `alias name=...`; assignments before a command hold for it alone.
-fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if field(node, "name").is_some_and(|name| walk.text(name) == "alias") {
         let mut cursor = node.walk();
         for argument in node.children_by_field_name("argument", &mut cursor) {
@@ -61,5 +61,5 @@ fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             }
         }
     }
-    Way::Past
+    Descent::Past
 }

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use crate::blanks::Blanks;
 use crate::grammar::{Grammar, Neighbour, Rule, define, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 const MACRO: Rule = define("preproc_def", Macro);
 const MACRO_FUNCTION: Rule = define("preproc_function_def", Macro);
@@ -73,16 +73,16 @@ pub(crate) static CPP: Grammar = Grammar {
 };
 
 /// A type with a body; without one it is only named. One without a name may have that of a `typedef`.
-fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
+fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
     if field(node, "body").is_none() {
-        return Way::Past;
+        return Descent::Past;
     }
     let name = match field(node, "name") {
         Some(name) => innermost(name),
         None => {
             let Some(parent) = node.parent().filter(|parent| parent.kind() == "type_definition")
             else {
-                return Way::In;
+                return Descent::In;
             };
             match parent
                 .children_by_field_name("declarator", &mut parent.walk())
@@ -90,15 +90,15 @@ fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
                 .and_then(declared)
             {
                 Some((name, false)) => name,
-                _ => return Way::In,
+                _ => return Descent::In,
             }
         }
     };
-    Way::Within(walk.add(kind, name, node))
+    Descent::Within(walk.add(kind, name, node))
 }
 
 /// Each declarator of a `typedef` names a type.
-fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     // A type that is defined in it comes first: the name is that type's if it has no other.
     let is_named = field(node, "type")
         .is_none_or(|of| field(of, "body").is_none() || field(of, "name").is_some());
@@ -110,7 +110,7 @@ fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             walk.add(Type, name, node);
         }
     }
-    Way::In
+    Descent::In
 }
 
 /// Returns the name that a declarator declares, and whether as something else than itself: a function, a pointer, an
@@ -213,22 +213,22 @@ fn add_function(walk: &mut Walk<'_>, declarator: Node<'_>, node: Node<'_>) -> Op
     Some(function)
 }
 
-fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(declarator) = field(node, "declarator") else { return Way::In };
+fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(declarator) = field(node, "declarator") else { return Descent::In };
     let found = function_declarator(declarator)
         .or_else(|| (declarator.kind() == "operator_cast").then_some(declarator));
     // Without parameters it is something that the parser took for a function, such as a macro before a class.
     match found.and_then(|declarator| add_function(walk, declarator, node)) {
-        Some(function) => Way::Within(function),
-        None => Way::In,
+        Some(function) => Descent::Within(function),
+        None => Descent::In,
     }
 }
 
 /// Variables, and the constructors and the like that a class declares without a type. Other declarations of functions
 /// define nothing.
-fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::In;
+        return Descent::In;
     }
     let is_extern = children_text(walk, node, "storage_class_specifier", "extern");
     let mut cursor = node.walk();
@@ -248,7 +248,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             }
         }
     }
-    Way::In
+    Descent::In
 }
 
 fn children_text(walk: &Walk<'_>, node: Node<'_>, kind: &str, text: &str) -> bool {
@@ -256,7 +256,7 @@ fn children_text(walk: &Walk<'_>, node: Node<'_>, kind: &str, text: &str) -> boo
 }
 
 /// The fields and methods that one declaration in a type declares.
-fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut cursor = node.walk();
     for declarator in node.children_by_field_name("declarator", &mut cursor) {
         if let Some(function) = function_declarator(declarator) {
@@ -265,19 +265,19 @@ fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             walk.add(Field, innermost(name), node);
         }
     }
-    Way::In
+    Descent::In
 }
 
 /// `namespace a::b` is the namespace `b`.
-fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(mut name) = field(node, "name") else { return Way::In };
+fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(mut name) = field(node, "name") else { return Descent::In };
     while name.kind() == "nested_namespace_specifier" {
         let last =
             name.named_child_count().checked_sub(1).and_then(|last| name.named_child(last as u32));
         let Some(last) = last else { break };
         name = last;
     }
-    Way::Within(walk.add(Namespace, name, node))
+    Descent::Within(walk.add(Namespace, name, node))
 }
 
 /// `class EXPORT Name`: a macro before the name.

@@ -7,7 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, child, children, field};
+use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static C_SHARP: Grammar = Grammar {
     names: &["c#"],
@@ -41,17 +41,17 @@ pub(crate) static C_SHARP: Grammar = Grammar {
 };
 
 /// `namespace A.B;` contains all that follows.
-fn namespace_of_file(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::In };
+fn namespace_of_file(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::In };
     let end = node.parent().map_or(node.end_byte(), |file| file.end_byte());
-    Way::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
+    Descent::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
 }
 
 /// `~A()`, with the tilde.
-fn destructor(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::In };
+fn destructor(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::In };
     let start = child(node, "~").map_or(name.start_byte(), |tilde| tilde.start_byte());
-    Way::Within(walk.add_range(
+    Descent::Within(walk.add_range(
         Method,
         start..name.end_byte(),
         name.start_position().row,
@@ -60,27 +60,27 @@ fn destructor(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 }
 
 /// `operator +`, `operator bool`.
-fn operator(walk: &mut Walk<'_>, node: Node<'_>, last: &str) -> Way {
+fn operator(walk: &mut Walk<'_>, node: Node<'_>, last: &str) -> Descent {
     let Some((first, last)) = child(node, "operator").zip(field(node, last)) else {
-        return Way::In;
+        return Descent::In;
     };
     let name = first.start_byte()..last.end_byte();
-    Way::Within(walk.add_range(Method, name, first.start_position().row, node.end_byte()))
+    Descent::Within(walk.add_range(Method, name, first.start_position().row, node.end_byte()))
 }
 
-fn record(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn record(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = if child(node, "struct").is_some() { Struct } else { Class };
     walk.define(kind, node, "name")
 }
 
-fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let is_constant =
         children(node, "modifier").into_iter().any(|modifier| walk.text(modifier) == "const");
-    let Some(declared) = child(node, "variable_declaration") else { return Way::In };
+    let Some(declared) = child(node, "variable_declaration") else { return Descent::In };
     for name in
         children(declared, "variable_declarator").into_iter().filter_map(|of| field(of, "name"))
     {
         walk.add(if is_constant { Constant } else { Field }, name, node);
     }
-    Way::In
+    Descent::In
 }

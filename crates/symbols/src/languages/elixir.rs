@@ -6,7 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static ELIXIR: Grammar = Grammar {
     names: &["elixir"],
@@ -17,9 +17,9 @@ pub(crate) static ELIXIR: Grammar = Grammar {
     blank: None,
 };
 
-fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(target) = field(node, "target").filter(|target| target.kind() == "identifier") else {
-        return Way::In;
+        return Descent::In;
     };
     let kind = match walk.text(target) {
         "defmodule" => Module,
@@ -28,44 +28,44 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         "def" | "defp" | "defdelegate" => Function,
         "defmacro" | "defmacrop" | "defguard" | "defguardp" => Macro,
         "defexception" | "defstruct" => Struct,
-        _ => return Way::In,
+        _ => return Descent::In,
     };
     let Some(mut head) = child(node, "arguments").and_then(|all| all.named_child(0)) else {
-        return Way::In;
+        return Descent::In;
     };
     // def name(a) when a > 1
     while head.kind() == "binary_operator" && child(head, "when").is_some() {
-        let Some(left) = field(head, "left") else { return Way::In };
+        let Some(left) = field(head, "left") else { return Descent::In };
         head = left;
     }
     if head.kind() == "binary_operator" {
         // def a + b
         return match field(head, "operator") {
-            Some(name) => Way::Within(walk.add(kind, name, node)),
-            None => Way::In,
+            Some(name) => Descent::Within(walk.add(kind, name, node)),
+            None => Descent::In,
         };
     }
     let name = field(head, "target").unwrap_or(head);
     match name.kind() {
-        "alias" | "identifier" => Way::Within(walk.add(kind, name, node)),
-        _ => Way::In,
+        "alias" | "identifier" => Descent::Within(walk.add(kind, name, node)),
+        _ => Descent::In,
     }
 }
 
 /// `@type name :: ...`, `@callback name(...) :: ...`, `@name value`.
-fn attribute(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn attribute(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(call) =
         field(node, "operand").filter(|of| of.kind() == "call" && walk.text(node).starts_with('@'))
     else {
-        return Way::In;
+        return Descent::In;
     };
-    let Some(target) = field(call, "target") else { return Way::Past };
+    let Some(target) = field(call, "target") else { return Descent::Past };
     let first = child(call, "arguments").and_then(|all| all.named_child(0));
     match (walk.text(target), first) {
         ("type" | "typep" | "opaque" | "callback" | "macrocallback", Some(mut head)) => {
             let kind = if walk.text(target).ends_with("callback") { Function } else { Type };
             while head.kind() == "binary_operator" {
-                let Some(left) = field(head, "left") else { return Way::Past };
+                let Some(left) = field(head, "left") else { return Descent::Past };
                 head = left;
             }
             let name = field(head, "target").unwrap_or(head);
@@ -84,5 +84,5 @@ fn attribute(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         }
         _ => {}
     }
-    Way::Past
+    Descent::Past
 }

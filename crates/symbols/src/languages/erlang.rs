@@ -4,7 +4,7 @@ use query::SymbolKind::{Field, Function, Macro, Module, Struct, Type};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, field};
+use crate::walk::{Descent, Walk, field};
 
 pub(crate) static ERLANG: Grammar = Grammar {
     names: &["erlang"],
@@ -13,15 +13,15 @@ pub(crate) static ERLANG: Grammar = Grammar {
         define("module_attribute", Module),
         define("record_decl", Struct),
         look("record_field", |walk, node| match field(node, "name") {
-            Some(name) if walk.is_in_type() => Way::Within(walk.add(Field, name, node)),
-            _ => Way::Past,
+            Some(name) if walk.is_in_type() => Descent::Within(walk.add(Field, name, node)),
+            _ => Descent::Past,
         }),
         look("type_alias", type_name),
         look("opaque", type_name),
         look("pp_define", |walk, node| {
             match field(node, "lhs").and_then(|left| field(left, "name")) {
-                Some(name) => Way::Within(walk.add(Macro, name, node)),
-                None => Way::In,
+                Some(name) => Descent::Within(walk.add(Macro, name, node)),
+                None => Descent::In,
             }
         }),
         look("fun_decl", function),
@@ -31,15 +31,15 @@ pub(crate) static ERLANG: Grammar = Grammar {
     blank: None,
 };
 
-fn type_name(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn type_name(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = field(node, "name").and_then(|head| field(head, "name")) {
         walk.add(Type, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// The first of the clauses of a function.
-fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let name = |clause: Node<'_>| {
         field(clause, "clause").and_then(|clause| field(clause, "name")).map(|name| walk.text(name))
     };
@@ -49,7 +49,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             && !walk.text(before).ends_with('.')
     });
     match field(node, "clause").and_then(|clause| field(clause, "name")) {
-        Some(name) if !goes_on => Way::Within(walk.add(Function, name, node)),
-        _ => Way::In,
+        Some(name) if !goes_on => Descent::Within(walk.add(Function, name, node)),
+        _ => Descent::In,
     }
 }

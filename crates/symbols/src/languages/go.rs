@@ -6,7 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static GO: Grammar = Grammar {
     names: &["go"],
@@ -27,7 +27,7 @@ pub(crate) static GO: Grammar = Grammar {
     blank: None,
 };
 
-fn type_spec(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn type_spec(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = match field(node, "type").map_or("", |of| of.kind()) {
         "struct_type" => Struct,
         "interface_type" => Interface,
@@ -37,8 +37,8 @@ fn type_spec(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
 }
 
 /// `func (r *Receiver[T]) name()` is a member of `Receiver`.
-fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::Past };
+fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::Past };
     let method = walk.add(Method, name, node);
     let receiver = field(node, "receiver").and_then(|list| child(list, "parameter_declaration"));
     let mut of = receiver.and_then(|receiver| field(receiver, "type"));
@@ -52,5 +52,5 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             _ => inner.named_child(0),
         };
     }
-    Way::Within(method)
+    Descent::Within(method)
 }

@@ -4,7 +4,7 @@ use query::SymbolKind::{EnumMember, Field, Function, Method, Module, Trait, Type
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static HASKELL: Grammar = Grammar {
     names: &["haskell"],
@@ -29,18 +29,18 @@ pub(crate) static HASKELL: Grammar = Grammar {
     blank: None,
 };
 
-fn constructor(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn constructor(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let name = field(node, "constructor")
         .and_then(|of| field(of, "name").or_else(|| child(of, "constructor")));
     match name {
-        Some(name) => Way::Within(walk.add(EnumMember, name, node)),
-        None => Way::In,
+        Some(name) => Descent::Within(walk.add(EnumMember, name, node)),
+        None => Descent::In,
     }
 }
 
 /// The first of the equations of a function, unless a signature stands before it.
-fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::Past };
+fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::Past };
     let is_known = node
         .prev_named_sibling()
         .and_then(|before| field(before, "name"))
@@ -48,16 +48,16 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     if !is_known {
         walk.add(if walk.is_in_type() { Method } else { Function }, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// `name :: type`, outside functions.
-fn signature(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn signature(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = if walk.is_in_type() { Method } else { Function };
     if let Some(name) = field(node, "name") {
         walk.add(kind, name, node);
     } else if let Some(names) = field(node, "names") {
         walk.define(kind, names, "name");
     }
-    Way::Past
+    Descent::Past
 }

@@ -6,7 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, child, children, field};
+use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static JAVA: Grammar = Grammar {
     names: &["java"],
@@ -32,15 +32,15 @@ pub(crate) static JAVA: Grammar = Grammar {
     blank: None,
 };
 
-fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = child(node, "scoped_identifier").or_else(|| child(node, "identifier")) {
         walk.add(Package, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// What is `static final`, or stands in an interface, is a constant.
-fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let has =
         |word| child(node, "modifiers").is_some_and(|modifiers| child(modifiers, word).is_some());
     let is_constant = node.kind() == "constant_declaration" || has("static") && has("final");
@@ -49,5 +49,5 @@ fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     {
         last = Some(walk.add(if is_constant { Constant } else { Field }, name, node));
     }
-    last.map_or(Way::In, Way::Within)
+    last.map_or(Descent::In, Descent::Within)
 }

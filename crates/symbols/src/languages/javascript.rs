@@ -8,7 +8,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, Neighbour, Rule, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 const FUNCTION: Rule = define("function_declaration", Function);
 const GENERATOR: Rule = define("generator_function_declaration", Function);
@@ -89,15 +89,15 @@ pub(crate) static TSX: Grammar = Grammar {
 };
 
 /// Adds a symbol named by a node, within its quotes if it has some.
-fn named(walk: &mut Walk<'_>, kind: SymbolKind, name: Option<Node<'_>>, node: Node<'_>) -> Way {
+fn named(walk: &mut Walk<'_>, kind: SymbolKind, name: Option<Node<'_>>, node: Node<'_>) -> Descent {
     let name = name.and_then(|name| {
         if name.kind() == "string" { child(name, "string_fragment") } else { Some(name) }
     });
     match name {
         Some(name) if !matches!(name.kind(), "computed_property_name" | "number") => {
-            Way::Within(walk.add(kind, name, node))
+            Descent::Within(walk.add(kind, name, node))
         }
-        _ => Way::In,
+        _ => Descent::In,
     }
 }
 
@@ -111,23 +111,23 @@ fn kind_of(value: Option<Node<'_>>) -> Option<SymbolKind> {
 }
 
 /// `const a = class A {}` is found by the name that it is assigned to, others by their own.
-fn value(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
+fn value(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
     let is_assigned = node.parent().is_some_and(|parent| {
         let parent = parent.kind();
         ["variable_declarator", "assignment_expression", "pair"].contains(&parent)
             || parent.ends_with("field_definition")
     });
-    if is_assigned { Way::In } else { named(walk, kind, field(node, "name"), node) }
+    if is_assigned { Descent::In } else { named(walk, kind, field(node, "name"), node) }
 }
 
-fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let name = field(node, "name");
     let is_constructor =
         name.is_some_and(|name| walk.text(name) == "constructor") && walk.is_in_type();
     named(walk, if is_constructor { Constructor } else { Method }, name, node)
 }
 
-fn member(walk: &mut Walk<'_>, node: Node<'_>, name: &str) -> Way {
+fn member(walk: &mut Walk<'_>, node: Node<'_>, name: &str) -> Descent {
     let kind = match kind_of(field(node, "value")) {
         Some(Function) => Method,
         Some(kind) => kind,
@@ -155,43 +155,43 @@ fn is_outside_functions(declarator: Node<'_>) -> bool {
 }
 
 /// Functions and classes wherever they are; other variables outside functions.
-fn declarator(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::In };
+fn declarator(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::In };
     if name.kind() != "identifier" {
-        return Way::In;
+        return Descent::In;
     }
     if let Some(kind) = kind_of(field(node, "value")) {
-        return Way::Within(walk.add(kind, name, node));
+        return Descent::Within(walk.add(kind, name, node));
     }
     if !is_outside_functions(node) {
-        return Way::In;
+        return Descent::In;
     }
     let is_constant = node
         .parent()
         .and_then(|parent| field(parent, "kind"))
         .is_some_and(|kind| kind.kind() == "const");
-    Way::Within(walk.add(if is_constant { Constant } else { Variable }, name, node))
+    Descent::Within(walk.add(if is_constant { Constant } else { Variable }, name, node))
 }
 
 /// `name: function () {}` in an object.
-fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     match kind_of(field(node, "value")) {
         Some(Function) => named(walk, Method, field(node, "key"), node),
         Some(kind) => named(walk, kind, field(node, "key"), node),
-        None => Way::In,
+        None => Descent::In,
     }
 }
 
 /// `a = function () {}`, `Type.prototype.name = function () {}`, `Type.name = () => {}`.
-fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let (left, value) = (field(node, "left"), field(node, "right"));
-    let Some((left, kind)) = left.zip(kind_of(value)) else { return Way::In };
+    let Some((left, kind)) = left.zip(kind_of(value)) else { return Descent::In };
     match left.kind() {
-        "identifier" => Way::Within(walk.add(kind, left, node)),
+        "identifier" => Descent::Within(walk.add(kind, left, node)),
         "member_expression" => {
             let Some((mut object, name)) = field(left, "object").zip(field(left, "property"))
             else {
-                return Way::In;
+                return Descent::In;
             };
             if object.kind() == "member_expression"
                 && field(object, "property")
@@ -203,12 +203,12 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
                 // The module is no type.
                 "module" => {
                     return match value.and_then(|value| field(value, "name")) {
-                        Some(name) => Way::Within(walk.add(kind, name, node)),
-                        None => Way::In,
+                        Some(name) => Descent::Within(walk.add(kind, name, node)),
+                        None => Descent::In,
                     };
                 }
                 "exports" | "module.exports" | "window" | "global" | "globalThis" => {
-                    return Way::Within(walk.add(kind, name, node));
+                    return Descent::Within(walk.add(kind, name, node));
                 }
                 _ => {}
             }
@@ -219,23 +219,23 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             if object.kind().ends_with("identifier") {
                 walk.member_of(symbol, object);
             }
-            Way::Within(symbol)
+            Descent::Within(symbol)
         }
-        _ => Way::In,
+        _ => Descent::In,
     }
 }
 
 /// The members of an enumeration that have no value.
-fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut cursor = node.walk();
     for name in node.children_by_field_name("name", &mut cursor) {
         named(walk, EnumMember, Some(name), name);
     }
-    Way::In
+    Descent::In
 }
 
 /// `namespace a.b {}` is the namespace `b`; `module "name" {}`.
-fn module(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn module(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut name = field(node, "name");
     if let Some(nested) = name.filter(|name| name.kind() == "nested_identifier") {
         name = field(nested, "property");

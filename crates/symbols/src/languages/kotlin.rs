@@ -8,7 +8,7 @@ use tree_sitter::Node;
 
 use crate::blanks::Blanks;
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, children};
+use crate::walk::{Descent, Walk, child, children};
 
 pub(crate) static KOTLIN: Grammar = Grammar {
     names: &["kotlin"],
@@ -30,14 +30,14 @@ pub(crate) static KOTLIN: Grammar = Grammar {
     blank: Some(annotations),
 };
 
-fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = child(node, "qualified_identifier").or_else(|| child(node, "identifier")) {
         walk.add(Package, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
-fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = match (child(node, "interface"), child(node, "enum_class_body")) {
         (Some(_), _) => Interface,
         (None, Some(_)) => Enum,
@@ -53,9 +53,9 @@ fn has_modifier(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
     })
 }
 
-fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::In;
+        return Descent::In;
     }
     let kind = match () {
         () if has_modifier(walk, node, "const") => Constant,
@@ -67,16 +67,16 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     for declared in children(several.unwrap_or(node), "variable_declaration") {
         last = child(declared, "identifier").map(|name| walk.add(kind, name, node));
     }
-    last.map_or(Way::In, Way::Within)
+    last.map_or(Descent::In, Descent::Within)
 }
 
 /// `class A(val name: B)`.
-fn parameter(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn parameter(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let is_property = child(node, "val").or_else(|| child(node, "var")).is_some();
     if let Some(name) = child(node, "identifier").filter(|_| is_property) {
         walk.add(Property, name, node);
     }
-    Way::Past
+    Descent::Past
 }
 
 /// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.

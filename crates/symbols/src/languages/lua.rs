@@ -4,15 +4,15 @@ use query::SymbolKind::{Function, Method, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static LUA: Grammar = Grammar {
     names: &["lua"],
     language: tree_sitter_lua::LANGUAGE,
     rules: &[
         look("function_declaration", |walk, node| match field(node, "name") {
-            Some(name) => Way::Within(function(walk, name, node)),
-            None => Way::In,
+            Some(name) => Descent::Within(function(walk, name, node)),
+            None => Descent::In,
         }),
         look("assignment_statement", assignment),
         look("field", pair),
@@ -34,11 +34,11 @@ fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
 }
 
 /// `a, b = function() end, 1`. Other variables count outside functions, when they are new or the file's own.
-fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let (Some(names), Some(values)) =
         (child(node, "variable_list"), child(node, "expression_list"))
     else {
-        return Way::In;
+        return Descent::In;
     };
     let mut last = None;
     let (mut of_names, mut of_values) = (names.walk(), values.walk());
@@ -51,11 +51,11 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             last = Some(walk.add(Variable, name, node));
         }
     }
-    last.map_or(Way::In, Way::Within)
+    last.map_or(Descent::In, Descent::Within)
 }
 
 /// `{ name = function() end }`.
-fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let is_function =
         field(node, "value").is_some_and(|value| value.kind() == "function_definition");
     let name = field(node, "name").filter(|_| is_function);
@@ -64,7 +64,7 @@ fn pair(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         if name.kind() == "string" { child(name, "string_content") } else { Some(name) }
     });
     match name.filter(|name| matches!(name.kind(), "identifier" | "string_content")) {
-        Some(name) => Way::Within(walk.add(Method, name, node)),
-        None => Way::In,
+        Some(name) => Descent::Within(walk.add(Method, name, node)),
+        None => Descent::In,
     }
 }

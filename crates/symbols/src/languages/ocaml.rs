@@ -6,7 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, Neighbour, Rule, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 const RULES: &[Rule] = &[
     look("let_binding", binding),
@@ -41,15 +41,15 @@ pub(crate) static INTERFACE: Grammar = Grammar {
 };
 
 /// `let name ... = ...`, outside functions.
-fn binding(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn binding(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = field(node, "pattern").filter(|name| name.kind() == "value_name") else {
-        return Way::In;
+        return Descent::In;
     };
     if walk.is_in_function() {
-        return Way::Past;
+        return Descent::Past;
     }
     let takes = child(node, "parameter").is_some()
         || field(node, "body")
             .is_some_and(|body| matches!(body.kind(), "fun_expression" | "function_expression"));
-    Way::Within(walk.add(if takes { Function } else { Variable }, name, node))
+    Descent::Within(walk.add(if takes { Function } else { Variable }, name, node))
 }

@@ -7,7 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static PHP: Grammar = Grammar {
     names: &["php"],
@@ -32,33 +32,33 @@ pub(crate) static PHP: Grammar = Grammar {
 };
 
 /// `namespace A\B;` contains all that follows.
-fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::In };
+fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::In };
     if field(node, "body").is_some() {
-        return Way::Within(walk.add(Namespace, name, node));
+        return Descent::Within(walk.add(Namespace, name, node));
     }
     let end = node.parent().map_or(node.end_byte(), |file| file.end_byte());
-    Way::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
+    Descent::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
 }
 
-fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let is_constructor = field(node, "name").is_some_and(|name| walk.text(name) == "__construct");
     walk.define(if is_constructor { Constructor } else { Method }, node, "name")
 }
 
 /// A property, without its dollar sign.
-fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let name = field(node, "name");
     if let Some(name) =
         name.filter(|name| name.kind() == "variable_name").and_then(|name| child(name, "name"))
     {
         walk.add(Field, name, node);
     }
-    Way::In
+    Descent::In
 }
 
 /// `define('NAME', 1)`.
-fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let is_define =
         field(node, "function").is_some_and(|name| walk.text(name).eq_ignore_ascii_case("define"));
     if is_define
@@ -68,5 +68,5 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     {
         walk.add(Constant, name, node);
     }
-    Way::In
+    Descent::In
 }

@@ -4,7 +4,7 @@ use query::SymbolKind::{Class, Constant, Constructor, Field, Function, Method, T
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, field};
+use crate::walk::{Descent, Walk, field};
 
 pub(crate) static PYTHON: Grammar = Grammar {
     names: &["python"],
@@ -20,20 +20,20 @@ pub(crate) static PYTHON: Grammar = Grammar {
     blank: None,
 };
 
-fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = field(node, "name") else { return Way::In };
+fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = field(node, "name") else { return Descent::In };
     let kind = match walk.text(name) {
         "__init__" if walk.is_in_type() => Constructor,
         _ if walk.is_in_type() => Method,
         _ => Function,
     };
-    Way::Within(walk.add(kind, name, node))
+    Descent::Within(walk.add(kind, name, node))
 }
 
 /// `A = b, c = 1` outside functions. Names in capitals are constants.
-fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::Past;
+        return Descent::Past;
     }
     let mut next = Some(node);
     while let Some(assignment) = next.filter(|next| next.kind() == "assignment") {
@@ -61,5 +61,5 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
         }
         next = field(assignment, "right");
     }
-    Way::Past
+    Descent::Past
 }

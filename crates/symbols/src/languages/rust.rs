@@ -7,7 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, field};
+use crate::walk::{Descent, Walk, field};
 
 pub(crate) static RUST: Grammar = Grammar {
     names: &["rust"],
@@ -45,12 +45,12 @@ pub(crate) static RUST: Grammar = Grammar {
 };
 
 /// `impl<T> Trait for module::Type<T>` is where members of `Type` are.
-fn implementation(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn implementation(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut of = field(node, "type");
     while let Some(inner) = of {
         of = match inner.kind() {
             "type_identifier" | "primitive_type" => {
-                return Way::Within(walk.add(Implementation, inner, node));
+                return Descent::Within(walk.add(Implementation, inner, node));
             }
             "generic_type" | "reference_type" | "array_type" | "pointer_type" => {
                 field(inner, "type").or_else(|| field(inner, "element"))
@@ -61,7 +61,7 @@ fn implementation(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     }
     match field(node, "type") {
         // Tuples and the like have no name.
-        Some(of) => Way::Within(walk.add(Implementation, of, node)),
-        None => Way::In,
+        Some(of) => Descent::Within(walk.add(Implementation, of, node)),
+        None => Descent::In,
     }
 }

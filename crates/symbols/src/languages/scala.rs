@@ -6,7 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, field};
+use crate::walk::{Descent, Walk, field};
 
 pub(crate) static SCALA: Grammar = Grammar {
     names: &["scala"],
@@ -34,11 +34,11 @@ pub(crate) static SCALA: Grammar = Grammar {
     blank: None,
 };
 
-fn value(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn value(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::In;
+        return Descent::In;
     }
-    let Some(pattern) = field(node, "pattern") else { return Way::In };
+    let Some(pattern) = field(node, "pattern") else { return Descent::In };
     let names = match pattern.kind() {
         "identifier" | "operator_identifier" => vec![pattern],
         "identifiers" | "tuple_pattern" => pattern.named_children(&mut pattern.walk()).collect(),
@@ -52,5 +52,5 @@ fn value(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
     {
         last = Some(walk.add(kind, name, node));
     }
-    last.map_or(Way::In, Way::Within)
+    last.map_or(Descent::In, Descent::Within)
 }

@@ -5,7 +5,7 @@ use query::SymbolKind::{Field, Function, Namespace, Struct, Type, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SQL: Grammar = Grammar {
     names: &["sql"],
@@ -28,9 +28,9 @@ pub(crate) static SQL: Grammar = Grammar {
 };
 
 /// `create ... schema.name`.
-fn named(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Way {
+fn named(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
     match child(node, "object_reference").and_then(|reference| field(reference, "name")) {
-        Some(name) => Way::Within(walk.add(kind, name, node)),
-        None => Way::In,
+        Some(name) => Descent::Within(walk.add(kind, name, node)),
+        None => Descent::In,
     }
 }

@@ -7,7 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
-use crate::walk::{Walk, Way, child, field};
+use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SWIFT: Grammar = Grammar {
     names: &["swift"],
@@ -31,14 +31,14 @@ pub(crate) static SWIFT: Grammar = Grammar {
 };
 
 /// Classes, actors, structs, enumerations and extensions.
-fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = match field(node, "declaration_kind").map_or("", |kind| kind.kind()) {
         "struct" => Struct,
         "enum" => Enum,
         "extension" => Implementation,
         _ => Class,
     };
-    let Some(mut name) = field(node, "name") else { return Way::In };
+    let Some(mut name) = field(node, "name") else { return Descent::In };
     if name.kind() == "user_type" {
         // extension A.B: the last part.
         let mut cursor = name.walk();
@@ -46,28 +46,28 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             name.named_children(&mut cursor).filter(|part| part.kind() == "type_identifier").last();
         name = last.unwrap_or(name);
     }
-    Way::Within(walk.add(kind, name, node))
+    Descent::Within(walk.add(kind, name, node))
 }
 
-fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = if walk.is_in_type() { Method } else { Function };
     // The type that it returns has the same field.
     match field(node, "name") {
-        Some(name) => Way::Within(walk.add(kind, name, node)),
-        None => Way::In,
+        Some(name) => Descent::Within(walk.add(kind, name, node)),
+        None => Descent::In,
     }
 }
 
-fn initializer(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn initializer(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     match child(node, "init") {
-        Some(name) => Way::Within(walk.add(Constructor, name, node)),
-        None => Way::In,
+        Some(name) => Descent::Within(walk.add(Constructor, name, node)),
+        None => Descent::In,
     }
 }
 
-fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
+fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
-        return Way::In;
+        return Descent::In;
     }
     let kind = if walk.is_in_type() { Property } else { Variable };
     let mut last = None;
@@ -79,5 +79,5 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
             last = Some(walk.add(kind, name, node));
         }
     }
-    last.map_or(Way::In, Way::Within)
+    last.map_or(Descent::In, Descent::Within)
 }

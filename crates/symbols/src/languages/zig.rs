@@ -4,7 +4,7 @@ use query::SymbolKind::{Constant, Enum, Field, Function, Method, Struct, Union, 
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
-use crate::walk::{Walk, Way, child};
+use crate::walk::{Descent, Walk, child};
 
 pub(crate) static ZIG: Grammar = Grammar {
     names: &["zig"],
@@ -20,16 +20,16 @@ pub(crate) static ZIG: Grammar = Grammar {
 };
 
 /// `const Name = struct {}`: what it holds says what it is.
-fn variable(walk: &mut Walk<'_>, node: Node<'_>) -> Way {
-    let Some(name) = child(node, "identifier") else { return Way::In };
+fn variable(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    let Some(name) = child(node, "identifier") else { return Descent::In };
     let holds = |kind: &str| child(node, kind).is_some();
     let kind = match () {
         () if holds("struct_declaration") || holds("opaque_declaration") => Struct,
         () if holds("enum_declaration") || holds("error_set_declaration") => Enum,
         () if holds("union_declaration") => Union,
-        () if walk.is_in_function() => return Way::In,
+        () if walk.is_in_function() => return Descent::In,
         () if holds("const") => Constant,
         () => Variable,
     };
-    Way::Within(walk.add(kind, name, node))
+    Descent::Within(walk.add(kind, name, node))
 }

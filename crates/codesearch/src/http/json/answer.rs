@@ -52,13 +52,13 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         if next.is_some() && found_all {
             stats.cut_at_limit();
         }
-        let select = request.program().select;
+        let select = request.compiled_query().select;
         let mut writer = JsonWriter::new(&params.q, select, fields);
         for (file, score) in files.into_iter().zip(scores) {
             writer.add_scored(file, score.filter(|_| params.explains()));
         }
         let explain = params.explains().then(|| explanation(&request, loose));
-        let hints = told(server, params, &request, &done).await;
+        let hints = hints_for(server, params, &request, &done).await;
         return Ok(writer.end(&stats, Tail { next, explain, hints }));
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let turn = server.turn().await?;
     // When the client disconnects, this future is dropped, and the search with it.
     let mut search = SearchStream::start(server, &request);
-    let select = request.program().select;
+    let select = request.compiled_query().select;
     let mut writer = JsonWriter::new(&params.q, select, fields);
     while let Some(found) = search.next().await {
         for file in found {
@@ -82,13 +82,13 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let stats = search.end()?;
     writer.sort();
     let explain = params.explains().then(|| explanation(&request, loose));
-    let hints = told(server, params, &request, &stats).await;
+    let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);
     Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints }))
 }
 
 /// Returns hints, if the client wants them.
-async fn told(
+async fn hints_for(
     server: &Server,
     params: &SearchParams,
     request: &Request,

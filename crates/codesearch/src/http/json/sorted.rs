@@ -97,7 +97,7 @@ impl Sort {
         let best = top.into_best(shown).map(|(ranked, explained)| (ranked.file, explained));
         let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
-        if around != (0, 0) && request.program().select.has_lines() {
+        if around != (0, 0) && request.compiled_query().select.has_lines() {
             server.searcher.add_context(&mut files, stats.switch, around).await?;
         }
         if enclosing {

@@ -31,13 +31,13 @@ pub(crate) struct Metrics {
 }
 
 /// Describes a slow search for the log: its query, and its plan, with the work done if known.
-type Told = dyn Fn(Option<&Stats>) -> (String, String) + Send + Sync;
+type DescribeSearch = dyn Fn(Option<&Stats>) -> (String, String) + Send + Sync;
 
 /// A running search, which is counted however it ends.
 pub(crate) struct TimedSearch {
     metrics: Arc<Metrics>,
     kind: Kind,
-    told: Box<Told>,
+    told: Box<DescribeSearch>,
     begun: Instant,
     ended: bool,
 }

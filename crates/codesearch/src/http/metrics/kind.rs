@@ -13,10 +13,10 @@ pub(crate) fn of_request(
     request: &Arc<Request>,
     loose: bool,
 ) -> (Kind, impl Fn(Option<&Stats>) -> (String, String) + Send + Sync + 'static) {
-    let program = request.program();
-    let kind = if program.terms.iter().any(|term| term.matcher.spans_lines()) {
+    let compiled = request.compiled_query();
+    let kind = if compiled.terms.iter().any(|term| term.matcher.spans_lines()) {
         Kind::Multiline
-    } else if !reads_texts(&program.expr) {
+    } else if !reads_texts(&compiled.expr) {
         Kind::Names
     } else if request.plan() == Plan::Scan {
         Kind::Scan
@@ -25,7 +25,7 @@ pub(crate) fn of_request(
     };
     let request = Arc::clone(request);
     let told = move |stats: Option<&Stats>| {
-        (request.program().tree.clone(), explained(&request, loose, stats))
+        (request.compiled_query().tree.clone(), explained(&request, loose, stats))
     };
     (kind, told)
 }

@@ -21,7 +21,7 @@ const TOKEN: &str = "token";
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
     let paths: Map<String, Value> = endpoints
         .iter()
-        .filter_map(|endpoint| Some((endpoint.path.to_owned(), json!({ "get": told(endpoint)? }))))
+        .filter_map(|endpoint| Some((endpoint.path.to_owned(), json!({ "get": entry(endpoint)? }))))
         .collect();
     let schemas: Value =
         serde_json::from_str(include_str!("schemas.json")).expect("the schemas are JSON");
@@ -49,22 +49,22 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> String {
     format!("{document:#}\n")
 }
 
-fn told(endpoint: &Endpoint) -> Option<Value> {
+fn entry(endpoint: &Endpoint) -> Option<Value> {
     let doc = endpoint.doc?;
-    let has_params = !endpoint.params.told.is_empty();
+    let has_params = !endpoint.params.documented.is_empty();
     // Browsers get every answer as a page.
-    let has_pages = endpoint.params.told.iter().any(|param| param.name == FORMAT.name);
+    let has_pages = endpoint.params.documented.iter().any(|param| param.name == FORMAT.name);
     let answers = Answer::ANYWHERE.iter();
     let answers = answers.chain(has_params.then_some(&Answer::BAD)).chain(doc.answers);
     let answers = answers.chain(endpoint.class.answers()).chain(endpoint.admits.answers());
     let responses: Map<String, Value> = answers
         .map(|answer| {
-            let mut told = response(answer);
-            let content = told.get_mut("content").and_then(Value::as_object_mut);
+            let mut entry = response(answer);
+            let content = entry.get_mut("content").and_then(Value::as_object_mut);
             if let Some(content) = content.filter(|_| has_pages) {
                 content.insert("text/html".to_owned(), json!({ "schema": { "type": "string" } }));
             }
-            (answer.status.to_string(), told)
+            (answer.status.to_string(), entry)
         })
         .collect();
     let security = match endpoint.admits {
@@ -72,19 +72,19 @@ fn told(endpoint: &Endpoint) -> Option<Value> {
         // A server without tokens accepts requests without one.
         Admits::Clients | Admits::Operators => json!([{ TOKEN: [] }, {}]),
     };
-    let mut told = json!({
+    let mut entry = json!({
         "operationId": operation(endpoint.path),
         "summary": doc.summary,
         "security": security,
         "responses": responses,
     });
     if !doc.description.is_empty() {
-        told["description"] = doc.description.into();
+        entry["description"] = doc.description.into();
     }
     if has_params {
-        told["parameters"] = endpoint.params.told.iter().map(Param::openapi).collect();
+        entry["parameters"] = endpoint.params.documented.iter().map(Param::openapi).collect();
     }
-    Some(told)
+    Some(entry)
 }
 
 /// Returns the operation's id, from which generated clients name their functions: `searchStream`.

@@ -18,7 +18,7 @@ use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
 use crate::http::params::{
-    Given, Kind as ParamKind, Known, Param, StrictParams, is_browser, wants_page,
+    CheckedParams, DeclaredParams, Kind as ParamKind, Param, StrictParams, is_browser, wants_page,
 };
 use crate::http::server::Server;
 use crate::human::{count, duration};
@@ -42,8 +42,8 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     route: || get(docs),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             Q.saying(
                 "Words, all of which must be there, in any form; quotes hold a phrase, or stands between two of which \
                  one will do, a minus before what must not be there. An identifier is found by its parts. repo: and \
@@ -72,16 +72,16 @@ pub(crate) const DOCS: Endpoint = Endpoint {
 
 /// The parameters of a request, parsed.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct DocsParams {
     /// The query as it was typed: words, perhaps with fields.
     q: String,
     /// The parsed query.
     asked: DocsQuery,
-    given: Given,
+    given: CheckedParams,
 }
 
-impl From<Given> for Wanted {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for DocsParams {
+    fn from(given: CheckedParams) -> Self {
         let q = given.text(&Q);
         let mut asked = DocsQuery::of(&q);
         asked.repos.extend(given.get(&REPO).map(str::to_owned));
@@ -123,7 +123,7 @@ struct Row {
 async fn docs(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<DocsParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.given.get(&FORMAT));
     // A program that asks for a page is told that words are missing.
@@ -141,7 +141,7 @@ async fn docs(
     }
 }
 
-impl Wanted {
+impl DocsParams {
     fn page(&self, error: Option<String>, found: Option<Found>) -> DocsPage<'_> {
         let DocsQuery { words, repos, languages, .. } = &self.asked;
         // Any of several patterns may match. The page's boxes hold one pattern and one language.
@@ -186,7 +186,7 @@ impl Wanted {
     }
 }
 
-async fn answer(server: &Server, wanted: &Wanted) -> Result<Docs, Failure> {
+async fn answer(server: &Server, wanted: &DocsParams) -> Result<Docs, Failure> {
     let request = wanted.request()?;
     let _turn = server.turn().await?;
     let query = wanted.q.clone();

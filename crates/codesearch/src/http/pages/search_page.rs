@@ -66,7 +66,7 @@ impl From<Suggested> for SuggestedQuery {
             href: link::to("/search", &[("q", &suggested.query)]),
             is_text: suggested.text.is_some(),
             shown: suggested.text.unwrap_or(suggested.query),
-            count: suggested.count.map_or_else(String::new, FileCount::told),
+            count: suggested.count.map_or_else(String::new, FileCount::text),
         }
     }
 }

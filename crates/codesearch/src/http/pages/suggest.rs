@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
-use crate::http::params::{Given, Known, Param, StrictParams};
+use crate::http::params::{CheckedParams, DeclaredParams, Param, StrictParams};
 use crate::http::server::Server;
 use crate::human::count;
 
@@ -25,7 +25,7 @@ pub(crate) const SUGGEST: Endpoint = Endpoint {
     route: || get(suggest),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[WORD], undocumented: &[] },
+    params: DeclaredParams { documented: &[WORD], undocumented: &[] },
     doc: Some(Doc {
         summary: "How a word of a query could go on",
         description: "",
@@ -47,7 +47,7 @@ struct Suggestion {
 /// Answers `/suggest`.
 async fn suggest(
     State(server): State<Server>,
-    StrictParams(given): StrictParams<Given>,
+    StrictParams(given): StrictParams<CheckedParams>,
 ) -> Result<Response, Failure> {
     let typed = given.text(&WORD);
     let tree = server.searcher.tree().await?;

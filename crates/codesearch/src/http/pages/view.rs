@@ -186,7 +186,7 @@ pub(crate) fn pieces(
         pieces.push(Piece { hit, class, text: text[*from..*upto].to_owned() });
     }
     if text.get(shown).is_some_and(|shown| shown.contains(turns)) {
-        return pieces.into_iter().flat_map(told).collect();
+        return pieces.into_iter().flat_map(split_at_controls).collect();
     }
     pieces
 }
@@ -198,7 +198,7 @@ fn turns(c: char) -> bool {
 }
 
 /// Splits a piece so that such characters are shown by their names.
-fn told(piece: Piece) -> Vec<Piece> {
+fn split_at_controls(piece: Piece) -> Vec<Piece> {
     let Piece { hit, class, text } = piece;
     let mut pieces = Vec::new();
     for part in text.split_inclusive(turns) {

@@ -8,14 +8,14 @@ use axum::http::Extensions;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
-use super::param::{Known, Param};
+use super::param::{DeclaredParams, Param};
 use super::{is_browser, wants_page};
 use crate::http::error::Failure;
 
 /// The parameters of an address, unchecked, and those that its endpoint declares.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
-    known: Known,
+    known: DeclaredParams,
     values: Arc<[(String, String)]>,
     /// Whether all of the address was UTF-8; other bytes were replaced.
     is_text: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Pairs {
 
 /// The checked parameters of an address: each declared, valid, and given once.
 #[derive(Clone, Debug)]
-pub(crate) struct Given(Arc<[(String, String)]>);
+pub(crate) struct CheckedParams(Arc<[(String, String)]>);
 
 /// An extractor of checked parameters, converted to the handler's own type.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct RejectedParams {
 }
 
 /// Parses the parameters of a request's address once, for the layers and handlers that need them.
-pub(crate) fn read_address(known: Known, mut request: Request) -> Request {
+pub(crate) fn read_address(known: DeclaredParams, mut request: Request) -> Request {
     let values = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let values = values.map(|Query(values)| values).unwrap_or_default().into();
     let is_text =
@@ -50,7 +50,7 @@ pub(crate) fn read_address(known: Known, mut request: Request) -> Request {
 impl Pairs {
     /// Returns the parameters of a request; none if `read_address` has not run.
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        let none = || Self { known: Known::NONE, values: Arc::from([]), is_text: true };
+        let none = || Self { known: DeclaredParams::NONE, values: Arc::from([]), is_text: true };
         extensions.get().cloned().unwrap_or_else(none)
     }
 
@@ -59,7 +59,7 @@ impl Pairs {
         find(&self.values, name)
     }
 
-    fn check(&self, browser: bool) -> Result<Given, Failure> {
+    fn check(&self, browser: bool) -> Result<CheckedParams, Failure> {
         if !self.is_text {
             return Err(Failure::bad_request(
                 "the address holds bytes that are no UTF-8: encode its text as UTF-8",
@@ -82,11 +82,11 @@ impl Pairs {
                 param.check(value).map_err(Failure::bad_request)?;
             }
         }
-        Ok(Given(Arc::clone(&self.values)))
+        Ok(CheckedParams(Arc::clone(&self.values)))
     }
 }
 
-impl Given {
+impl CheckedParams {
     /// Returns the value of a parameter, unless it is missing or empty.
     pub(crate) fn get(&self, param: &Param) -> Option<&str> {
         find(&self.0, param.name).filter(|value| !value.is_empty())
@@ -107,7 +107,7 @@ fn find<'v>(values: &'v [(String, String)], name: &str) -> Option<&'v str> {
     values.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
-impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
+impl<T: From<CheckedParams>, S: Sync> FromRequestParts<S> for StrictParams<T> {
     type Rejection = RejectedParams;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RejectedParams> {
@@ -123,7 +123,7 @@ impl<T: From<Given>, S: Sync> FromRequestParts<S> for StrictParams<T> {
 }
 
 /// Returns the message for an unknown parameter.
-fn unknown(name: &str, known: &Known) -> String {
+fn unknown(name: &str, known: &DeclaredParams) -> String {
     match query::nearest(name, known.all().map(|known| known.name)) {
         Some(near) => format!("unknown parameter {name}=; did you mean {near}=?"),
         None => format!("unknown parameter {name}=; /openapi.json lists all of them"),

@@ -8,6 +8,6 @@ mod param;
 mod search;
 
 pub(crate) use format::{is_browser, wants_page};
-pub(crate) use given::{Given, Pairs, RejectedParams, StrictParams, read_address};
-pub(crate) use param::{Kind, Known, Param};
+pub(crate) use given::{CheckedParams, Pairs, RejectedParams, StrictParams, read_address};
+pub(crate) use param::{DeclaredParams, Kind, Param};
 pub(crate) use search::SearchParams;

@@ -31,20 +31,20 @@ pub(crate) enum Kind {
 
 /// The parameters of an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct DeclaredParams {
     /// Parameters in the `OpenAPI` document.
-    pub(crate) told: &'static [Param],
+    pub(crate) documented: &'static [Param],
     /// Parameters left out of it: those that only our own pages need, and those that only a related endpoint uses.
     pub(crate) undocumented: &'static [Param],
 }
 
-impl Known {
+impl DeclaredParams {
     /// No parameters.
-    pub(crate) const NONE: Self = Self { told: &[], undocumented: &[] };
+    pub(crate) const NONE: Self = Self { documented: &[], undocumented: &[] };
 
     /// Iterates over all parameters.
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static Param> {
-        self.told.iter().chain(self.undocumented)
+        self.documented.iter().chain(self.undocumented)
     }
 
     /// Returns the parameter of this name.

@@ -1,6 +1,6 @@
 //! The parameters of `/search` and its related endpoints.
 
-use super::given::Given;
+use super::given::CheckedParams;
 use super::names::{
     CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
     REPO, SORT, TIMEOUT, TYPED, WAIT,
@@ -16,11 +16,11 @@ use crate::request::{self, MAX_CONTEXT, Options};
 pub(crate) struct SearchParams {
     /// The query.
     pub(crate) q: String,
-    pub(crate) given: Given,
+    pub(crate) given: CheckedParams,
 }
 
-impl From<Given> for SearchParams {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for SearchParams {
+    fn from(given: CheckedParams) -> Self {
         Self { q: given.text(&Q), given }
     }
 }

@@ -8,11 +8,11 @@ use crate::search::{FileMatch, Line};
 use crate::symbol::{LineSymbol, Symbol, Symbols};
 
 /// A place in a document: the document, the symbol and where it stands.
-pub(super) type Told<'p> = (&'p ScipPlace, &'p str, &'p Occurrence);
+pub(super) type SymbolPlace<'p> = (&'p ScipPlace, &'p str, &'p Occurrence);
 
 /// Makes a file of places in one text, by all documents that tell of it; none if there are no places.
 pub(super) fn file_match(
-    mut told: Vec<Told<'_>>,
+    mut told: Vec<SymbolPlace<'_>>,
     (repo, rank): (&str, u16),
     text: &str,
     row: Option<&SymbolRow>,
@@ -51,7 +51,7 @@ pub(super) fn file_match(
     }
     (!lines.is_empty()).then(|| FileMatch {
         repo_id: place.repo,
-        place: (place.shard, place.blob),
+        blob_key: (place.shard, place.blob),
         repo: repo.to_owned(),
         rank,
         path: place.path.clone(),

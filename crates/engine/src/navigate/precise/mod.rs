@@ -14,7 +14,7 @@ pub(super) use self::lines::outline;
 use self::meaning::{Meaning, Reach, Spot, meanings, related};
 use super::near::Origin;
 use super::place::Error;
-use super::request::{NameRequest, Scope, parts};
+use super::request::{NameRequest, NameScope, parts};
 use crate::search::{FileMatch, Searcher, Stats, Stopped};
 
 /// Most documents that are looked at.
@@ -59,8 +59,8 @@ impl Searcher {
     /// Returns what is told of a name at the place from which is asked, in the state of the index that a search has read.
     pub(super) async fn precise(
         &self,
-        asked: &NameRequest,
-        scope: &Scope,
+        request: &NameRequest,
+        scope: &NameScope,
         stats: &Stats,
     ) -> Result<Precise, Error> {
         let Some(origin) = &scope.origin else { return Ok(Precise::default()) };
@@ -68,8 +68,11 @@ impl Searcher {
         let mut lease = self.store().lease().await?;
         let (repo, path) = (origin.repo, origin.place.path.as_str());
         let told = lease.scip_of(catalog.epoch, origin.blob, (repo, path)).await?;
-        let last =
-            if asked.name.trim().is_empty() { "" } else { parts(&asked.name)?.pop().unwrap_or("") };
+        let last = if request.name.trim().is_empty() {
+            ""
+        } else {
+            parts(&request.name)?.pop().unwrap_or("")
+        };
         let spot = spot(origin);
         let meant: Vec<Meaning> =
             told.iter().flat_map(|place| meanings(place, &origin.text, &spot, last)).collect();
@@ -77,7 +80,7 @@ impl Searcher {
             lease.done();
             return Ok(Precise::default());
         }
-        let mut found = Found { near: repo, here: told, all: Vec::new(), is_cut: false };
+        let mut found = Mentions { near: repo, here: told, all: Vec::new(), is_cut: false };
         found.look_up(&mut lease, &catalog, &meant).await?;
         let more = related(&found.all, &meant);
         found.look_up(&mut lease, &catalog, &more).await?;
@@ -89,7 +92,7 @@ impl Searcher {
             .map(|one| one.symbol.clone())
             .collect();
         let is_cut = found.is_cut;
-        let wanted = Wanted::of(asked, &catalog)?;
+        let wanted = ScopeFilter::of(request, &catalog)?;
         let places = found.all.into_iter().filter(|(place, _)| wanted.has(place)).collect();
         let (definitions, references) = self.files_of(places, &defining, &catalog).await?;
         let symbols = meant.into_iter().map(|one| one.symbol).collect();
@@ -157,7 +160,7 @@ impl Searcher {
 type Mention = (ScipPlace, Vec<u32>);
 
 /// Documents that mention symbols, with the indexes of those.
-struct Found {
+struct Mentions {
     /// The repository from which is asked.
     near: RepoId,
     /// What is told of the file from which is asked.
@@ -166,7 +169,7 @@ struct Found {
     is_cut: bool,
 }
 
-impl Found {
+impl Mentions {
     /// Adds the documents that mention some symbols.
     async fn look_up(
         &mut self,
@@ -231,14 +234,14 @@ fn spot(origin: &Origin) -> Spot {
 }
 
 /// The files that a request wants.
-struct Wanted {
+struct ScopeFilter {
     repos: Option<HashSet<RepoId>>,
     languages: Option<Vec<String>>,
 }
 
-impl Wanted {
-    fn of(asked: &NameRequest, catalog: &Catalog) -> Result<Self, Error> {
-        let repos = match asked.repo.as_deref().filter(|repo| !repo.is_empty()) {
+impl ScopeFilter {
+    fn of(request: &NameRequest, catalog: &Catalog) -> Result<Self, Error> {
+        let repos = match request.repo.as_deref().filter(|repo| !repo.is_empty()) {
             None => None,
             Some(repo) => {
                 let matcher = Matcher::new(&Pattern::parse(repo, Case::Smart, false)?)?;
@@ -247,8 +250,8 @@ impl Wanted {
                 Some(matching.map(|(id, _)| *id).collect())
             }
         };
-        let languages = asked.language.as_deref().map(query::languages).transpose();
-        Ok(Self { repos, languages: languages.map_err(Error::Asked)? })
+        let languages = request.language.as_deref().map(query::languages).transpose();
+        Ok(Self { repos, languages: languages.map_err(Error::Invalid)? })
     }
 
     fn has(&self, place: &ScipPlace) -> bool {

@@ -1,9 +1,9 @@
-//! How often the words of a query stand in a file, each for itself.
+//! Term frequency: how often each word of the query occurs in a file.
 //!
-//! BM25 without the rarity of words, as in Zoekt: every file that is scored has all words, so that it would decide nothing.
-//! What names something counts more than what only mentions it, in its file's path and where it is defined.
+//! BM25 without inverse document frequency, as in Zoekt: every scored file has all words, so rarity would not change
+//! the order. What names something counts more than what only mentions it, in its file's path and where it is defined.
 
-use super::line::Found;
+use super::line::LineScore;
 use super::path::PathNames;
 use super::words::Group;
 
@@ -23,7 +23,7 @@ const IN_DEFINITION: f32 = 5.0;
 /// From this many points on, a line defines something; a comment has fewer.
 const DEFINED: f32 = 20.0;
 
-/// From this part of a path's name on, a word is in the path.
+/// Smallest share of a path's name that counts a word as in the path.
 const CALLED: f32 = 0.15;
 
 /// Words are counted in one file.
@@ -40,7 +40,7 @@ impl Coverage {
     }
 
     /// Counts the words of a line.
-    pub(super) fn add(&mut self, found: &Found) {
+    pub(super) fn add(&mut self, found: &LineScore) {
         let weight = if found.definition >= DEFINED { IN_DEFINITION } else { 1.0 };
         for (at, count) in self.counts.iter_mut().enumerate() {
             if found.words & 1 << (at % 64) != 0 {

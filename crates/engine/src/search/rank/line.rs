@@ -1,4 +1,4 @@
-//! What a line is worth.
+//! The score of a line.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -61,11 +61,11 @@ const HANDS_OVER: u64 = 2;
 
 /// What was found in a line.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LineScore {
     /// Points for what it defines.
     pub(super) definition: f32,
     /// Points for the words in it.
-    pub(super) said: f32,
+    pub(super) word_points: f32,
     /// The words that are in it: a bit for each name of the group.
     pub(super) words: u64,
     /// It defines all of what was looked for.
@@ -74,9 +74,9 @@ pub(super) struct Found {
     pub(super) caller: Option<String>,
 }
 
-impl Found {
+impl LineScore {
     pub(super) fn points(&self) -> f32 {
-        self.definition + self.said
+        self.definition + self.word_points
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) struct LineScorer<'g, 'l> {
     others_in_path: Vec<bool>,
     /// Whether the file is where a qualifier says.
     at_home: bool,
-    /// What names of the file have of the words: a file says the same names again and again.
+    /// Cache: the share of each name that each word covers, since names repeat within a file.
     known: HashMap<&'l str, Rc<Shares>>,
 }
 
@@ -103,7 +103,7 @@ struct Shares {
 }
 
 /// A name in a line at which something matches.
-struct Spot<'l> {
+struct NameMatch<'l> {
     range: Range<usize>,
     text: &'l str,
     shares: Rc<Shares>,
@@ -111,7 +111,7 @@ struct Spot<'l> {
     whole: bool,
 }
 
-impl Spot<'_> {
+impl NameMatch<'_> {
     /// The length of its name without underscores.
     fn letters(&self) -> usize {
         self.text.bytes().filter(|byte| *byte != b'_').count()
@@ -154,7 +154,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
     }
 
     /// What the line at a place among the lines of a file is worth.
-    pub(super) fn score(&mut self, lines: &'l [Line], at: usize) -> Found {
+    pub(super) fn score(&mut self, lines: &'l [Line], at: usize) -> LineScore {
         let line = &lines[at];
         let text = line.text.as_str();
         let spots = self.spots(line);
@@ -192,7 +192,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             return found;
         };
         found.definition *= share;
-        found.said *= share;
+        found.word_points *= share;
         found.defines = false;
         found
     }
@@ -210,11 +210,11 @@ impl<'g, 'l> LineScorer<'g, 'l> {
     }
 
     /// What the words of a line are worth, whatever it does with them.
-    fn words(&self, text: &str, spots: &[Spot<'_>]) -> Found {
-        let mut found = Found::default();
+    fn words(&self, text: &str, spots: &[NameMatch<'_>]) -> LineScore {
+        let mut found = LineScore::default();
         let mut points = 0.0;
         for (at, word) in self.names.iter().enumerate() {
-            let of = |spot: &Spot<'_>| {
+            let of = |spot: &NameMatch<'_>| {
                 let share = spot.names(self.group).nth(at)??.weight();
                 let spelled = if spot.text == word.typed { SPELLED } else { 0.0 };
                 Some(share * WORD + spelled)
@@ -225,36 +225,36 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             }
         }
         if self.names.is_empty() || self.group.patterns && found.words == 0 {
-            let of = |spot: &Spot<'_>| if spot.whole { WORD } else { WORD / 3.0 };
-            found.said = spots.iter().map(of).fold(0.0, f32::max);
+            let of = |spot: &NameMatch<'_>| if spot.whole { WORD } else { WORD / 3.0 };
+            found.word_points = spots.iter().map(of).fold(0.0, f32::max);
             let first = spots.first().map(|spot| spot.text);
             if spots.iter().any(|spot| Some(spot.text) != first) {
-                found.said += TOGETHER;
+                found.word_points += TOGETHER;
             }
             return found;
         }
         let count = self.names.len() as f32;
-        found.said = points / count;
+        found.word_points = points / count;
         if self.names.len() > 1 {
-            let one = |spot: &Spot<'_>| spot.shares.joined.map_or(0.0, Share::weight);
+            let one = |spot: &NameMatch<'_>| spot.shares.joined.map_or(0.0, Share::weight);
             let one = spots.iter().map(one).fold(0.0, f32::max);
             let covered = found.words.count_ones() as f32;
             if one > 0.0 {
-                found.said += ONE_NAME * one;
+                found.word_points += ONE_NAME * one;
             } else if covered > 1.0 {
-                found.said += TOGETHER * covered / count;
+                found.word_points += TOGETHER * covered / count;
             }
         }
         let pairs = self.group.words.len().saturating_sub(1);
         if pairs > 0 {
-            found.said += FOLLOWS * self.following(text, spots) as f32 / pairs as f32;
+            found.word_points += FOLLOWS * self.following(text, spots) as f32 / pairs as f32;
         }
         found
     }
 
     /// How many of the words follow the one before.
-    fn following(&self, text: &str, spots: &[Spot<'_>]) -> usize {
-        let is = |spot: &Spot<'_>, word: usize| spot.shares.words[word] >= Some(Share::Parts);
+    fn following(&self, text: &str, spots: &[NameMatch<'_>]) -> usize {
+        let is = |spot: &NameMatch<'_>, word: usize| spot.shares.words[word] >= Some(Share::Parts);
         let follows = |word: &usize| {
             spots.windows(2).any(|two| {
                 let between = &text[two[0].range.end..two[1].range.start];
@@ -264,8 +264,8 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         (1..self.group.words.len()).filter(follows).count()
     }
 
-    /// How much a name is what was looked for, and whether it is all of it; none if it is nothing of it.
-    fn strength(&self, spot: &Spot<'_>) -> Option<(f32, bool)> {
+    /// How well a name matches the words, and whether it matches entirely; `None` if it does not match.
+    fn strength(&self, spot: &NameMatch<'_>) -> Option<(f32, bool)> {
         if self.names.is_empty() || self.group.patterns {
             let weight = if spot.whole { 1.0 } else { Share::Parts.weight() };
             return Some((weight, spot.whole));
@@ -302,9 +302,9 @@ impl<'g, 'l> LineScorer<'g, 'l> {
     }
 
     /// The names in a line at which something matches, in order, each once. Where what matches is no name, that itself.
-    fn spots(&mut self, line: &'l Line) -> Vec<Spot<'l>> {
+    fn spots(&mut self, line: &'l Line) -> Vec<NameMatch<'l>> {
         let text = line.text.as_str();
-        let mut spots: Vec<Spot<'l>> = Vec::new();
+        let mut spots: Vec<NameMatch<'l>> = Vec::new();
         let near = |range: &&Range<usize>| range.end <= MAX_BYTES && !range.is_empty();
         for range in line.ranges.iter().take(MAX_RANGES).filter(near) {
             let names = names_at(text, range);
@@ -312,21 +312,21 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             for (name, whole) in names {
                 if spots.last().is_none_or(|last| last.range.end <= name.start) {
                     let shares = self.shares(&text[name.clone()]);
-                    spots.push(Spot { text: &text[name.clone()], range: name, shares, whole });
+                    spots.push(NameMatch { text: &text[name.clone()], range: name, shares, whole });
                 }
             }
             if is_none && spots.last().is_none_or(|last| last.range.end <= range.start) {
                 let words = vec![None; self.group.words.len()];
                 let shares = Rc::new(Shares { words, joined: None });
                 let text = &text[range.clone()];
-                spots.push(Spot { range: range.clone(), text, shares, whole: true });
+                spots.push(NameMatch { range: range.clone(), text, shares, whole: true });
             }
         }
         spots
     }
 }
 
-/// How much what stands between two parts of a line is a key; none if it is none.
+/// How likely the text between `before` and `after` is a key of a configuration; `None` if it is not.
 fn key_weight(before: &str, after: &str) -> Option<f32> {
     // The string that it stands in, if that is a key: `"server.maxUploadSize"`, `yaml:"scrape_interval,omitempty"`.
     let in_key = |c: char| is_name(c) || matches!(c, '.' | '-');

@@ -15,11 +15,11 @@
 //! | what a path is worth | [`path`] |
 //! | what other files say | [`votes`] |
 //! | how a score came about | [`score`] |
-//! | what is looked for beyond the first files that are found | [`lead`] |
+//! | boost queries | [`boost`] |
 
+pub(crate) mod boost;
 mod coverage;
 mod definition;
-pub(crate) mod lead;
 mod line;
 mod name;
 mod path;
@@ -30,13 +30,13 @@ mod words;
 use query::Query;
 
 use self::coverage::Coverage;
-use self::line::{Found, LineScorer};
+use self::line::{LineScore, LineScorer};
 use self::path::PathNames;
 use self::words::{Group, groups};
 use crate::types::{FileMatch, Line};
 
 pub(crate) use definition::{is_comment, is_import};
-pub(crate) use path::standing;
+pub(crate) use path::path_penalty;
 pub use score::{Explained, Parts, Score};
 pub use votes::Votes;
 
@@ -108,7 +108,7 @@ impl Ranking {
         let homes =
             if best.defines { path.homes().map(str::to_owned).collect() } else { Vec::new() };
         let parts = Parts {
-            place: standing(&file.path) + main,
+            place: path_penalty(&file.path) + main,
             repository: REPOSITORY * f32::from(file.rank) / f32::from(u16::MAX),
             ..best.parts
         };
@@ -131,7 +131,7 @@ impl Ranking {
     }
 }
 
-/// How much the lines of a file say about why it was found.
+/// Points of each line of a file: how well it shows why the file was found.
 #[derive(Clone, Debug)]
 pub struct LinePoints(Vec<f32>);
 
@@ -177,7 +177,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     let mut scorer = LineScorer::new(group, path);
     let names = group.names().count();
     let mut summed = Scored::default();
-    let (mut definitions, mut best) = (0_u32, Found::default());
+    let (mut definitions, mut best) = (0_u32, LineScore::default());
     let mut coverage = Coverage::new(group, path);
     // The words of the lines before that are near, with the numbers of those.
     let (mut near, mut seen) = (0_u32, Vec::<(u64, u64)>::new());
@@ -203,7 +203,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     }
     summed.defines = definitions > 0;
     let parts = &mut summed.parts;
-    (parts.definition, parts.words) = (best.definition, best.said);
+    (parts.definition, parts.words) = (best.definition, best.word_points);
     let doublings = (definitions.max(1) as f32).log2();
     parts.definitions = (DEFINITIONS * doublings).min(MAX_DEFINITIONS);
     parts.coverage = COVERAGE * coverage.share(file.bytes);
@@ -216,7 +216,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     parts.name = name * called(group, file, path);
     if group.names().any(|word| word.in_paths && path.is_whole(word)) {
         parts.name += WHOLE_NAME;
-        // Who types the name of a file does not ask how often its words stand in it.
+        // A query for a file name does not score term frequency.
         parts.coverage = COVERAGE;
     }
     if summed.defines {

@@ -21,7 +21,7 @@ const TEST_FOLDERS: [&str; 10] = [
 const COPIED_FOLDERS: [&str; 7] =
     ["vendor", "vendored", "node_modules", "third_party", "thirdparty", "3rdparty", "external"];
 const GENERATED_FOLDERS: [&str; 5] = ["dist", "generated", "gen", "autogen", "__generated__"];
-const ASIDE_FOLDERS: [&str; 10] = [
+const SECONDARY_FOLDERS: [&str; 10] = [
     "internal",
     "migrations",
     "example",
@@ -33,7 +33,7 @@ const ASIDE_FOLDERS: [&str; 10] = [
     "samples",
     "scripts",
 ];
-const GENERATED_ENDS: [&str; 13] = [
+const GENERATED_SUFFIXES: [&str; 13] = [
     ".pb.go",
     "_pb2.py",
     ".pb.cc",
@@ -48,15 +48,15 @@ const GENERATED_ENDS: [&str; 13] = [
     "_generated.go",
     ".snap",
 ];
-const PROSE_ENDS: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
+const DOCS_SUFFIXES: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
 
 /// What is not written to be read comes last.
 const TEST: f32 = -70.0;
 const COPIED: f32 = -70.0;
 const GENERATED: f32 = -80.0;
-const PROSE: f32 = -10.0;
+const DOCS: f32 = -10.0;
 /// What others are not meant to use, or only to learn from.
-const ASIDE: f32 = -8.0;
+const SECONDARY: f32 = -8.0;
 /// For each folder that it lies in: what is at hand comes before what is deep down.
 const DEPTH: f32 = -1.0;
 /// Deeper than this is deep.
@@ -158,14 +158,14 @@ impl PathNames {
 }
 
 /// What is to be thought of a file by where it stands.
-pub(crate) fn standing(path: &str) -> f32 {
+pub(crate) fn path_penalty(path: &str) -> f32 {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let within = |names: &[&str]| folders.split('/').any(|folder| names.contains(&folder));
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     let stem = name.split('.').next().unwrap_or(name);
     let depth = if folders.is_empty() { 0 } else { folders.split('/').count() };
-    let mut standing = DEPTH * depth.min(MAX_DEPTH) as f32;
+    let mut path_penalty = DEPTH * depth.min(MAX_DEPTH) as f32;
     if within(&TEST_FOLDERS)
         || stem.starts_with("test_")
         || stem.starts_with("test-")
@@ -176,21 +176,21 @@ pub(crate) fn standing(path: &str) -> f32 {
         || name.contains(".test.")
         || name.contains(".spec.")
     {
-        standing += TEST;
+        path_penalty += TEST;
     }
     if within(&COPIED_FOLDERS) {
-        standing += COPIED;
+        path_penalty += COPIED;
     }
-    if within(&GENERATED_FOLDERS) || ends(&GENERATED_ENDS) {
-        standing += GENERATED;
+    if within(&GENERATED_FOLDERS) || ends(&GENERATED_SUFFIXES) {
+        path_penalty += GENERATED;
     }
-    if within(&ASIDE_FOLDERS) {
-        standing += ASIDE;
+    if within(&SECONDARY_FOLDERS) {
+        path_penalty += SECONDARY;
     }
-    if ends(&PROSE_ENDS) {
-        standing += PROSE;
+    if ends(&DOCS_SUFFIXES) {
+        path_penalty += DOCS;
     }
-    standing
+    path_penalty
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Scores, and how they come about.
+//! Scores, and the parts they are the sum of.
 
 /// The parts of a score, in points. They add up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

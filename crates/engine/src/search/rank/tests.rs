@@ -24,7 +24,7 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
     }
     FileMatch {
         repo_id: RepoId(1),
-        place: (ShardId(0), BlobId(0)),
+        blob_key: (ShardId(0), BlobId(0)),
         repo: "r".to_owned(),
         rank: 0,
         path: path.to_owned(),

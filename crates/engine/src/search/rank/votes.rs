@@ -1,4 +1,4 @@
-//! What files say of each other: who calls `os.ReadFile` says which `ReadFile` is meant most often.
+//! Votes: a file that calls `os.ReadFile` votes for the `ReadFile` defined in `os`.
 
 use std::collections::HashMap;
 

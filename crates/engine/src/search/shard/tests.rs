@@ -6,12 +6,12 @@ use std::time::Instant;
 use query::{Case, Lookup, Query};
 use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId, SymbolRow};
 
-use super::super::candidates::{Answer, Candidates, LookUp};
+use super::super::candidates::{Answer, Candidates, LookupExecutor};
 use super::super::clock::Clock;
 use super::super::cost::{MEMORY, SourceCosts};
 use super::super::plans::PlanCache;
 use super::super::shards::Selection;
-use super::super::state::State;
+use super::super::state::SearchState;
 use super::super::verify::TextChunk;
 use super::*;
 use crate::types::Request;
@@ -35,7 +35,7 @@ impl Vectors {
 /// Answers each lookup with all chunks of a range of blobs.
 struct Everything<'v>(&'v Vectors, Range<i32>);
 
-impl LookUp for Everything<'_> {
+impl LookupExecutor for Everything<'_> {
     fn look_up(&self, _: &Lookup, _: Option<&[BlobId]>) -> Option<Answer> {
         let all = (0..).zip(&self.0.chunks).map(|(n, (blob, ..))| (n, *blob));
         Some(Answer::Chunks(all.filter(|(_, blob)| self.1.contains(&blob.0)).collect()))
@@ -78,7 +78,7 @@ impl Source for Vectors {
     }
 }
 
-impl Reads for Vectors {
+impl ContentReader for Vectors {
     async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
         let mut all: Vec<BlobId> = self.chunks.iter().map(|(blob, ..)| *blob).collect();
         all.dedup();
@@ -93,7 +93,7 @@ impl Reads for Vectors {
         Ok(wanted.map(file).collect())
     }
 
-    fn chunks_at_hand(&self, _: &[i32]) -> Option<Vec<TextChunk>> {
+    fn cached_chunks(&self, _: &[i32]) -> Option<Vec<TextChunk>> {
         None
     }
 
@@ -144,11 +144,11 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     let mut request = Request::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
     request.limit = limit;
     let request = Arc::new(request);
-    let query = request.program();
+    let query = request.compiled_query();
     let selection = Selection::of((epoch, &[shard]), &repos, query, None, false, &|| true);
     let mut plans = PlanCache::default();
     let task = selection.task(&selection.shards[0], query, &mut plans).unwrap();
-    let state = Arc::new(State::new(&request, Clock::new(Instant::now(), None)));
+    let state = Arc::new(SearchState::new(&request, Clock::new(Instant::now(), None)));
     let search = Search { request: Arc::clone(&request), repos, selection, state };
     let source = Vectors {
         chunks: vec![
@@ -163,8 +163,16 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     let (send, mut events) = mpsc::channel(64);
     let (search, task, from) = (&search, &task, BlobId(from));
     let named = &ChunkCount::guess(0);
-    let one =
-        ShardSearch { search, task, source, from, again: 0, cores: 1, beside: 1, chunks: named };
+    let one = ShardSearch {
+        search,
+        task,
+        source,
+        from,
+        max_repeats: 0,
+        cores: 1,
+        concurrent_shards: 1,
+        chunks: named,
+    };
     one.run(send).await;
     let mut files = Vec::new();
     while let Some(event) = events.recv().await {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::BlobId;
 
-use super::super::candidates::{Answer, Candidates, LookUp, blobs_with};
+use super::super::candidates::{Answer, Candidates, LookupExecutor, blobs_with};
 use super::super::cost::{MEMORY, SourceCosts};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
@@ -57,11 +57,11 @@ impl Source for MemorySource<'_> {
     }
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
-        let lookups = InRange { source: self, blobs };
+        let lookups = RangeLookups { source: self, blobs };
         let finding = async {
             {
-                let of_shard = &self.task.query;
-                Candidates::of(&of_shard.plan, &of_shard.negated, &lookups)
+                let shard_query = &self.task.query;
+                Candidates::of(&shard_query.plan, &shard_query.negated, &lookups)
             }
         };
         Ok(self.search.state.counters.time(Phase::Lookup, finding).await)
@@ -69,12 +69,12 @@ impl Source for MemorySource<'_> {
 }
 
 /// Answers lookups within a range of blobs.
-struct InRange<'s> {
+struct RangeLookups<'s> {
     source: &'s MemorySource<'s>,
     blobs: Range<i32>,
 }
 
-impl LookUp for InRange<'_> {
+impl LookupExecutor for RangeLookups<'_> {
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
         let MemorySource { search, task, files, .. } = self.source;
         match lookup.scope {
@@ -86,7 +86,7 @@ impl LookUp for InRange<'_> {
             }
             Scope::Chunk => {
                 let chunks = self.source.survivors.get(lookup)?;
-                Some(Answer::Chunks(chunks.named(&self.blobs, task.shard.chunks, left, files)))
+                Some(Answer::Chunks(chunks.with_blobs(&self.blobs, task.shard.chunks, left, files)))
             }
             Scope::Symbol => {
                 let symbols = task.cached.symbols.as_ref()?;
@@ -111,7 +111,7 @@ impl LookUp for InRange<'_> {
     }
 }
 
-impl InRange<'_> {
+impl RangeLookups<'_> {
     /// Returns the blobs with a chunk that may hold some literals.
     fn in_a_chunk(&self, literals: &LiteralQuery) -> Option<Vec<BlobId>> {
         let MemorySource { task, files, cache, .. } = self.source;
@@ -119,7 +119,7 @@ impl InRange<'_> {
         let ngrams = ngrams_of_literals(literals);
         let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
         let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|_| None, &cache.texts)?;
-        let chunks = chunks.named(&self.blobs, task.shard.chunks, None, files);
+        let chunks = chunks.with_blobs(&self.blobs, task.shard.chunks, None, files);
         let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
         blobs.dedup();
         Some(blobs)

@@ -22,7 +22,7 @@ use super::verify::TextChunk;
 /// The source of one shard for one search.
 pub(crate) trait Source: Send + Sync {
     /// The type that reads files and texts.
-    type Reader: Reads;
+    type Reader: ContentReader;
 
     /// Returns the reader of the shard's files and texts.
     fn reader(&self) -> &Self::Reader;
@@ -53,7 +53,7 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// Reads files and texts of one shard for one search, independent of the source of candidates.
-pub(crate) trait Reads: Send + Sync {
+pub(crate) trait ContentReader: Send + Sync {
     /// Returns the files that have one of these blobs, or all files, in the order of blob, repository and
     /// path.
     fn files(
@@ -62,7 +62,7 @@ pub(crate) trait Reads: Send + Sync {
     ) -> impl Future<Output = Result<Vec<File>, store::Error>> + Send;
 
     /// Returns chunks by ascending number, if all of them can be had without waiting.
-    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>>;
+    fn cached_chunks(&self, numbers: &[i32]) -> Option<Vec<TextChunk>>;
 
     /// Reads chunks by ascending number. Chunks that are gone are left out.
     fn chunks(

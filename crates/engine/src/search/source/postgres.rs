@@ -9,7 +9,7 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{Expr, LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, IndexAnswer};
 
-use super::super::candidates::{Answer, Candidates, LookUp, blobs_with, each_in_a_chunk};
+use super::super::candidates::{Answer, Candidates, LookupExecutor, blobs_with, each_in_a_chunk};
 use super::super::cost::{MEMORY, POSTGRES, SourceCosts, asks_trigram_index};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
@@ -46,7 +46,7 @@ impl Source for PostgresSource<'_> {
     fn reads_chunks_first(&self) -> bool {
         // From Postgres, reading a chunk takes longer than reading a file's row. But where no condition on files can
         // rule one out, rows of files without a match would be read in vain.
-        let of_all_files = self.task.query.of_files == Expr::Const(true);
+        let of_all_files = self.task.query.file_condition == Expr::Const(true);
         self.survivors.is_some() || of_all_files && self.search.selection.files.repos.is_none()
     }
 
@@ -60,9 +60,9 @@ impl Source for PostgresSource<'_> {
 
     async fn candidates(&self, blobs: Range<i32>) -> Result<Candidates, store::Error> {
         let finding = async {
-            let indexes = Indexes::ask(self).await?;
-            let of_shard = &self.task.query;
-            Ok::<_, store::Error>(Candidates::of(&of_shard.plan, &of_shard.negated, &indexes))
+            let indexes = PostgresAnswers::ask(self).await?;
+            let shard_query = &self.task.query;
+            Ok::<_, store::Error>(Candidates::of(&shard_query.plan, &shard_query.negated, &indexes))
         };
         let mut candidates = self.search.state.counters.time(Phase::Lookup, finding).await?;
         candidates.drop_before(BlobId(blobs.start));
@@ -79,7 +79,7 @@ impl PostgresSource<'_> {
 }
 
 /// The answers of Postgres to all lookups of a plan in one shard.
-struct Indexes<'s> {
+struct PostgresAnswers<'s> {
     source: &'s PostgresSource<'s>,
     /// Rows of the chunk filters that the lookups need; `None` if the shard has none, or none were asked for.
     rows: Option<ChunkRows>,
@@ -87,7 +87,7 @@ struct Indexes<'s> {
     found: Vec<(&'s Lookup, IndexAnswer)>,
 }
 
-impl<'s> Indexes<'s> {
+impl<'s> PostgresAnswers<'s> {
     /// Asks for everything that a plan may need: one statement for each lookup of symbols, and one for the trigram
     /// indexes and the filters, which reads the filters only if the indexes found something.
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
@@ -153,7 +153,7 @@ impl<'s> Indexes<'s> {
         if let Some(filter) = &task.cached.filters {
             let near = filter.surviving(ngrams, &filter.hits(ngrams));
             let size = BLOCK_CHUNKS as usize;
-            chunks.keep(near.blocks.iter().map(|block| block * size..(block + 1) * size));
+            chunks.retain_ranges(near.blocks.iter().map(|block| block * size..(block + 1) * size));
             for n in filter.ruled_out(&near, 0..task.shard.chunks) {
                 chunks.remove(n as usize);
             }
@@ -171,7 +171,7 @@ impl<'s> Indexes<'s> {
     }
 }
 
-impl LookUp for Indexes<'_> {
+impl LookupExecutor for PostgresAnswers<'_> {
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
         if let (Scope::Symbol, Some(symbols)) = (lookup.scope, &self.source.task.cached.symbols) {
             let terms = &self.source.search.query().terms;
@@ -200,7 +200,7 @@ impl LookUp for Indexes<'_> {
                 if let Some((survivors, files)) = self.source.survivors(lookup) =>
             {
                 let upto = self.source.task.shard.chunks;
-                let mut chunks = survivors.named(&(0..i32::MAX), upto, left, files);
+                let mut chunks = survivors.with_blobs(&(0..i32::MAX), upto, left, files);
                 if let Some(IndexAnswer::Documents(documents)) = found {
                     let mut documents = documents.iter().peekable();
                     chunks.retain(|(n, _)| {
@@ -213,7 +213,9 @@ impl LookUp for Indexes<'_> {
             (Scope::Chunk, found, _) => {
                 let mut chunks = self.surviving(&lookup.ngrams(self.source.search.query()))?;
                 if let Some(IndexAnswer::Documents(documents)) = found {
-                    chunks.keep(documents.iter().map(|of| of.start as usize..of.end as usize));
+                    chunks.retain_ranges(
+                        documents.iter().map(|of| of.start as usize..of.end as usize),
+                    );
                 }
                 let mut chunks = self.rows.as_ref()?.with_blobs(&chunks);
                 if let Some(left) = left {

@@ -7,10 +7,10 @@ use futures_util::future::try_join_all;
 use store::{BlobId, Epoch, File, FileFilter, Shard, Store, SymbolRow};
 
 use super::super::cost::CHUNKS_PER_CONNECTION;
-use super::super::state::State;
+use super::super::state::SearchState;
 use super::super::stats::Phase;
 use super::super::verify::TextChunk;
-use super::Reads;
+use super::ContentReader;
 use crate::cache::ShardCache;
 use crate::cache::files::ShardFiles;
 use crate::cache::symbols::ShardSymbols;
@@ -27,7 +27,7 @@ pub(crate) struct ShardReader {
     /// Symbols of the shard, if they are in memory.
     pub(crate) symbols: Option<Arc<ShardSymbols>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
-    pub(crate) state: Arc<State>,
+    pub(crate) state: Arc<SearchState>,
     /// Number of connections that may read chunks of the shard at once.
     pub(crate) connections: usize,
 }
@@ -39,7 +39,7 @@ impl ShardReader {
     }
 }
 
-impl Reads for ShardReader {
+impl ContentReader for ShardReader {
     async fn files(&self, blobs: Option<&[BlobId]>) -> Result<Vec<File>, store::Error> {
         if let Some(files) = &self.files {
             return Ok(files.of(blobs, &self.filter));
@@ -53,7 +53,7 @@ impl Reads for ShardReader {
         self.state.counters.time(Phase::Files, load).await
     }
 
-    fn chunks_at_hand(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
+    fn cached_chunks(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
         let mut texts = self.cache.as_ref()?.texts.reader(&self.shard);
         numbers.iter().map(|n| texts.chunk(*n).map(TextChunk::from)).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use store::{BlobId, Store};
 use tokio::sync::mpsc;
 
-use super::super::cost::ask_postgres;
+use super::super::cost::prefers_trigram_index;
 use super::super::sender::ShardEvent;
 use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
@@ -25,11 +25,11 @@ pub(crate) struct ShardRun {
     /// First blob to search.
     pub(crate) from: BlobId,
     /// Most results that were given before.
-    pub(crate) again: usize,
+    pub(crate) max_repeats: usize,
     /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
     /// Number of shards that are searched at once.
-    pub(crate) beside: usize,
+    pub(crate) concurrent_shards: usize,
     /// Whether the shard is searched in memory.
     pub(crate) in_memory: bool,
     pub(crate) chunks: Arc<ChunkCount>,
@@ -52,7 +52,7 @@ pub(crate) fn is_in_memory(
     }
     let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
     let (by_chance, named) = survivors.by_chance(plan, search.query(), task.shard.chunks);
-    !ask_postgres(by_chance, named, count, wanted, &search.state.hit_rate)
+    !prefers_trigram_index(by_chance, named, count, wanted, &search.state.hit_rate)
 }
 
 impl ShardRun {
@@ -69,22 +69,41 @@ impl ShardRun {
             state: Arc::clone(&search.state),
             connections: search.request.limit.map_or(1, |_| self.cores),
         };
-        let (from, again) = (self.from, self.again);
-        let (cores, beside, chunks) = (self.cores, self.beside, &*self.chunks);
+        let (from, max_repeats) = (self.from, self.max_repeats);
+        let (cores, concurrent_shards, chunks) =
+            (self.cores, self.concurrent_shards, &*self.chunks);
         match (&task.cached.files, &self.cache) {
             (Some(files), Some(cache)) if self.in_memory => {
                 let source = MemorySource { reader, search, task, files, cache, survivors };
-                ShardSearch { search, task, source, from, again, cores, beside, chunks }
-                    .run(events)
-                    .await;
+                ShardSearch {
+                    search,
+                    task,
+                    source,
+                    from,
+                    max_repeats,
+                    cores,
+                    concurrent_shards,
+                    chunks,
+                }
+                .run(events)
+                .await;
             }
             _ => {
                 let files = task.cached.files.as_deref().filter(|_| task.cached.texts);
                 let survivors = files.map(|files| (survivors, files));
                 let source = PostgresSource { reader, search, task, survivors };
-                ShardSearch { search, task, source, from, again, cores, beside, chunks }
-                    .run(events)
-                    .await;
+                ShardSearch {
+                    search,
+                    task,
+                    source,
+                    from,
+                    max_repeats,
+                    cores,
+                    concurrent_shards,
+                    chunks,
+                }
+                .run(events)
+                .await;
             }
         }
     }

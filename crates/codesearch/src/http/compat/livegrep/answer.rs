@@ -109,7 +109,7 @@ async fn search(
     }
     let mut file_results = Vec::new();
     // The first term is that of the pattern.
-    let matcher = of_paths.program().terms[0].matcher.clone();
+    let matcher = of_paths.compiled_query().terms[0].matcher.clone();
     // Who asks for tags does not ask for paths.
     if query.paths_only || !query.asks_symbols() {
         let of_paths = gather(&server, of_paths, |file| {

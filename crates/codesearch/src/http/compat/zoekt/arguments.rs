@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::http::error::Failure;
-use crate::request::{MAX_CONTEXT, Options as Beside};
+use crate::request::{MAX_CONTEXT, Options as QueryContext};
 
 /// Default of the most matches in a repository; Zoekt's default for a shard.
 pub(super) const MAX_REPO_MATCHES: usize = 100_000;
@@ -131,10 +131,10 @@ impl Options {
     }
 
     /// Returns the options of the request, apart from the query.
-    pub(super) fn beside(&self) -> Beside {
+    pub(super) fn beside(&self) -> QueryContext {
         let context = positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT));
         let timeout = (self.max_wall_time != 0)
             .then(|| Duration::from_nanos(u64::try_from(self.max_wall_time).unwrap_or(0)));
-        Beside { timeout, context: (context, context), ..Beside::default() }
+        QueryContext { timeout, context: (context, context), ..QueryContext::default() }
     }
 }

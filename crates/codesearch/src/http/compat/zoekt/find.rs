@@ -108,7 +108,7 @@ pub(super) async fn find(
         return Ok(SearchResult { stats, ..SearchResult::default() });
     }
     let limits = options.limits(documents);
-    let mut result = if request.program().select == Select::Repos {
+    let mut result = if request.compiled_query().select == Select::Repos {
         whole_repos(server, request, limits, options).await?
     } else {
         request.limit = limit_or(said, limits.total.saturating_add(1));
@@ -144,18 +144,18 @@ const ESTIMATING: Duration = Duration::from_millis(200);
 /// Returns the number of files in repositories that the query does not rule out. A pattern that takes too long rules
 /// out none.
 pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
-    let program = request.program();
+    let compiled = request.compiled_query();
     let begun = Instant::now();
     let goes_on = || begun.elapsed() < ESTIMATING;
     let may_match = |repo: &&Repo| {
         let known = |atom| match atom {
             Predicate::Repo(term) => {
-                let holds = program.terms[term].matcher.is_match_within(&repo.name, &goes_on);
+                let holds = compiled.terms[term].matcher.is_match_within(&repo.name, &goes_on);
                 Some(holds || !goes_on())
             }
             _ => None,
         };
-        program.expr.eval(&known) != Some(false)
+        compiled.expr.eval(&known) != Some(false)
     };
     repos.iter().filter(may_match).map(|repo| repo.files as usize).sum()
 }
@@ -169,10 +169,10 @@ pub(super) async fn matching(
     documents: usize,
 ) -> Result<SearchResult, Failure> {
     let context = request.context.0;
-    let program = request.program();
-    let spanning = program.terms.iter().any(|term| term.matcher.spans_lines());
+    let compiled = request.compiled_query();
+    let spanning = compiled.terms.iter().any(|term| term.matcher.spans_lines());
     // A search for files shows each as if it had matched by its name.
-    let names_only = program.select == Select::Files;
+    let names_only = compiled.select == Select::Files;
     let mut found = Collected::new(request.query(), limits);
     let stats = gather(server, request, |mut file| {
         if names_only {

@@ -11,7 +11,7 @@ use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::with_etag;
 use crate::http::pages::{file_address, protect};
-use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
+use crate::http::params::{CheckedParams, DeclaredParams, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
 const REPO: Param = Param::text("r", "");
@@ -29,7 +29,10 @@ pub(super) const PRINT_BELOW: Endpoint = at("/zoekt/print");
 
 const fn at(path: &'static str) -> Endpoint {
     Endpoint {
-        params: Known { told: &[], undocumented: &[REPO, FILE, BRANCH, Q, NUM, FORMAT] },
+        params: DeclaredParams {
+            documented: &[],
+            undocumented: &[REPO, FILE, BRANCH, Q, NUM, FORMAT],
+        },
         ..Endpoint::undocumented(path, Class::Read, || get(print))
     }
 }
@@ -37,7 +40,7 @@ const fn at(path: &'static str) -> Endpoint {
 async fn print(
     State(server): State<Server>,
     headers: HeaderMap,
-    given: Result<StrictParams<Given>, RejectedParams>,
+    given: Result<StrictParams<CheckedParams>, RejectedParams>,
 ) -> Response {
     answer(&server, &headers, given).await.unwrap_or_else(|failure| {
         let theirs = failure.status == StatusCode::BAD_REQUEST;
@@ -49,7 +52,7 @@ async fn print(
 async fn answer(
     server: &Server,
     headers: &HeaderMap,
-    given: Result<StrictParams<Given>, RejectedParams>,
+    given: Result<StrictParams<CheckedParams>, RejectedParams>,
 ) -> Result<Response, Failure> {
     let StrictParams(given) = given.map_err(|refused| refused.failure)?;
     let [repo, path, branch, q] = [REPO, FILE, BRANCH, Q].map(|param| given.text(&param));

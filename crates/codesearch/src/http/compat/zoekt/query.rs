@@ -5,7 +5,7 @@ use query::{Case, Field, Pattern, Query, Tree};
 
 use crate::http::error::Failure;
 use crate::http::request::compile;
-use crate::request::{self, Client, Options as Beside};
+use crate::request::{self, Client, Options as QueryContext};
 
 /// Parses a query as Zoekt would: patterns may match line feeds, and an empty query matches everything.
 pub(super) fn parse(text: &str) -> Result<Query, Failure> {
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Query, Failure> {
         query.tree = Tree::All(Vec::new());
         return Ok(query);
     }
-    Ok(request::parse(&text, &Beside::default(), &Client::ZOEKT)?)
+    Ok(request::parse(&text, &QueryContext::default(), &Client::ZOEKT)?)
 }
 
 /// Removes the terms for the branch HEAD, which is the only one. They are replaced by spaces, so that positions in
@@ -50,7 +50,7 @@ fn without_head(text: &str) -> String {
 }
 
 /// Builds the request of a query and its options, on a thread for blocking work.
-pub(super) async fn compiled(query: Query, beside: Beside) -> Result<Request, Failure> {
+pub(super) async fn compiled(query: Query, beside: QueryContext) -> Result<Request, Failure> {
     compile(false, move || Ok(request::build(query, &beside, &Client::ZOEKT)?)).await
 }
 

@@ -19,7 +19,7 @@ use super::query::parse;
 use super::result::{FileResult, SearchResult};
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
-use crate::http::params::{Given, Known, Param, RejectedParams, StrictParams};
+use crate::http::params::{CheckedParams, DeclaredParams, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
 /// Most files shown if there is no `num`.
@@ -40,13 +40,13 @@ const DEBUG: Param = Param::text("debug", "");
 
 /// `/zoekt/search`, which Zoekt has at `/search`.
 pub(super) const WEB: Endpoint = Endpoint {
-    params: Known { told: &[], undocumented: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
+    params: DeclaredParams { documented: &[], undocumented: &[Q, NUM, CTX, ORDER, FORMAT, DEBUG] },
     ..Endpoint::undocumented("/zoekt/search", Class::Whole, || get(search))
 };
 
 async fn search(
     State(server): State<Server>,
-    given: Result<StrictParams<Given>, RejectedParams>,
+    given: Result<StrictParams<CheckedParams>, RejectedParams>,
 ) -> Response {
     let answer = async {
         let StrictParams(given) = given.map_err(|refused| refused.failure)?;

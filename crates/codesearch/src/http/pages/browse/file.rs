@@ -20,7 +20,9 @@ use serde_json::json;
 use super::around::files_around;
 use super::missing::{no_such_file, no_such_text};
 use super::outline::{Pane, pane};
-use super::{Answered, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, Wanted, answered, crumbs, repo};
+use super::{
+    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
+};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::{tag_of, with_etag};
@@ -30,7 +32,7 @@ use crate::http::pages::link;
 use crate::http::pages::render::{protect, render};
 use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::names::FORMAT;
-use crate::http::params::{Known, Param, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{count, grouped, size};
 
@@ -75,8 +77,8 @@ pub(crate) const FILE: Endpoint = Endpoint {
     route: || get(file),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             IN_REPO,
             PATH.required(),
             LINE_RANGE,
@@ -111,7 +113,10 @@ pub(crate) const RAW: Endpoint = Endpoint {
     route: || get(raw),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH.required(), HASH, DOWNLOAD], undocumented: &[] },
+    params: DeclaredParams {
+        documented: &[IN_REPO, PATH.required(), HASH, DOWNLOAD],
+        undocumented: &[],
+    },
     doc: Some(Doc {
         summary: "The text of a file",
         description: "",
@@ -130,13 +135,13 @@ pub(crate) const RAW: Endpoint = Endpoint {
 async fn file(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let done = file_answer(&server, &headers, &wanted).await;
     answered(&headers, &wanted.q, wanted.format.as_deref(), done)
 }
 
-async fn document(server: &Server, wanted: &Wanted) -> Result<Option<FileText>, Failure> {
+async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileText>, Failure> {
     if wanted.repo.is_empty() || wanted.path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
@@ -157,7 +162,7 @@ async fn document(server: &Server, wanted: &Wanted) -> Result<Option<FileText>, 
     Ok(text.map(|(text, language)| FileText::elsewhere((repo, path, hash), text, language)))
 }
 
-async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
+async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
     let page = wants_page(headers, wanted.format.as_deref());
     let Some(document) = document(server, wanted).await? else {
@@ -242,13 +247,13 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     // A file is also shown if the query is invalid.
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
-        let program = request.program();
+        let compiled = request.compiled_query();
         let begun = Instant::now();
         // A line may have very many matches, or one that takes long to find.
         let go_on = || begun.elapsed() < MAX_MATCHING;
-        program.expr.predicates(&mut |atom| {
+        compiled.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
-                let matcher = &program.terms[term].matcher;
+                let matcher = &compiled.terms[term].matcher;
                 matcher.lines(&mut matcher.scratch(), text.as_bytes(), &go_on, &mut |found| {
                     hits.entry(found.line).or_default().extend(found.ranges);
                     go_on()
@@ -329,7 +334,7 @@ fn range(text: &str) -> Option<(usize, usize)> {
 async fn raw(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let document = match document(&server, &wanted).await {
         Ok(Some(document)) => document,

@@ -12,14 +12,14 @@ use engine::browse::FindRequest;
 use engine::fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
-use super::{Answered, LIMIT, Wanted, answered};
+use super::{Answered, BrowseParams, LIMIT, answered};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, Piece};
 use crate::http::params::names::{FORMAT, LANG, REPO};
-use crate::http::params::{Known, Param, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{self, grouped};
 use crate::statistics::{Kind, Outcome};
@@ -42,8 +42,8 @@ pub(crate) const FILES: Endpoint = Endpoint {
     route: || get(files),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             Param::text(
                 "q",
                 "Letters of the path, in any case, in order, with gaps, a few of them wrong; a blank sets apart what \
@@ -70,13 +70,13 @@ pub(crate) const FILES: Endpoint = Endpoint {
 async fn files(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let done = files_answer(&server, &headers, &wanted).await;
     answered(&headers, "", wanted.format.as_deref(), done)
 }
 
-async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &Wanted) -> Answered {
+async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let limit = wanted.limit.unwrap_or(FOUND);
     let language = wanted.lang.as_deref();
     let languages = language.map_or(Ok(Vec::new()), query::languages);

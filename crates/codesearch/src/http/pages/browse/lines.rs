@@ -9,14 +9,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::search::FileMatch;
 
-use super::{Answered, PATH, Wanted};
+use super::{Answered, BrowseParams, PATH};
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, LineView};
 use crate::http::params::names::{Q, REPO};
-use crate::http::params::{Known, StrictParams};
+use crate::http::params::{DeclaredParams, StrictParams};
 use crate::http::request::built;
 use crate::http::search_stream::SearchStream;
 use crate::http::server::Server;
@@ -36,18 +36,18 @@ struct Lines {
 
 /// `/search/lines`: all lines of one file in which a query matches, as a piece of a page.
 pub(crate) const LINES: Endpoint = Endpoint {
-    params: Known { told: &[], undocumented: &[REPO, PATH, Q] },
+    params: DeclaredParams { documented: &[], undocumented: &[REPO, PATH, Q] },
     ..Endpoint::undocumented("/search/lines", Class::Search, || get(lines))
 };
 
 async fn lines(
     State(server): State<Server>,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     lines_answer(&server, &wanted).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn lines_answer(server: &Server, wanted: &Wanted) -> Answered {
+async fn lines_answer(server: &Server, wanted: &BrowseParams) -> Answered {
     let exactly = |name: &str| vec![format!("(?-i:^{}$)", query::escape(name))];
     if wanted.q.trim().is_empty() {
         return Err(Failure::bad_request("nothing to search for: give a query in q="));

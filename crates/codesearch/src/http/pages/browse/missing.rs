@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use engine::browse::{FindRequest, NearFile, Tree};
 use engine::ingest::SkipReason;
 
-use super::{Answered, Wanted};
+use super::{Answered, BrowseParams};
 use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
@@ -34,7 +34,7 @@ struct MissingPage<'a> {
 }
 
 /// Returns the answer for a repository that is not in the index.
-pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered {
+pub(super) fn no_such_repo(tree: &Tree, wanted: &BrowseParams, page: bool) -> Answered {
     let near = nearest(tree.repos().iter().map(|repo| repo.name.as_str()), &wanted.repo);
     let mut message = format!("{} is not in the index", wanted.repo);
     if !page {
@@ -55,7 +55,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &Wanted, page: bool) -> Answered
 }
 
 /// Redirects to a page, which is asked for as this one was.
-fn redirect(mut address: String, wanted: &Wanted) -> Response {
+fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
     if let Some(format) = &wanted.format {
         address = format!("{address}&format={format}");
     }
@@ -63,7 +63,7 @@ fn redirect(mut address: String, wanted: &Wanted) -> Response {
 }
 
 /// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
-pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -> Answered {
+pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
     let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
     let path = wanted.path.trim_matches('/');
@@ -121,7 +121,7 @@ pub(super) async fn no_such_file(server: &Server, wanted: &Wanted, page: bool) -
 /// Returns the answer for contents that are not stored any more: where the file is with those that it has now.
 pub(super) async fn no_such_text(
     server: &Server,
-    wanted: &Wanted,
+    wanted: &BrowseParams,
     hash: &str,
     page: bool,
 ) -> Answered {

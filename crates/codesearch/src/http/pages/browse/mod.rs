@@ -20,7 +20,7 @@ use super::link;
 use super::search_page::failed;
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO};
-use crate::http::params::{Given, Kind, Param, wants_page};
+use crate::http::params::{CheckedParams, Kind, Param, wants_page};
 use crate::http::server::Server;
 
 /// A path in a repository.
@@ -47,7 +47,7 @@ const DOWNLOAD: Param = Param::text("download", "1 for a file to be saved.");
 
 /// The parameters of a request for files or repositories.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct BrowseParams {
     /// The name of a repository; for the finder, a part of it.
     repo: String,
     /// A path in the repository.
@@ -68,8 +68,8 @@ pub(crate) struct Wanted {
     format: Option<String>,
 }
 
-impl From<Given> for Wanted {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for BrowseParams {
+    fn from(given: CheckedParams) -> Self {
         let some = |param| given.get(param).map(str::to_owned);
         Self {
             repo: given.text(&REPO),

@@ -13,14 +13,14 @@ use serde_json::json;
 use store::{Repo, ScipImport};
 
 use super::missing::{no_such_file, no_such_repo};
-use super::{Answered, Crumb, PATH, Wanted, answered, crumbs, repo};
+use super::{Answered, BrowseParams, Crumb, PATH, answered, crumbs, repo};
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::home::held;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::params::names::{FORMAT, REPO};
-use crate::http::params::{Known, Param, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{ago, count, grouped, size};
 use crate::print::{scip_json, scip_text};
@@ -89,8 +89,8 @@ pub(crate) const REPOS: Endpoint = Endpoint {
     route: || get(repos),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known {
-        told: &[
+    params: DeclaredParams {
+        documented: &[
             Param::text("q", "A part of the names to list."),
             REPO.saying("One repository."),
             PATH.saying("A folder in it."),
@@ -111,7 +111,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
 async fn repos(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
     let done = match (wanted.repo.is_empty(), page) {
@@ -122,7 +122,7 @@ async fn repos(
     answered(&headers, "", wanted.format.as_deref(), done)
 }
 
-async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Failure> {
+async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo>, Failure> {
     // Fails with an error if nothing is indexed.
     server.searcher.catalog().await?;
     let filter = wanted.q.to_lowercase();
@@ -131,7 +131,7 @@ async fn chosen_repos(server: &Server, wanted: &Wanted) -> Result<Vec<Repo>, Fai
     Ok(repos)
 }
 
-async fn all_repos(server: &Server, wanted: &Wanted) -> Answered {
+async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
     let imports = server.searcher.store().scip_imports().await?;
     let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports)).collect();
@@ -153,7 +153,7 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
     })
 }
 
-async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
+async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
     let catalog = server.searcher.catalog().await?;
     let repos = chosen_repos(server, wanted).await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
@@ -194,7 +194,7 @@ async fn all_repos_page(server: &Server, wanted: &Wanted) -> Answered {
     Ok(render(StatusCode::OK, &page))
 }
 
-async fn one_repo(server: &Server, wanted: &Wanted, page: bool) -> Answered {
+async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
     let (Some(repo), Some(of)) = (repo(server, &wanted.repo).await?, tree.repo(&wanted.repo))
     else {

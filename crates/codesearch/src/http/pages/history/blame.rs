@@ -10,7 +10,7 @@ use engine::git::{Blame, TrackedFile};
 use serde_json::{Value, json};
 
 use super::{
-    CommitView, Head, IN_REPO, PATH, Tracked, Wanted, answered, commit_json, short, tracked,
+    CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short, tracked,
     unknown,
 };
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
@@ -19,7 +19,7 @@ use crate::http::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, Piece};
 use crate::http::params::names::FORMAT;
-use crate::http::params::{Known, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::count;
 
@@ -32,7 +32,7 @@ pub(crate) const BLAME: Endpoint = Endpoint {
     route: || get(blame),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "Which commit each line of a file comes from",
         description: "As the clone has it that the repository was ingested from, if it is where the server runs: at the \
@@ -64,7 +64,7 @@ struct BlameLine<'a> {
 async fn blame(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<HistoryParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {
@@ -125,7 +125,7 @@ fn draw(head: Head, blame: &Blame, language: Option<&str>, web: Option<&str>) ->
     render(StatusCode::OK, &BlamePage { query: "", head, lines })
 }
 
-fn blame_json(wanted: &Wanted, file: &TrackedFile, blame: &Blame, indexed: bool) -> Value {
+fn blame_json(wanted: &HistoryParams, file: &TrackedFile, blame: &Blame, indexed: bool) -> Value {
     let hash = |at: usize| blame.commits[at].hash.as_str();
     let lines: Vec<Value> = blame
         .runs

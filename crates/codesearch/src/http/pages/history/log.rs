@@ -10,14 +10,14 @@ use engine::git::{Change, History, MAX_CHANGES};
 use serde_json::{Value, json};
 
 use super::{
-    CommitView, Head, IN_REPO, PATH, SKIP, Tracked, Wanted, answered, commit_json, short, tracked,
-    unknown,
+    CommitView, Head, HistoryParams, IN_REPO, PATH, SKIP, Tracked, answered, commit_json, short,
+    tracked, unknown,
 };
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::params::names::FORMAT;
-use crate::http::params::{Known, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{count, grouped};
 
@@ -30,7 +30,7 @@ pub(crate) const HISTORY: Endpoint = Endpoint {
     route: || get(history),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH, SKIP, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, SKIP, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "The commits that changed a file",
         description: "As the clone has them that the repository was ingested from, if it is where the server runs, the \
@@ -67,7 +67,7 @@ struct ChangeRow {
 async fn history(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<HistoryParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {
@@ -93,7 +93,7 @@ async fn history(
 }
 
 fn draw(
-    wanted: &Wanted,
+    wanted: &HistoryParams,
     commit: &str,
     history: &History,
     next: Option<usize>,

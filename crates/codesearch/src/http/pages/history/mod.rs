@@ -16,7 +16,7 @@ use super::link;
 use super::search_page::failed;
 use crate::http::error::{Body, Failure};
 use crate::http::params::names::{FORMAT, REPO};
-use crate::http::params::{Given, Kind, Param, wants_page};
+use crate::http::params::{CheckedParams, Kind, Param, wants_page};
 use crate::http::server::Server;
 use crate::human::ago;
 use crate::statistics::now;
@@ -32,15 +32,15 @@ const SKIP: Param = Param {
 
 /// Which file, and which of its changes.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct HistoryParams {
     repo: String,
     path: String,
     skip: usize,
     format: Option<String>,
 }
 
-impl From<Given> for Wanted {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for HistoryParams {
+    fn from(given: CheckedParams) -> Self {
         Self {
             repo: given.text(&IN_REPO),
             path: given.text(&PATH),
@@ -66,7 +66,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(wanted: &Wanted) -> Self {
+    fn of(wanted: &HistoryParams) -> Self {
         let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
         let to = |page| link::to(page, &[("repo", repo), ("path", path)]);
         Self {
@@ -156,8 +156,8 @@ struct Tracked {
 ///
 /// # Errors
 /// It is not in the index, or its history cannot be known.
-async fn tracked(server: &Server, wanted: &Wanted) -> Result<Tracked, Failure> {
-    let Wanted { repo, path, .. } = wanted;
+async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Failure> {
+    let HistoryParams { repo, path, .. } = wanted;
     if repo.is_empty() || path.is_empty() {
         return Err(Failure::bad_request("which file? give repo= and path="));
     }
@@ -221,7 +221,7 @@ fn sentence(message: &str) -> String {
 /// The answer for a file, or why there is none: of a file in the index as a page with its name, else as usual.
 fn answered(
     headers: &HeaderMap,
-    wanted: &Wanted,
+    wanted: &HistoryParams,
     done: Result<Response, Failure>,
     draw: impl FnOnce(StatusCode, Head) -> Response,
 ) -> Response {

@@ -15,7 +15,7 @@ pub(crate) use self::outline::OUTLINE;
 use super::search_page::failed;
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, REPO};
-use crate::http::params::{Given, Kind, Param};
+use crate::http::params::{CheckedParams, Kind, Param};
 use crate::http::search_stream::stopped;
 use crate::http::server::Server;
 
@@ -59,8 +59,8 @@ pub(crate) struct NameParams {
     format: Option<String>,
 }
 
-impl From<Given> for NameParams {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for NameParams {
+    fn from(given: CheckedParams) -> Self {
         let some = |param| given.get(param).map(str::to_owned);
         Self {
             name: given.text(&NAME),
@@ -99,7 +99,7 @@ async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
 /// Why a name has no answer.
 pub(super) fn refused(error: navigate::Error) -> Failure {
     match error {
-        navigate::Error::Asked(why) => Failure::bad_request(why),
+        navigate::Error::Invalid(why) => Failure::bad_request(why),
         navigate::Error::NoFile(_) => Failure::no_such(error.to_string()),
         navigate::Error::Search(error) => error.into(),
     }

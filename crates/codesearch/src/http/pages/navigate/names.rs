@@ -18,7 +18,7 @@ use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::view::{self, Piece, qualified};
 use crate::http::params::names::{FORMAT, LANG, REPO};
-use crate::http::params::{Known, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::count;
 use crate::statistics::{Kind, Outcome};
@@ -29,7 +29,10 @@ pub(crate) const DEFINITIONS: Endpoint = Endpoint {
     route: || get(definitions),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], undocumented: &[] },
+    params: DeclaredParams {
+        documented: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT],
+        undocumented: &[],
+    },
     doc: Some(Doc {
         summary: "Where a name is defined",
         description: "All definitions of the name, those near the place from which is asked first. Those that a SCIP index \
@@ -49,7 +52,10 @@ pub(crate) const REFERENCES: Endpoint = Endpoint {
     route: || get(references),
     class: Class::Search,
     admits: Admits::Clients,
-    params: Known { told: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT], undocumented: &[] },
+    params: DeclaredParams {
+        documented: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT],
+        undocumented: &[],
+    },
     doc: Some(Doc {
         summary: "Where a name is used",
         description: "The places where the name stands as a whole word, without its definitions; each with what it is \

@@ -15,7 +15,7 @@ use crate::http::error::Failure;
 use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::params::names::{FORMAT, REPO};
-use crate::http::params::{Given, Known, Param, StrictParams, wants_page};
+use crate::http::params::{CheckedParams, DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::print::outline_note;
 
@@ -28,7 +28,7 @@ pub(crate) const OUTLINE: Endpoint = Endpoint {
     route: || get(outline),
     class: Class::Read,
     admits: Admits::Clients,
-    params: Known { told: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "What a file defines",
         description: "",
@@ -61,13 +61,13 @@ struct RowView {
 
 /// Which file.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct OutlineParams {
     place: Place,
     format: Option<String>,
 }
 
-impl From<Given> for Wanted {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for OutlineParams {
+    fn from(given: CheckedParams) -> Self {
         let place = Place::file(given.text(&IN_REPO), given.text(&PATH));
         Self { place, format: given.get(&FORMAT).map(str::to_owned) }
     }
@@ -76,7 +76,7 @@ impl From<Given> for Wanted {
 async fn outline(
     State(server): State<Server>,
     headers: HeaderMap,
-    StrictParams(wanted): StrictParams<Wanted>,
+    StrictParams(wanted): StrictParams<OutlineParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {

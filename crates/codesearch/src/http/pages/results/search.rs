@@ -192,7 +192,7 @@ impl Search {
         let Self { running, request, mut top, shown, most, .. } = self;
         let stats = running.end()?;
         top.settle();
-        let select = request.program().select;
+        let select = request.compiled_query().select;
         let best = top.best.iter().take(most).skip(shown).take(PAGE);
         let scores: Vec<Option<String>> = best
             .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
@@ -251,7 +251,7 @@ impl Search {
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, top.order, top.files),
-            stopped: told(why(&stats, top.order, request.resume), &stats),
+            stopped: notes(why(&stats, top.order, request.resume), &stats),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
@@ -324,7 +324,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.stopped.is_some() { "at least " } else { "" };
-    let found = match request.program().select {
+    let found = match request.compiled_query().select {
         // The files matched by their paths, or because something is not in them.
         Select::Lines | Select::Symbols if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
@@ -347,7 +347,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
 }
 
 /// Why not all is there, and what of symbols is not.
-fn told(why: Option<String>, stats: &Stats) -> Option<String> {
+fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
     let all: Vec<String> = why.into_iter().chain(crate::print::symbols_left(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -52,7 +52,7 @@ impl From<Hint> for HintView {
         };
         Self {
             message: hint.message,
-            count: hint.count.map_or_else(String::new, FileCount::told),
+            count: hint.count.map_or_else(String::new, FileCount::text),
             link: link.map(|(address, query)| (query, address)),
         }
     }

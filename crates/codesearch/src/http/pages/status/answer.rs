@@ -16,7 +16,7 @@ use crate::http::pages::link;
 use crate::http::pages::render::render;
 use crate::http::pages::search_page::failed;
 use crate::http::params::names::FORMAT;
-use crate::http::params::{Known, StrictParams, wants_page};
+use crate::http::params::{DeclaredParams, StrictParams, wants_page};
 use crate::http::server::Server;
 use crate::human::{count, grouped, size};
 use crate::statistics::Span;
@@ -31,7 +31,10 @@ pub(crate) const STATS: Endpoint = Endpoint {
     route: || get(stats),
     class: Class::Free,
     admits: Admits::Operators,
-    params: Known { told: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT], undocumented: &[] },
+    params: DeclaredParams {
+        documented: &[SINCE, FROM, TO, COMPARE, TRIM, FORMAT],
+        undocumented: &[],
+    },
     doc: Some(Doc {
         summary: "What the server holds, and how long searches took",
         description: "",
@@ -55,7 +58,7 @@ async fn stats(
 async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Response, Failure> {
     let catalog = server.searcher.catalog().await?;
     let store = server.searcher.store();
-    let (ingest, shards) = (store.ingest().await?, store.fill().await?);
+    let (ingest, shards) = (store.ingest().await?, store.shard_status().await?);
     let shown = params.read(server).await?;
     let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
     let (used, room) = server.searcher.memory();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use askama::Template;
-use store::{Ingest, ShardFill, SlowSearch};
+use store::{Ingest, ShardStatus, SlowSearch};
 
 use super::params::SpanStats;
 use crate::human::{ago, duration, grouped, size};
@@ -140,7 +140,7 @@ pub(super) fn phase(ingest: &Ingest) -> &'static str {
     }
 }
 
-pub(super) fn shard_views(shards: &[ShardFill]) -> Vec<ShardView> {
+pub(super) fn shard_views(shards: &[ShardStatus]) -> Vec<ShardView> {
     let most = shards.iter().map(|shard| shard.bytes).max().unwrap_or(1).max(1);
     shards
         .iter()

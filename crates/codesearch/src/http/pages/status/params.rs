@@ -5,7 +5,7 @@ use store::SlowSearch;
 
 use crate::http::error::Failure;
 use crate::http::params::names::FORMAT;
-use crate::http::params::{Given, Param};
+use crate::http::params::{CheckedParams, Param};
 use crate::http::server::Server;
 use crate::statistics::{FORMS, Span, Summary, Trim, slow_json};
 
@@ -43,8 +43,8 @@ pub(super) struct StatsParams {
     pub(super) format: Option<String>,
 }
 
-impl From<Given> for StatsParams {
-    fn from(given: Given) -> Self {
+impl From<CheckedParams> for StatsParams {
+    fn from(given: CheckedParams) -> Self {
         let some = |param| given.get(param).map(str::to_owned);
         Self {
             since: some(&SINCE),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of futures of an ingest that await something other than Postgres, such as reading files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Elsewhere(Arc<AtomicUsize>);
+pub(crate) struct OtherWork(Arc<AtomicUsize>);
 
 /// Decrements its counter when dropped.
 struct Counted<'a>(&'a AtomicUsize);
@@ -16,7 +16,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-impl Elsewhere {
+impl OtherWork {
     /// Awaits work, and counts it until it ends or is dropped.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.fetch_add(1, Ordering::Relaxed);

@@ -30,7 +30,7 @@ const MIN_PHRASE: usize = 3;
 
 /// Queries for what leads the results of another.
 #[derive(Debug)]
-pub(crate) struct Lead {
+pub(crate) struct BoostQueries {
     /// What defines the names of the query, or is called so.
     pub(crate) near: Option<CompiledQuery>,
     /// What else leads where there are more files than are ranked.
@@ -39,20 +39,20 @@ pub(crate) struct Lead {
 
 /// What is asked for one query.
 #[derive(Default)]
-struct Asked {
+struct BoostTrees {
     near: Vec<Tree>,
     wide: Vec<Tree>,
-    /// The patterns, as they print, that say which files lead and are no matches.
+    /// Patterns, as printed, that select boosted files but are not shown as matches.
     hidden: Vec<String>,
 }
 
-impl Lead {
+impl BoostQueries {
     /// What leads the results of a query; none if nothing in it is a name.
     ///
     /// # Errors
     /// The query takes too much memory when compiled.
     pub(crate) fn of(query: &Query) -> Result<Option<Self>, QueryError> {
-        let mut asked = Asked::default();
+        let mut boosts = BoostTrees::default();
         let trees = alternatives(&query.tree);
         if trees.len() > MAX_ALTERNATIVES {
             return Ok(None);
@@ -62,21 +62,21 @@ impl Lead {
             let short = |word: &&Word| word.folded.chars().count() < MIN_NAME;
             let (mut near, mut wide) = (Vec::new(), Vec::new());
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
-                asked.defined(&names, &mut near)?;
-                asked.pairs(&names, &mut wide)?;
+                boosts.defined(&names, &mut near)?;
+                boosts.pairs(&names, &mut wide)?;
             }
-            asked.terms(tree, &mut near, &mut wide)?;
+            boosts.terms(tree, &mut near, &mut wide)?;
             let both = |any| Tree::all(vec![tree.clone(), Tree::any(any)]);
-            asked.near.extend((!near.is_empty()).then(|| both(near)));
-            asked.wide.extend((!wide.is_empty()).then(|| both(wide)));
+            boosts.near.extend((!near.is_empty()).then(|| both(near)));
+            boosts.wide.extend((!wide.is_empty()).then(|| both(wide)));
         }
-        let Asked { near, wide, hidden } = asked;
+        let BoostTrees { near, wide, hidden } = boosts;
         let (near, wide) = (compile(query, near, &hidden)?, compile(query, wide, &hidden)?);
         Ok((near.is_some() || wide.is_some()).then_some(Self { near, wide }))
     }
 }
 
-/// Compiles a query for any of some trees, which shows what another one shows and nothing that is hidden.
+/// Compiles a query for files that match any of the trees. It shows the matches of `query`, but none of `hidden`.
 fn compile(
     query: &Query,
     trees: Vec<Tree>,
@@ -94,7 +94,7 @@ fn compile(
     Ok(Some(lead))
 }
 
-impl Asked {
+impl BoostTrees {
     /// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
     /// and have the others in their paths.
     fn defined(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
@@ -238,8 +238,8 @@ fn home(qualifier: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lead(text: &str) -> Option<Lead> {
-        Lead::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()
+    fn lead(text: &str) -> Option<BoostQueries> {
+        BoostQueries::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()
     }
 
     /// The terms that are shown, but for symbols.
