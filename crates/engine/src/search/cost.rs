@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngram::{BLOCK_CHUNKS, NgramQuery};
+use query::{Lookup, Plan};
 
 /// Longest time for which shards are ruled out without a pause. In a pause other tasks run, and the deadline
 /// is checked.
@@ -114,6 +115,25 @@ pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
 pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck: bool) -> bool {
     ngrams.chunk_ngrams() < MIN_SELECTIVE_NGRAMS || no_recheck && frequency <= MAX_FREQUENCY
 }
+
+/// Decides which lookups of paths ask the index of a shard whose files are not in memory. Where a file must also have a
+/// rare literal in its text, the few files that may have it are read anyway, with their paths. An index of paths
+/// names a third of all files for `file:test`.
+pub(crate) fn asks_path_index(plan: &Plan) -> impl Fn(&Lookup) -> bool {
+    let parts = match plan {
+        Plan::All(parts) => parts.as_slice(),
+        _ => &[],
+    };
+    let in_text = parts.iter().filter(|part| !part.is_of_paths());
+    let is_rare = in_text.map(Plan::frequency).min().is_some_and(|least| least <= RARE_FREQUENCY);
+    move |lookup| {
+        let is_part = |part: &Plan| matches!(part, Plan::Lookup(of) if of == lookup);
+        !(is_rare && parts.iter().any(is_part))
+    }
+}
+
+/// Most chunks in 1000 that may hold a rare literal.
+const RARE_FREQUENCY: u32 = 8;
 
 /// Microseconds of CPU time, here and in Postgres, for asking the trigram index of a shard, and for each
 /// chunk that it names.
@@ -258,7 +278,27 @@ impl BatchSizer {
 
 #[cfg(test)]
 mod tests {
+    use query::{Case, CompiledQuery, Query, Scope};
+
     use super::*;
+
+    #[test]
+    fn paths_are_not_looked_up_beside_a_rare_literal() {
+        let asked = |query: &str| {
+            let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let plan = Plan::of(&compiled.expr, &compiled);
+            let asks = asks_path_index(&plan);
+            let of_paths = plan.lookups().into_iter().filter(|of| of.scope == Scope::Path);
+            of_paths.filter(|lookup| asks(lookup)).count()
+        };
+        assert_eq!(asked("c:idempotent f:test"), 0);
+        assert_eq!(asked("c:idempotent f:test f:main"), 0);
+        // The word may itself be in the path.
+        assert_eq!(asked("idempotent f:test"), 1);
+        assert_eq!(asked("idempotent"), 1);
+        assert_eq!(asked("c:return f:test"), 1);
+        assert_eq!(asked("f:test f:main"), 2);
+    }
 
     #[test]
     fn batches_grow_and_end_near_the_limit() {

@@ -10,7 +10,7 @@ use query::{Expr, LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, IndexAnswer};
 
 use super::super::candidates::{Answer, Candidates, LookupExecutor, blobs_with, each_in_a_chunk};
-use super::super::cost::{MEMORY, POSTGRES, SourceCosts, asks_trigram_index};
+use super::super::cost::{MEMORY, POSTGRES, SourceCosts, asks_path_index, asks_trigram_index};
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
@@ -93,10 +93,12 @@ impl<'s> PostgresAnswers<'s> {
     async fn ask(source: &'s PostgresSource<'s>) -> Result<Self, store::Error> {
         let PostgresSource { reader, search, task, .. } = source;
         let no_recheck = reader.store.no_recheck();
+        let asks_paths = asks_path_index(&task.query.plan);
         let (mut filtered, mut indexed, mut named) = (Vec::new(), Vec::new(), Vec::new());
         for lookup in task.query.plan.lookups().into_iter().chain(&task.query.negated) {
             match lookup.scope {
                 Scope::Path if reader.files.is_some() => {}
+                Scope::Path if !asks_paths(lookup) => {}
                 Scope::Symbol if task.cached.symbols.is_some() => {}
                 Scope::Path => indexed.push(lookup),
                 Scope::Symbol => named.push(lookup),
