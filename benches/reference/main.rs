@@ -80,7 +80,7 @@ struct Bench<'a> {
 }
 
 fn main() {
-    engine::threads::keep();
+    engine::threads::start();
     let args = Args::parse();
     if let Err(error) = run(&args) {
         eprintln!("reference: {error:#}");

@@ -7,6 +7,7 @@ const fn of(class: &'static str, regex: &'static str, more: &'static str) -> Que
 }
 
 const ABROAD: &str = "words outside ASCII";
+const ANY_CASE: &str = "words in any case";
 const FILTERED: &str = "rare words with lang:, file: and repo:";
 const MEETING: &str = "three and four words that meet in few files";
 const BETWEEN: &str = "rare words with whitespace or anything between";
@@ -26,6 +27,16 @@ pub const CLASSES: &[Query] = &[
     of(ABROAD, "(größe|länge|breite)", ""),
     of(ABROAD, "(año|día|número)", ""),
     of(ABROAD, "(ошибка|файл)", ""),
+    of(ANY_CASE, "(?i)zqxjkvbw", ""),
+    of(ANY_CASE, "(?i)kswapd", ""),
+    of(ANY_CASE, "(?i)skiplist", ""),
+    of(ANY_CASE, "(?i)websocket", ""),
+    of(ANY_CASE, "(?i)task_struct", ""),
+    of(ANY_CASE, "(?i)stack overflow", ""),
+    of(ANY_CASE, r"(?i)risk.*assessment", ""),
+    of(ANY_CASE, "(?i)résumé", ""),
+    of(ANY_CASE, "(?i)größe", ""),
+    of(ANY_CASE, "(?i)файл", ""),
     of(FILTERED, "deadlock", "lang:go"),
     of(FILTERED, "deadlock", "lang:c"),
     of(FILTERED, "tombstone", "lang:java"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
+use ngram::fold_beyond_ascii;
 use query::{Lexemes, trigrams};
 
 use crate::harness::Fixture;
@@ -93,7 +94,9 @@ fn words_have_the_trigrams_of_their_texts() {
         words.add(other);
         words.text().to_owned()
     });
-    let both = halves.iter().map(|(one, other)| format!("{one}\n{other}"));
+    let both = halves
+        .iter()
+        .map(|(one, other)| fold_beyond_ascii(&format!("{one}\n{other}")).into_owned());
     let (of_words, of_texts) =
         (shown(&fixture, &words.collect::<Vec<_>>()), shown(&fixture, &both.collect::<Vec<_>>()));
     for (at, text) in texts.iter().enumerate() {
