@@ -117,23 +117,21 @@ pub(crate) fn asks_trigram_index(ngrams: &NgramQuery, frequency: u32, no_recheck
 }
 
 /// Decides which lookups of paths ask the index of a shard whose files are not in memory. Where a file must also have a
-/// rare literal in its text, the few files that may have it are read anyway, with their paths. An index of paths
-/// names a third of all files for `file:test`.
+/// rarer literal in its text, the files that may have it are read anyway, with their paths. An index of paths names a
+/// third of all files for `file:test`.
 pub(crate) fn asks_path_index(plan: &Plan) -> impl Fn(&Lookup) -> bool {
     let parts = match plan {
         Plan::All(parts) => parts.as_slice(),
         _ => &[],
     };
     let in_text = parts.iter().filter(|part| !part.is_of_paths());
-    let is_rare = in_text.map(Plan::frequency).min().is_some_and(|least| least <= RARE_FREQUENCY);
+    let rarest = in_text.map(Plan::frequency).min().unwrap_or(u32::MAX);
     move |lookup| {
         let is_part = |part: &Plan| matches!(part, Plan::Lookup(of) if of == lookup);
-        !(is_rare && parts.iter().any(is_part))
+        let is_rarer = rarest <= MAX_FREQUENCY && 2 * rarest <= lookup.literals.frequency();
+        !(is_rarer && parts.iter().any(is_part))
     }
 }
-
-/// Most chunks in 1000 that may hold a rare literal.
-const RARE_FREQUENCY: u32 = 8;
 
 /// Microseconds of CPU time, here and in Postgres, for asking the trigram index of a shard, and for each
 /// chunk that it names.
@@ -293,6 +291,7 @@ mod tests {
         };
         assert_eq!(asked("c:idempotent f:test"), 0);
         assert_eq!(asked("c:idempotent f:test f:main"), 0);
+        assert_eq!(asked("c:idempotent f:test f:quiesce"), 1);
         // The word may itself be in the path.
         assert_eq!(asked("idempotent f:test"), 1);
         assert_eq!(asked("idempotent"), 1);

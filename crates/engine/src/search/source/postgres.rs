@@ -228,7 +228,16 @@ impl LookupExecutor for PostgresAnswers<'_> {
         }
     }
 
-    fn count(&self, _: &Lookup) -> Option<usize> {
-        None
+    fn count(&self, lookup: &Lookup) -> Option<usize> {
+        match (lookup.scope, self.found(lookup), &self.source.reader.files) {
+            (Scope::Path, _, Some(files)) => {
+                Some(files.candidates(&lookup.ngrams(self.source.search.query())))
+            }
+            (_, Some(IndexAnswer::Blobs(blobs)), _) => Some(blobs.len()),
+            (Scope::Chunk, Some(IndexAnswer::Documents(documents)), _) => {
+                Some(documents.iter().map(ExactSizeIterator::len).sum())
+            }
+            _ => None,
+        }
     }
 }
