@@ -197,6 +197,8 @@ fn a_name_leads_to_its_definitions_and_references() {
         tab.run("getSelection().removeAllRanges()").await;
         // Titles lead to the pages with all of them.
         click_name(tab, DOCK - 2, "berth", "").await;
+        // When references come, titles move.
+        tab.until("document.querySelector('#card ul:last-of-type li')").await;
         tab.click("#card h3:last-of-type a").await;
         tab.until("location.pathname === '/references'").await;
         assert_eq!(tab.text("h1").await, "References of berth");
