@@ -127,15 +127,13 @@ impl Server {
     }
 
     /// Waits until the server has read its part of the index into memory, that is, until its memory
-    /// stops growing.
+    /// has not grown for some seconds. While it reads symbols, it hardly grows.
     pub fn settle(&self) {
-        let mut last = 0;
-        loop {
+        let (mut last, mut quiet) = (0, 0);
+        while quiet < 5 {
             std::thread::sleep(Duration::from_secs(2));
             let now = memory_kb(self.pid());
-            if now <= last + last / 200 {
-                return;
-            }
+            quiet = if now <= last + last / 200 { quiet + 1 } else { 0 };
             last = now;
         }
     }

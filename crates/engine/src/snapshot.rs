@@ -91,14 +91,14 @@ impl Snapshots {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `changed` after each.
+    /// Listens for changes of the index until the connection breaks, and calls `on_change` after each.
     ///
     /// # Errors
     /// The connection could not be made, or broke.
     pub(crate) async fn listen(
         &self,
         store: &Store,
-        changed: impl Fn(),
+        on_change: impl Fn(),
     ) -> Result<(), store::Error> {
         let mut changes = store.changes().await?;
         // Marks the end of listening, both after an error and when the future is dropped.
@@ -107,7 +107,7 @@ impl Snapshots {
         loop {
             changes.next().await?;
             self.changes.add(true);
-            changed();
+            on_change();
         }
     }
 

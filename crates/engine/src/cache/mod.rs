@@ -356,7 +356,7 @@ impl ShardCache {
         let work = tokio::task::spawn_blocking(move || {
             match Segment::new(&chunks, upto) {
                 Ok(segment) => {
-                    this.add_unless_cleared(generation, || this.texts.insert(key, segment))
+                    this.add_unless_cleared(generation, || this.texts.insert(key, segment));
                 }
                 // Searches then read these chunks from Postgres.
                 Err(error) => tracing::warn!("texts cannot be kept in memory: {error}"),

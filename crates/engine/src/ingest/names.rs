@@ -39,11 +39,11 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
     let by_name: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.name.as_str(), row)).collect();
     let mut folders = HashSet::new();
-    let mut named: Vec<NamedRepo> = Vec::new();
+    let mut settled: Vec<NamedRepo> = Vec::new();
     let mut names = HashSet::new();
     let found: Vec<FoundRepo> =
         found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
-    // Known folders keep their names before others are named.
+    // Known folders keep their names before others get one.
     let (old, new): (Vec<FoundRepo>, Vec<FoundRepo>) =
         found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
     for repo in old {
@@ -54,9 +54,9 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
             _ => row.name.clone(),
         };
         names.insert(name.clone());
-        named.push(NamedRepo::of(repo, name, Some(row.clone())));
+        settled.push(NamedRepo::of(repo, name, Some(row.clone())));
     }
-    let mut used: HashSet<_> = named.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
+    let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
         let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
         let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
@@ -72,9 +72,9 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
         used.extend(known.as_ref().map(|row| row.id));
         names.insert(name.clone());
-        named.push(NamedRepo::of(repo, name, known));
+        settled.push(NamedRepo::of(repo, name, known));
     }
-    named
+    settled
 }
 
 /// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.

@@ -180,9 +180,10 @@ fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookupExecutor) -> Vec<&'
             Plan::Lookup(lookup) => source.count(lookup),
             Plan::All(parts) => parts
                 .iter()
-                .map(|part| count(part, source))
-                .try_fold(usize::MAX, |least, count| Some(least.min(count?))),
-            Plan::Any(parts) => parts.iter().map(|part| count(part, source)).sum(),
+                .try_fold(usize::MAX, |least, part| Some(least.min(count(part, source)?))),
+            Plan::Any(parts) => parts
+                .iter()
+                .try_fold(0_usize, |sum, part| Some(sum.saturating_add(count(part, source)?))),
         }
     }
     let counts: Option<Vec<usize>> = parts.iter().map(|part| count(part, source)).collect();
@@ -261,4 +262,62 @@ fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<Blo
 fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
     let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
     short.iter().filter(|blob| long.binary_search(blob).is_ok()).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use query::{Case, CompiledQuery, Query};
+
+    use super::*;
+
+    /// Answers each lookup with the first blobs of a shard: as many as its literal has letters, tenfold for paths.
+    #[derive(Default)]
+    struct Letters {
+        /// The lookups that were answered, each with the number of blobs that were left.
+        asked: RefCell<Vec<(String, Option<usize>)>>,
+        /// Whether the numbers of paths are unknown beforehand.
+        unknown: bool,
+    }
+
+    fn letters(lookup: &Lookup) -> usize {
+        lookup.literals.to_string().len() - 2
+    }
+
+    impl LookupExecutor for Letters {
+        fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
+            self.asked.borrow_mut().push((lookup.literals.to_string(), left.map(<[_]>::len)));
+            let count = self.count(lookup).unwrap_or(99);
+            Some(Answer::Blobs((0..count as i32).map(BlobId).collect()))
+        }
+
+        fn count(&self, lookup: &Lookup) -> Option<usize> {
+            match lookup.scope {
+                Scope::Path => (!self.unknown).then_some(10 * letters(lookup)),
+                _ => Some(letters(lookup)),
+            }
+        }
+    }
+
+    fn asked(query: &str, source: &Letters) -> Vec<(String, Option<usize>)> {
+        let compiled = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+        let plan = Plan::of(&compiled.expr, &compiled);
+        assert!(!Candidates::of(&plan, &[], source).blobs.unwrap().is_empty());
+        source.asked.take()
+    }
+
+    #[test]
+    fn what_has_the_fewest_candidates_narrows_the_rest() {
+        let lookup = |text: &str, left| (format!("\"{text}\""), left);
+        let (known, unknown) =
+            (Letters::default(), Letters { unknown: true, ..Default::default() });
+        let fewest_first =
+            vec![lookup("quiesce", None), lookup("idempotent", Some(7)), lookup("test", Some(7))];
+        assert_eq!(asked("f:test c:idempotent c:quiesce", &known), fewest_first);
+        // By estimate, paths come first.
+        let by_estimate =
+            vec![lookup("test", None), lookup("quiesce", Some(99)), lookup("idempotent", Some(7))];
+        assert_eq!(asked("f:test c:idempotent c:quiesce", &unknown), by_estimate);
+    }
 }

@@ -240,9 +240,9 @@ impl<S: Source> ShardSearch<'_, S> {
                 if self.is_over() {
                     return Ok(());
                 }
-                lists
-                    .iter()
-                    .for_each(|list| hits.add_read(&evaluator.candidates.lists[*list].terms));
+                for list in lists {
+                    hits.add_read(&evaluator.candidates.lists[list].terms);
+                }
             }
         }
         batch.blobs.retain(|blob| evaluator.may_match(*blob, hits));
