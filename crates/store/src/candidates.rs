@@ -171,8 +171,7 @@ impl Statement {
         match literals {
             LiteralQuery::Literal(text) if column == "path" => self.path_condition(text),
             LiteralQuery::Literal(text) => {
-                // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
-                let no_recheck = self.no_recheck && has_trigram(text);
+                let no_recheck = self.no_recheck;
                 let operator = if no_recheck { "@~~" } else { "ilike" };
                 let patterns =
                     if no_recheck { vec![trigram_pattern(text)] } else { word_patterns(text) };
@@ -193,12 +192,17 @@ impl Statement {
     /// on its locale: so these may be any, and paths with one that folds to ASCII may hold every s and k.
     fn path_condition(&mut self, text: &str) {
         let parts: Vec<&str> = text.split(|c: char| !c.is_ascii()).collect();
+        // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
         let no_recheck = self.no_recheck && parts.iter().any(|part| has_trigram(part));
-        let (operator, pattern) = match (&*parts, no_recheck) {
-            ([_], true) => ("@~~", Pattern::NoRecheck(trigram_pattern(text))),
-            ([_], false) => ("ilike", Pattern::Ilike(like_pattern(text))),
-            (_, true) => ("@~~", Pattern::NoRecheck(pattern_of(&parts))),
-            (_, false) => ("ilike", Pattern::Ilike(pattern_of(&parts))),
+        let pattern = match &*parts {
+            [_] if no_recheck => trigram_pattern(text),
+            [_] => like_pattern(text),
+            parts => pattern_of(parts),
+        };
+        let (operator, pattern) = if no_recheck {
+            ("@~~", Pattern::NoRecheck(pattern))
+        } else {
+            ("ilike", Pattern::Ilike(pattern))
         };
         self.patterns.push(pattern);
         let at = self.patterns.len() + 1;

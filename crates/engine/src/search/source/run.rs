@@ -11,7 +11,7 @@ use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
-use super::{MemorySource, PostgresSource, ShardReader};
+use super::{MemorySource, PostgresSource, ShardReader, Source};
 use crate::cache::ShardCache;
 
 /// The search of one shard before it starts. It runs as a task of its own.
@@ -69,42 +69,31 @@ impl ShardRun {
             state: Arc::clone(&search.state),
             connections: search.request.limit.map_or(1, |_| self.cores),
         };
-        let (from, max_repeats) = (self.from, self.max_repeats);
-        let (cores, concurrent_shards, chunks) =
-            (self.cores, self.concurrent_shards, &*self.chunks);
         match (&task.cached.files, &self.cache) {
             (Some(files), Some(cache)) if self.in_memory => {
                 let source = MemorySource { reader, search, task, files, cache, survivors };
-                ShardSearch {
-                    search,
-                    task,
-                    source,
-                    from,
-                    max_repeats,
-                    cores,
-                    concurrent_shards,
-                    chunks,
-                }
-                .run(events)
-                .await;
+                self.search_from(source, events).await;
             }
             _ => {
                 let files = task.cached.files.as_deref().filter(|_| task.cached.texts);
                 let survivors = files.map(|files| (survivors, files));
                 let source = PostgresSource { reader, search, task, survivors };
-                ShardSearch {
-                    search,
-                    task,
-                    source,
-                    from,
-                    max_repeats,
-                    cores,
-                    concurrent_shards,
-                    chunks,
-                }
-                .run(events)
-                .await;
+                self.search_from(source, events).await;
             }
         }
+    }
+
+    async fn search_from(&self, source: impl Source, events: mpsc::Sender<ShardEvent>) {
+        let search = ShardSearch {
+            search: &self.search,
+            task: &self.task,
+            source,
+            from: self.from,
+            max_repeats: self.max_repeats,
+            cores: self.cores,
+            concurrent_shards: self.concurrent_shards,
+            chunks: &self.chunks,
+        };
+        search.run(events).await;
     }
 }
