@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
-use query::{Expr, LiteralQuery, Lookup, Scope, ngrams_of_literals};
+use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
 use store::{BlobId, ChunkRows, IndexAnswer};
 
 use super::super::candidates::{Answer, Candidates, LookupExecutor, blobs_with, each_in_a_chunk};
@@ -44,10 +44,8 @@ impl Source for PostgresSource<'_> {
     }
 
     fn reads_chunks_first(&self) -> bool {
-        // From Postgres, reading a chunk takes longer than reading a file's row. But where no condition on files can
-        // rule one out, rows of files without a match would be read in vain.
-        let of_all_files = self.task.query.file_condition == Expr::Const(true);
-        self.survivors.is_some() || of_all_files && self.search.selection.files.repos.is_none()
+        // From Postgres, reading a chunk takes longer than reading a file's row.
+        self.survivors.is_some()
     }
 
     fn survivors(&self) -> Option<usize> {
