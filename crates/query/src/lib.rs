@@ -16,7 +16,6 @@ mod error;
 mod expr;
 mod extract;
 mod field;
-mod fold;
 mod foreign;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -35,6 +34,7 @@ mod parts;
 mod pattern;
 mod plan;
 mod settings;
+mod smart_case;
 mod stepped;
 mod suggest;
 mod symbol;

@@ -16,8 +16,8 @@ use regex_syntax::hir::{
 };
 
 use crate::error::QueryError;
-use crate::fold;
 use crate::glob::glob;
+use crate::smart_case;
 
 /// Longest pattern, in bytes. One of this length still parses and plans in milliseconds, and nobody types a longer one.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
@@ -68,7 +68,7 @@ impl Pattern {
         let caseless = match case {
             Case::Sensitive => false,
             Case::Insensitive => true,
-            Case::Smart => fold::is_caseless(&tree),
+            Case::Smart => smart_case::is_caseless(&tree),
         };
         let hir = TranslatorBuilder::new()
             .utf8(true)
