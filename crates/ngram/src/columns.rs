@@ -26,6 +26,12 @@ impl Columns {
         self.0.resize(self.0.len().max(count.div_ceil(8)), 0);
     }
 
+    /// Sets bytes of the bitmap, from byte `first` on. Ignores bytes beyond its end.
+    pub fn set_bytes(&mut self, first: usize, bytes: &[u8]) {
+        let room = self.0.get_mut(first..).unwrap_or_default();
+        room.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = *new);
+    }
+
     /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|byte| *byte == 0)

@@ -48,29 +48,32 @@ mod tests {
             texts.iter().map(|text| BloomFilter::of_chunk(text)).collect();
         let densities = BitSlices::new(FilterKind::Chunk, &filters).densities();
         assert_eq!(Densities::from_bytes(densities.bytes().to_vec()), densities);
-        let query = NgramQuery::folded("the rare xqz");
-        let few = query.most_selective(4, &densities);
-        let bits = few.bits(FilterKind::Chunk);
+        let bits_of = |text: &str, most, densities: &Densities| {
+            NgramQuery::folded(text).chunk_literals()[0].most_selective_bits(most, densities)
+        };
+        let bits = bits_of("the rare xqz", 4, &densities);
         assert_eq!(bits.len(), 4);
         // Only one text has n-grams of "rare xqz".
         assert!(bits.iter().all(|bit| densities.bytes()[*bit] <= 64), "{bits:?}");
         // No bit is missing in the others: they rule out as much as can be.
-        let common = NgramQuery::folded("the ").most_selective(4, &densities);
-        assert!(common.bits(FilterKind::Chunk).iter().all(|bit| densities.bytes()[*bit] == 255));
+        let common = bits_of("the ", 4, &densities);
+        assert!(common.iter().all(|bit| densities.bytes()[*bit] == 255));
         // Unknown densities still choose some.
         let unknown = Densities::from_bytes(vec![1, 2, 3]);
-        assert_eq!(query.most_selective(3, &unknown).bits(FilterKind::Chunk).len(), 3);
+        assert_eq!(bits_of("the rare xqz", 3, &unknown).len(), 3);
     }
 
     #[test]
     fn long_ngrams_are_asked_before_emptier_bits() {
         let unknown = Densities::from_bytes(Vec::new());
         let query = NgramQuery::folded("unwrap()?;");
-        let few = query.most_selective(4, &unknown);
-        let (all, some) = (query.bits(FilterKind::Chunk), few.bits(FilterKind::Chunk));
-        assert!(some.len() == 4 && some.iter().all(|bit| all.contains(bit)));
+        let bits = query.chunk_literals()[0].most_selective_bits(4, &unknown);
+        let all = query.bits(FilterKind::Chunk);
+        assert!(bits.len() == 4 && bits.iter().all(|bit| all.contains(bit)));
         // "p()?", "()?;" and "p()?;"
         let texts = ["unwrap() ?;", "unwrap( )?;"].map(BloomFilter::of_chunk);
-        assert!(texts.iter().all(|text| !text.may_hold(&few)));
+        let slices = BitSlices::new(FilterKind::Chunk, &texts);
+        let both = bits.iter().fold(u8::MAX, |both, bit| both & slices.rows()[*bit]);
+        assert_eq!(both, 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Queries for filters: a Boolean expression over the n-grams that a text must have.
 
+use crate::columns::Columns;
 use crate::density::Densities;
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
@@ -90,31 +91,41 @@ impl NgramQuery {
         }
     }
 
-    /// Returns the query with, for each literal, at most `most` of the hashes for chunks: those of the longer n-grams,
-    /// which are rare for what they are, and then those whose bits are set in the fewest chunks.
-    #[must_use]
-    pub fn most_selective(&self, most: usize, densities: &Densities) -> Self {
-        let each = |parts: &[Self]| {
-            parts.iter().map(|part| part.most_selective(most, densities)).collect()
-        };
+    /// Returns the literals of the query that chunk filters tell something about.
+    pub fn chunk_literals(&self) -> Vec<&Hashes> {
         match self {
-            NgramQuery::Anything => NgramQuery::Anything,
-            NgramQuery::Hashes(hashes) => {
-                NgramQuery::Hashes(hashes.most_selective(most, densities))
+            NgramQuery::Anything => Vec::new(),
+            NgramQuery::Hashes(hashes) if hashes.chunk.is_empty() => Vec::new(),
+            NgramQuery::Hashes(hashes) => vec![hashes],
+            NgramQuery::All(parts) | NgramQuery::Any(parts) => {
+                parts.iter().flat_map(NgramQuery::chunk_literals).collect()
             }
-            NgramQuery::All(parts) => NgramQuery::All(each(parts)),
-            NgramQuery::Any(parts) => NgramQuery::Any(each(parts)),
         }
     }
 
-    /// Returns the number of literals in the query; those with capitals count twice.
-    pub fn literals(&self) -> usize {
+    /// Returns the columns of the query, `all` or fewer, given those of its literals; a literal is in all columns unless
+    /// they are known.
+    pub fn columns_of<'l>(
+        &self,
+        all: &Columns,
+        literal: &impl Fn(&Hashes) -> Option<&'l Columns>,
+    ) -> Columns {
+        let each = |parts: &[Self], with: fn(&mut Columns, &Columns)| {
+            let parts = parts.iter().map(|part| part.columns_of(all, literal));
+            parts.reduce(|mut found, part| {
+                with(&mut found, &part);
+                found
+            })
+        };
         match self {
-            NgramQuery::Anything => 0,
-            NgramQuery::Hashes(_) => 1,
-            NgramQuery::All(parts) | NgramQuery::Any(parts) => {
-                parts.iter().map(NgramQuery::literals).sum()
-            }
+            NgramQuery::Anything => all.clone(),
+            NgramQuery::Hashes(hashes) => literal(hashes).unwrap_or(all).clone(),
+            NgramQuery::All(parts) => each(parts, Columns::and).unwrap_or_else(|| all.clone()),
+            NgramQuery::Any(parts) => each(parts, Columns::or).unwrap_or_else(|| {
+                let mut none = all.clone();
+                none.retain_ranges([]);
+                none
+            }),
         }
     }
 
@@ -202,13 +213,23 @@ impl Hashes {
         Self { block, long, ..self.clone() }
     }
 
-    fn most_selective(&self, most: usize, densities: &Densities) -> Self {
+    /// Returns at most `most` of the bits that a chunk filter is asked for, each once: those of the longer n-grams, which
+    /// are rare for what they are, and then those that are set in the fewest chunks.
+    pub fn most_selective_bits(&self, most: usize, densities: &Densities) -> Vec<usize> {
         let mut chunk = self.chunk.clone();
         let (long, short) = chunk.split_at_mut(self.chunk_long);
         densities.sort(long);
         densities.sort(short);
-        chunk.truncate(most);
-        Self { chunk, chunk_long: self.chunk_long.min(most), ..self.clone() }
+        let mut bits = Vec::with_capacity(most);
+        for bit in chunk.iter().map(|hash| bit_of(*hash, FilterKind::Chunk.bits())) {
+            if bits.len() == most {
+                break;
+            }
+            if !bits.contains(&bit) {
+                bits.push(bit);
+            }
+        }
+        bits
     }
 
     /// Returns the hashes that a kind of filter is asked for.
@@ -255,6 +276,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn columns_of_literals_make_those_of_a_query() {
+        let (foo, bar) = (NgramQuery::folded("foo"), NgramQuery::folded("bar"));
+        let (all, mut of_foo, mut of_bar) =
+            (Columns::first(9), Columns::first(9), Columns::first(9));
+        of_foo.retain_ranges(std::iter::once(2..5));
+        of_bar.retain_ranges(std::iter::once(4..9));
+        let columns = |query: &NgramQuery| {
+            let literal = |hashes: &Hashes| match hashes {
+                foo_hashes if NgramQuery::from(foo_hashes.clone()) == foo => Some(&of_foo),
+                bar_hashes if NgramQuery::from(bar_hashes.clone()) == bar => Some(&of_bar),
+                _ => None,
+            };
+            query.columns_of(&all, &literal).iter().collect::<Vec<_>>()
+        };
+        assert_eq!(columns(&foo), [2, 3, 4]);
+        assert_eq!(columns(&NgramQuery::all(vec![foo.clone(), bar.clone()])), [4]);
+        assert_eq!(
+            columns(&NgramQuery::any(vec![foo.clone(), bar.clone()])),
+            [2, 3, 4, 5, 6, 7, 8]
+        );
+        // Nothing is known of the third.
+        let unknown = NgramQuery::all(vec![foo.clone(), NgramQuery::folded("unknown")]);
+        assert_eq!(columns(&unknown), [2, 3, 4]);
+        assert_eq!(columns(&NgramQuery::Anything).len(), 9);
+        assert_eq!(columns(&NgramQuery::Any(Vec::new())), [0; 0]);
+    }
+
+    #[test]
     fn short_texts_ask_for_what_they_have() {
         assert_eq!(NgramQuery::folded("=>"), NgramQuery::Anything);
         assert_eq!(NgramQuery::exact("small"), NgramQuery::Anything);
@@ -267,9 +316,9 @@ mod tests {
     fn queries_are_counted() {
         let word = || NgramQuery::folded("a_word");
         let all = NgramQuery::all(vec![word(), NgramQuery::Anything, word()]);
-        assert_eq!((all.literals(), all.chunk_ngrams()), (2, 8));
+        assert_eq!((all.chunk_literals().len(), all.chunk_ngrams()), (2, 8));
         let any = NgramQuery::any(vec![all, NgramQuery::folded("abc")]);
-        assert_eq!((any.literals(), any.chunk_ngrams()), (3, 1));
+        assert_eq!((any.chunk_literals().len(), any.chunk_ngrams()), (3, 1));
         assert_eq!(NgramQuery::all(Vec::new()), NgramQuery::Anything);
         assert_eq!(NgramQuery::any(vec![word()]), word());
     }
@@ -283,7 +332,10 @@ mod tests {
         let few = query.sample(4);
         let (all, some) = (query.bits(FilterKind::Block), few.bits(FilterKind::Block));
         assert!(some.iter().all(|bit| all.contains(bit)) && some.len() < all.len());
-        assert_eq!((few.literals(), few.chunk_ngrams()), (query.literals(), query.chunk_ngrams()));
+        assert_eq!(
+            (few.chunk_literals().len(), few.chunk_ngrams()),
+            (query.chunk_literals().len(), query.chunk_ngrams())
+        );
         assert_eq!(query.sample(99), query);
     }
 }

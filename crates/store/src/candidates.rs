@@ -1,6 +1,7 @@
-//! Lookups in the trigram indexes of a shard: one statement answers several. For texts, the indexed
+//! Lookups in the trigram indexes of shards: one statement answers several. For texts, the indexed
 //! rows are documents: runs of neighbouring chunks with their lexemes.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use sqlx::postgres::PgRow;
 
 use crate::catalog::Shard;
 use crate::error::Result;
-use crate::filters::{ChunkRows, SelectiveRows};
+use crate::filters::{AskedBits, ChunkRows, shard_ranges};
 use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, Epoch, ShardId};
 
@@ -35,46 +36,61 @@ pub enum IndexAnswer {
 }
 
 impl Lease {
-    /// Answers some lookups of texts or paths in one shard with one statement: those of paths with
-    /// blobs, all others with documents. A document holds all that its lookup asks for.
+    /// Answers some lookups of texts or paths in some shards: those of paths with blobs, all others with documents, in the
+    /// order of the lookups. A document holds all that its lookup asks for.
     ///
-    /// The same statement reads the rows of the chunk filters that `filtered` ask for, if any, unless the answers
-    /// rule `plan` out; it gives `None` then, or if the filters do not cover all chunks of the given state.
+    /// One statement is for neighbouring shards: see [`shard_ranges`].
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn lookups(
         &mut self,
-        (shard, epoch): (&Shard, Epoch),
+        shards: &[ShardId],
+        epoch: Epoch,
         lookups: &[&Lookup],
-        plan: &Plan,
-        filtered: &[&NgramQuery],
+    ) -> Result<HashMap<ShardId, Vec<IndexAnswer>>> {
+        let statement = Statement::of(lookups, self.no_recheck());
+        let mut asked: Vec<i16> = shards.iter().map(|shard| shard.0).collect();
+        asked.sort_unstable();
+        let count = self.shard_count().await?;
+        let mut answers = HashMap::with_capacity(shards.len());
+        for range in shard_ranges(&asked, count) {
+            let sql = statement.sql(lookups, range);
+            let bound = statement.bind(BoundStatement::new(sql), epoch, &asked);
+            for row in self.rows(bound).await? {
+                let mut column = 1;
+                let of_shard: Result<Vec<IndexAnswer>> =
+                    lookups.iter().map(|lookup| found(lookup, &row, &mut column)).collect();
+                answers.insert(ShardId(row.try_get(0)?), of_shard?);
+            }
+        }
+        Ok(answers)
+    }
+}
+
+impl Lease {
+    /// Answers some lookups in one shard as [`lookups`](Self::lookups), and asks its chunk filters for some n-grams as
+    /// [`chunk_rows`](Self::chunk_rows): with one statement, which does not read the filters if the answers rule `plan`
+    /// out.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn lookups_and_filters(
+        &mut self,
+        (shard, epoch): (&Shard, Epoch),
+        (lookups, plan): (&[&Lookup], &Plan),
+        ngrams: &[&NgramQuery],
     ) -> Result<(Vec<IndexAnswer>, Option<ChunkRows>)> {
-        let selective = match filtered {
-            [] => None,
-            some => Some(self.selective_rows(shard, some).await?),
-        };
-        let mut statement = Statement::of(shard.id, lookups, self.no_recheck());
-        if selective.is_some() {
-            statement.add_rows(shard.id, plan, lookups);
-        }
-        let mut bound = BoundStatement::new(statement.finish()).bind(epoch.0);
-        for pattern in statement.patterns {
-            bound = match pattern {
-                Pattern::NoRecheck(pattern) => bound.bind(pattern.into_bytes()),
-                Pattern::Ilike(pattern) => bound.bind(pattern),
-            };
-        }
-        if let Some(selective) = &selective {
-            bound = bound.bind(selective.numbers.clone());
-        }
-        let rows = self.rows(bound).await?;
-        let (row, mut column) = (&rows[0], 0);
-        let found: Result<_> =
-            lookups.iter().map(|lookup| found(lookup, row, &mut column)).collect();
-        let Some(selective) = selective else { return Ok((found?, None)) };
-        let rows = selective.unpack(row, column, shard.filtered)?;
-        Ok((found?, rows))
+        let asked = self.asked_bits(shard.id, ngrams).await?;
+        let statement = Statement::of(lookups, self.no_recheck());
+        let (literals, bits) = asked.parameters();
+        let sql = statement.sql_with_filters(lookups, shard.id, plan);
+        let bound = statement.bind(BoundStatement::new(sql), epoch, &[shard.id.0]);
+        let rows = self.rows(bound.bind(literals).bind(bits)).await?;
+        let mut column = 1;
+        let answers: Result<Vec<IndexAnswer>> =
+            lookups.iter().map(|lookup| found(lookup, &rows[0], &mut column)).collect();
+        Ok((answers?, asked.answer(shard.filtered, &rows, column)?))
     }
 }
 
@@ -96,18 +112,20 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
     Ok(IndexAnswer::Documents(documents))
 }
 
-/// A statement under construction. Its first parameter is the epoch; the others are patterns for
-/// lexemes or paths.
+/// A statement under construction. Its first parameters are the epoch and the shards that are asked; the others are
+/// patterns for lexemes or paths.
 ///
 /// It names the partitions: with the shard as a parameter, planning would go through all of them
 /// and take four times as long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
     no_recheck: bool,
-    columns: Vec<String>,
-    /// What follows `from`.
-    sql: String,
+    /// The condition of each lookup.
+    conditions: Vec<String>,
     patterns: Vec<Pattern>,
 }
+
+/// Number of parameters before the patterns.
+const BEFORE_PATTERNS: usize = 2;
 
 /// A pattern for `LIKE`, by the operator that takes it.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,58 +136,83 @@ enum Pattern {
 }
 
 impl Statement {
-    fn of(shard: ShardId, lookups: &[&Lookup], no_recheck: bool) -> Self {
-        let (columns, sql, patterns) = Default::default();
-        let mut statement = Self { no_recheck, columns, sql, patterns };
-        for (i, lookup) in lookups.iter().enumerate() {
-            statement.sql.push_str(if i == 0 { "" } else { ", " });
+    fn of(lookups: &[&Lookup], no_recheck: bool) -> Self {
+        let mut statement = Self { no_recheck, conditions: Vec::new(), patterns: Vec::new() };
+        for lookup in lookups {
+            let mut sql = String::new();
             if lookup.scope == Scope::Path {
-                statement.columns.push(format!("coalesce(t{i}.b, '{{}}')"));
-                let _ = write!(
-                    statement.sql,
-                    "(select array_agg(blob) b from {} where valid_from <= $1 and valid_to > $1 and ",
-                    shard.files()
-                );
-                statement.condition("path", &lookup.literals);
+                statement.condition(&mut sql, "path", &lookup.literals);
             } else {
-                statement
-                    .columns
-                    .push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
-                let _ = write!(
-                    statement.sql,
-                    "(select array_agg(first) n, array_agg(upto) b from {} where ",
-                    shard.documents()
-                );
                 // Without a trigram, the index would name all documents.
-                statement.condition("lexemes", &lookup.literals.with_trigrams());
+                statement.condition(&mut sql, "lexemes", &lookup.literals.with_trigrams());
             }
-            let _ = write!(statement.sql, ") t{i}");
+            statement.conditions.push(sql);
         }
         statement
     }
 
-    /// Adds the rows of the chunk filters whose numbers are in the parameter after the patterns. They are not read if
-    /// the lookups rule the plan out.
-    fn add_rows(&mut self, shard: ShardId, plan: &Plan, lookups: &[&Lookup]) {
-        let any = format!("any(${})", self.patterns.len() + 2);
-        let _ = write!(
-            self.sql,
-            ", lateral (select {} from {} and ({})) f",
-            SelectiveRows::COLUMNS,
-            SelectiveRows::condition(shard, &any),
-            may_hold(plan, lookups)
-        );
-        self.columns.push("f.n, f.l, f.b".to_owned());
+    /// Returns the statement for a range of shards; only those that are asked are looked into.
+    fn sql(&self, lookups: &[&Lookup], shards: Range<i16>) -> String {
+        let branches: Vec<String> =
+            shards.map(|shard| self.branch(lookups, ShardId(shard))).collect();
+        branches.join(" union all ")
     }
 
-    fn finish(&self) -> String {
-        format!("select {} from {}", self.columns.join(", "), self.sql)
+    /// Binds its parameters.
+    fn bind(&self, bound: BoundStatement, epoch: Epoch, shards: &[i16]) -> BoundStatement {
+        let mut bound = bound.bind(epoch.0).bind(shards);
+        for pattern in &self.patterns {
+            bound = match pattern {
+                Pattern::NoRecheck(pattern) => bound.bind(pattern.as_bytes()),
+                Pattern::Ilike(pattern) => bound.bind(pattern),
+            };
+        }
+        bound
+    }
+
+    /// Returns the statement for one shard that also reads its chunk filters, unless the lookups rule the plan out: of
+    /// the literals and bits in the two parameters after the patterns. Each row has the answers to all lookups.
+    fn sql_with_filters(&self, lookups: &[&Lookup], shard: ShardId, plan: &Plan) -> String {
+        let (columns, tables) = self.columns_and_tables(lookups, shard);
+        let first = BEFORE_PATTERNS + self.patterns.len() + 1;
+        format!(
+            "select {columns}, f.* from {tables} left join lateral (
+                 {} where {} group by 1, 2) f on true",
+            AskedBits::select("asked.literal", shard, first, &format!("p.shard = {}", shard.0)),
+            may_hold(plan, lookups)
+        )
+    }
+
+    fn branch(&self, lookups: &[&Lookup], shard: ShardId) -> String {
+        let (columns, tables) = self.columns_and_tables(lookups, shard);
+        format!("select {columns} from {tables} where {} = any($2::smallint[])", shard.0)
+    }
+
+    /// Returns what is selected, and the tables that it comes from.
+    fn columns_and_tables(&self, lookups: &[&Lookup], shard: ShardId) -> (String, String) {
+        let (mut columns, mut tables) = (vec![format!("{}::smallint", shard.0)], Vec::new());
+        for (i, (lookup, condition)) in lookups.iter().zip(&self.conditions).enumerate() {
+            if lookup.scope == Scope::Path {
+                columns.push(format!("coalesce(t{i}.b, '{{}}')"));
+                tables.push(format!(
+                    "(select array_agg(blob) b from {} where valid_from <= $1 and valid_to > $1 and {condition}) t{i}",
+                    shard.files()
+                ));
+            } else {
+                columns.push(format!("coalesce(t{i}.n, '{{}}'), coalesce(t{i}.b, '{{}}')"));
+                tables.push(format!(
+                    "(select array_agg(first) n, array_agg(upto) b from {} where {condition}) t{i}",
+                    shard.documents()
+                ));
+            }
+        }
+        (columns.join(", "), tables.join(" cross join "))
     }
 
     /// Adds the condition on one row.
-    fn condition(&mut self, column: &str, literals: &LiteralQuery) {
+    fn condition(&mut self, sql: &mut String, column: &str, literals: &LiteralQuery) {
         match literals {
-            LiteralQuery::Literal(text) if column == "path" => self.path_condition(text),
+            LiteralQuery::Literal(text) if column == "path" => self.path_condition(sql, text),
             LiteralQuery::Literal(text) => {
                 let no_recheck = self.no_recheck;
                 let operator = if no_recheck { "@~~" } else { "ilike" };
@@ -177,20 +220,26 @@ impl Statement {
                     if no_recheck { vec![trigram_pattern(text)] } else { word_patterns(text) };
                 let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
                 for (i, pattern) in patterns.into_iter().map(kind).enumerate() {
-                    self.sql.push_str(if i == 0 { "" } else { " and " });
-                    self.patterns.push(pattern);
-                    let _ = write!(self.sql, "{column} {operator} ${}", self.patterns.len() + 1);
+                    sql.push_str(if i == 0 { "" } else { " and " });
+                    let at = self.add(pattern);
+                    let _ = write!(sql, "{column} {operator} ${at}");
                 }
             }
-            LiteralQuery::Anything => self.sql.push_str("true"),
-            LiteralQuery::All(parts) => self.join(column, parts, " and "),
-            LiteralQuery::Any(parts) => self.join(column, parts, " or "),
+            LiteralQuery::Anything => sql.push_str("true"),
+            LiteralQuery::All(parts) => self.join(sql, column, parts, " and "),
+            LiteralQuery::Any(parts) => self.join(sql, column, parts, " or "),
         }
+    }
+
+    /// Adds a pattern, and returns the number of its parameter.
+    fn add(&mut self, pattern: Pattern) -> usize {
+        self.patterns.push(pattern);
+        BEFORE_PATTERNS + self.patterns.len()
     }
 
     /// Adds the condition on a path. Paths are stored as they are, and how the server folds letters outside ASCII depends
     /// on its locale: so these may be any, and paths with one that folds to ASCII may hold every s and k.
-    fn path_condition(&mut self, text: &str) {
+    fn path_condition(&mut self, sql: &mut String, text: &str) {
         let parts: Vec<&str> = text.split(|c: char| !c.is_ascii()).collect();
         // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
         let no_recheck = self.no_recheck && parts.iter().any(|part| has_trigram(part));
@@ -204,22 +253,21 @@ impl Statement {
         } else {
             ("ilike", Pattern::Ilike(pattern))
         };
-        self.patterns.push(pattern);
-        let at = self.patterns.len() + 1;
+        let at = self.add(pattern);
         let _ = if text.contains(['s', 'k']) {
-            write!(self.sql, "(path {operator} ${at} or non_ascii_fold)")
+            write!(sql, "(path {operator} ${at} or non_ascii_fold)")
         } else {
-            write!(self.sql, "path {operator} ${at}")
+            write!(sql, "path {operator} ${at}")
         };
     }
 
-    fn join(&mut self, column: &str, parts: &[LiteralQuery], word: &str) {
-        self.sql.push('(');
+    fn join(&mut self, sql: &mut String, column: &str, parts: &[LiteralQuery], word: &str) {
+        sql.push('(');
         for (i, part) in parts.iter().enumerate() {
-            self.sql.push_str(if i == 0 { "" } else { word });
-            self.condition(column, part);
+            sql.push_str(if i == 0 { "" } else { word });
+            self.condition(sql, column, part);
         }
-        self.sql.push(')');
+        sql.push(')');
     }
 }
 
@@ -297,8 +345,9 @@ mod tests {
 
     fn check(scope: Scope, literals: LiteralQuery, no_recheck: bool, sql: &str, patterns: &[&str]) {
         let lookup = Lookup { scope, terms: vec![0], literals };
-        let statement = Statement::of(ShardId(7), &[&lookup], no_recheck);
-        assert_eq!(statement.finish(), sql);
+        let statement = Statement::of(&[&lookup], no_recheck);
+        let sql = format!("select 7::smallint, {sql} where 7 = any($2::smallint[])");
+        assert_eq!(statement.sql(&[&lookup], 7..8), sql);
         let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
         let patterns: Vec<_> = patterns.iter().map(|text| kind((*text).to_owned())).collect();
         assert_eq!(statement.patterns, patterns);
@@ -311,11 +360,51 @@ mod tests {
     #[test]
     fn literals_without_a_trigram_are_told_in_paths_only() {
         let lookup = |scope| Lookup { scope, terms: vec![0], literals: literal("===") };
-        let statement = |scope| Statement::of(ShardId(7), &[&lookup(scope)], true);
-        assert!(statement(Scope::Chunk).finish().ends_with("from documents_007 where true) t0"));
+        let statement = |scope| Statement::of(&[&lookup(scope)], true);
+        assert_eq!(statement(Scope::Chunk).conditions, ["true"]);
         let paths = statement(Scope::Path);
-        assert!(paths.finish().ends_with("and path ilike $2) t0"), "{}", paths.sql);
+        assert_eq!(paths.conditions, ["path ilike $3"]);
         assert_eq!(paths.patterns, [Pattern::Ilike("%===%".to_owned())]);
+    }
+
+    #[test]
+    fn a_need_becomes_a_condition() {
+        check(
+            Scope::Chunk,
+            LiteralQuery::Any(vec![
+                LiteralQuery::All(vec![literal("foo"), literal("b_r")]),
+                literal("größe"),
+            ]),
+            true,
+            "coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
+             from documents_007 where ((lexemes @~~ $3 and lexemes @~~ $4) or lexemes @~~ $5)) t0",
+            &["%foo%", "%\\_r%", "%größe%"],
+        );
+        check(
+            Scope::Path,
+            literal("fmt.println"),
+            true,
+            "coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
+             where valid_from <= $1 and valid_to > $1 and path @~~ $3) t0",
+            &["%fmt.%ntln%"],
+        );
+        check(
+            Scope::Path,
+            literal("kernel/größe"),
+            true,
+            "coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
+             where valid_from <= $1 and valid_to > $1 and (path @~~ $3 or non_ascii_fold)) t0",
+            &["%kernel/gr%e%"],
+        );
+        check(
+            Scope::Chunk,
+            literal("foo.b_r"),
+            false,
+            "coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
+             from documents_007 where lexemes ilike $3 and lexemes ilike $4 and lexemes ilike $5 \
+             and lexemes ilike $6) t0",
+            &["%foo %", "% b %", "% r%", "%foo %"],
+        );
     }
 
     #[test]
@@ -331,53 +420,25 @@ mod tests {
             Plan::Lookup(other),
         ]);
         let asked = [&foo, &bar];
-        let mut statement = Statement::of(ShardId(7), &asked, true);
-        statement.add_rows(ShardId(7), &plan, &asked);
-        let sql = statement.finish();
-        assert!(sql.starts_with("select coalesce(t0.n, '{}'), coalesce(t0.b, '{}'), "), "{sql}");
-        let end = ", lateral (select array_agg(number) n, array_agg(octet_length(bits)) l, \
-                   string_agg(bits, '') b from filters_007 where shard = 7 and kind = 4 \
-                   and number = any($4) and (((t0.b is not null or t1.b is not null) and true))) f";
-        assert!(sql.contains(", f.n, f.l, f.b from ") && sql.ends_with(end), "{sql}");
+        assert_eq!(may_hold(&plan, &asked), "((t0.b is not null or t1.b is not null) and true)");
+        let statement = Statement::of(&asked, true);
+        let sql = statement.sql_with_filters(&asked, ShardId(7), &plan);
+        assert!(sql.starts_with("select 7::smallint, coalesce(t0.n, '{}'), "), "{sql}");
+        assert!(sql.contains(" f.* from (select array_agg(first) n, "), "{sql}");
+        assert!(sql.contains("unnest($5::smallint[], $6::smallint[])"), "{sql}");
     }
 
     #[test]
-    fn a_need_becomes_a_condition() {
-        check(
-            Scope::Chunk,
-            LiteralQuery::Any(vec![
-                LiteralQuery::All(vec![literal("foo"), literal("b_r")]),
-                literal("größe"),
-            ]),
-            true,
-            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
-             from documents_007 where ((lexemes @~~ $2 and lexemes @~~ $3) or lexemes @~~ $4)) t0",
-            &["%foo%", "%\\_r%", "%größe%"],
-        );
-        check(
-            Scope::Path,
-            literal("fmt.println"),
-            true,
-            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
-             where valid_from <= $1 and valid_to > $1 and path @~~ $2) t0",
-            &["%fmt.%ntln%"],
-        );
-        check(
-            Scope::Path,
-            literal("kernel/größe"),
-            true,
-            "select coalesce(t0.b, '{}') from (select array_agg(blob) b from files_007 \
-             where valid_from <= $1 and valid_to > $1 and (path @~~ $2 or non_ascii_fold)) t0",
-            &["%kernel/gr%e%"],
-        );
-        check(
-            Scope::Chunk,
-            literal("foo.b_r"),
-            false,
-            "select coalesce(t0.n, '{}'), coalesce(t0.b, '{}') from (select array_agg(first) n, array_agg(upto) b \
-             from documents_007 where lexemes ilike $2 and lexemes ilike $3 and lexemes ilike $4 \
-             and lexemes ilike $5) t0",
-            &["%foo %", "% b %", "% r%", "%foo %"],
-        );
+    fn one_statement_looks_into_several_shards() {
+        let lookup = Lookup { scope: Scope::Chunk, terms: vec![0], literals: literal("foo") };
+        let statement = Statement::of(&[&lookup], true);
+        let branch = |n: i16| {
+            format!(
+                "select {n}::smallint, coalesce(t0.n, '{{}}'), coalesce(t0.b, '{{}}') from (select array_agg(first) n, \
+                 array_agg(upto) b from documents_{n:03} where lexemes @~~ $3) t0 where {n} = any($2::smallint[])"
+            )
+        };
+        let both = format!("{} union all {}", branch(2), branch(3));
+        assert_eq!(statement.sql(&[&lookup], 2..4), both);
     }
 }

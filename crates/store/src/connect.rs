@@ -6,7 +6,9 @@ use std::sync::Arc;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
+use crate::ShardId;
 use crate::error::Result;
+use crate::filters::GROUP_SHARDS;
 use crate::pool::ConnectionPool;
 use crate::prepare::ServerProperties;
 use crate::store::Store;
@@ -37,6 +39,8 @@ impl Store {
             // all parameters.
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
+            // Shards are searched side by side; starting workers takes longer than a statement.
+            ("max_parallel_workers_per_gather", "0"),
         ]);
         let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
@@ -63,18 +67,29 @@ impl Store {
         if have > 0 {
             return Ok(have as i16);
         }
+        for first in (0..shards).step_by(GROUP_SHARDS as usize) {
+            // Slices of filters stay in their rows.
+            for (table, parent) in [
+                (ShardId(first).filters(), "filters"),
+                (ShardId(first).chunk_filters(), "chunk_filters"),
+            ] {
+                let sql = format!(
+                    "create table {table} partition of {parent} for values from ({first}) to ({})
+                         with (toast_tuple_target = 8160)",
+                    first + GROUP_SHARDS
+                );
+                tx.execute(AssertSqlSafe(sql)).await?;
+            }
+        }
         for n in 0..shards {
             // The low targets have Postgres compress the texts of chunks, which stay in their rows
             // (storage main), and move lexemes to TOAST, so that lookups read only short rows.
-            // Slices of filters stay in their rows.
             let sql = format!(
                 "insert into shards (shard) values ({n});
                  create table chunks_{n:03} partition of chunks for values in ({n})
                      with (toast_tuple_target = 128);
                  create table documents_{n:03} partition of documents for values in ({n})
                      with (toast_tuple_target = 128);
-                 create table filters_{n:03} partition of filters for values in ({n})
-                     with (toast_tuple_target = 8160);
                  create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table symbols_{n:03} partition of symbols for values in ({n})
@@ -124,9 +139,13 @@ mod tests {
             assert_eq!(store.init(9).await.unwrap(), 3);
             let parts = "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhparent
                          where c.relname = '";
-            for table in ["chunks", "documents", "filters", "docs", "symbols", "scip", "files"] {
+            for table in ["chunks", "documents", "docs", "symbols", "scip", "files"] {
                 let sql = format!("{parts}{table}'");
                 assert_eq!(value::<i64>(store, &sql).await, 3, "{table}");
+            }
+            for table in ["filters", "chunk_filters"] {
+                let sql = format!("{parts}{table}'");
+                assert_eq!(value::<i64>(store, &sql).await, 1, "{table}");
             }
         });
     }

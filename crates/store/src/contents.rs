@@ -3,12 +3,15 @@
 //! The statements name the partitions, so that planning does not go through all of them. They still
 //! compare the shard, since it is the first column of the keys.
 
+use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use crate::error::Result;
+use crate::filters::shard_ranges;
 use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
@@ -74,6 +77,38 @@ impl From<&str> for SharedText {
     }
 }
 
+/// The columns of a file.
+const FILE_COLUMNS: &str = "blob, bytes, repo, path, language";
+
+/// The condition that a filter lets a file pass, with [`FILTER_PARAMETERS`] parameters from `$1` on.
+const VISIBLE: &str = "valid_from <= $1 and valid_to > $1
+    and ($2::int[] is null or repo = any($2)) and ($3::text[] is null or lower(language) = any($3))";
+
+/// Number of parameters of [`VISIBLE`].
+const FILTER_PARAMETERS: usize = 3;
+
+fn bind_filter(bound: BoundStatement, filter: &FileFilter) -> BoundStatement {
+    let repos: Option<Vec<i32>> =
+        filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
+    bound.bind(filter.epoch.0).bind(repos).bind(filter.languages.clone())
+}
+
+/// Returns the file in a row with [`FILE_COLUMNS`] from column `at` on.
+fn file_of(row: &PgRow, at: usize) -> Result<File> {
+    Ok(File {
+        blob: BlobId(row.try_get(at)?),
+        bytes: row.try_get(at + 1)?,
+        repo: RepoId(row.try_get(at + 2)?),
+        path: row.try_get(at + 3)?,
+        language: row.try_get(at + 4)?,
+    })
+}
+
+/// Sorts files by blob, repository and path.
+fn sort(files: &mut [File]) {
+    files.sort_unstable_by(|a, b| (a.blob, a.repo, &a.path).cmp(&(b.blob, b.repo, &b.path)));
+}
+
 /// Chunks in a row of an answer. One row per chunk takes twice as long, here and in the server.
 /// With one row for all chunks, server and client wait for each other, and the row outgrows the
 /// processor's cache.
@@ -104,31 +139,16 @@ impl Lease {
         filter: &FileFilter,
     ) -> Result<Vec<File>> {
         let blobs: Option<Vec<i32>> = blobs.map(|blobs| blobs.iter().map(|b| b.0).collect());
-        let repos: Option<Vec<i32>> =
-            filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
-        let condition = if blobs.is_some() { "blob = any($1)" } else { "$1::int[] is null" };
+        let condition = if blobs.is_some() { "blob = any($4)" } else { "$4::int[] is null" };
         let sql = format!(
-            "select blob, bytes, repo, path, language from {}
-             where shard = {} and {condition} and valid_from <= $2 and valid_to > $2
-               and ($3::int[] is null or repo = any($3))
-               and ($4::text[] is null or lower(language) = any($4))",
+            "select {FILE_COLUMNS} from {} where shard = {} and {condition} and {VISIBLE}",
             shard.files(),
             shard.0
         );
-        let bound = BoundStatement::new(sql).bind(blobs).bind(filter.epoch.0).bind(repos);
-        let bound = bound.bind(filter.languages.clone());
-        let rows: Vec<(i32, i32, i32, String, Option<String>)> = self.fetch(bound).await?;
-        let mut files: Vec<File> = rows
-            .into_iter()
-            .map(|(blob, bytes, repo, path, language)| File {
-                blob: BlobId(blob),
-                bytes,
-                repo: RepoId(repo),
-                path,
-                language,
-            })
-            .collect();
-        files.sort_unstable_by(|a, b| (a.blob, a.repo, &a.path).cmp(&(b.blob, b.repo, &b.path)));
+        let bound = bind_filter(BoundStatement::new(sql), filter).bind(blobs);
+        let rows = self.rows(bound).await?;
+        let mut files = rows.iter().map(|row| file_of(row, 0)).collect::<Result<Vec<File>>>()?;
+        sort(&mut files);
         Ok(files)
     }
 
@@ -198,21 +218,117 @@ impl Lease {
     async fn texts(&mut self, bound: BoundStatement) -> Result<Vec<Chunk>> {
         let mut chunks = Vec::new();
         for row in self.rows(bound).await? {
-            // The aggregates are null if no chunk was found.
-            let Some(all) = row.try_get::<Option<&str>, _>(5)? else { continue };
-            let all: Arc<str> = all.into();
-            let numbers = |column| row.try_get::<Vec<i32>, _>(column);
-            let (n, blob, line) = (numbers(0)?, numbers(1)?, numbers(2)?);
-            let (start, bytes) = (numbers(3)?, numbers(4)?);
-            let mut end = 0;
-            chunks.extend((0..n.len()).map(|i| {
-                let begin = end;
-                end += bytes[i] as usize;
-                let contents = SharedText { all: Arc::clone(&all), at: begin..end };
-                Chunk { n: n[i], blob: BlobId(blob[i]), line: line[i], start: start[i], contents }
-            }));
+            chunks.extend(chunks_of(&row, 0)?);
         }
         chunks.sort_unstable_by_key(|chunk| chunk.n);
         Ok(chunks)
+    }
+}
+
+/// Returns the chunks in a row, from column `at` on.
+fn chunks_of(row: &PgRow, at: usize) -> Result<Vec<Chunk>> {
+    // The aggregates are null if no chunk was found.
+    let Some(all) = row.try_get::<Option<&str>, _>(at + 5)? else { return Ok(Vec::new()) };
+    let all: Arc<str> = all.into();
+    let numbers = |column| row.try_get::<Vec<i32>, _>(at + column);
+    let (n, blob, line) = (numbers(0)?, numbers(1)?, numbers(2)?);
+    let (start, bytes) = (numbers(3)?, numbers(4)?);
+    let mut end = 0;
+    let chunk = |i| {
+        let begin = end;
+        end += bytes[i] as usize;
+        let contents = SharedText { all: Arc::clone(&all), at: begin..end };
+        Chunk { n: n[i], blob: BlobId(blob[i]), line: line[i], start: start[i], contents }
+    };
+    Ok((0..n.len()).map(chunk).collect())
+}
+
+/// Few rows of several shards, which one statement for all of them reads.
+impl Lease {
+    /// Returns the chunks with some numbers of some shards, by shard, ascending. Each shard is given once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn chunks_of_shards(
+        &mut self,
+        asked: &[(ShardId, Vec<i32>)],
+    ) -> Result<HashMap<ShardId, Vec<Chunk>>> {
+        let branch = |shard: ShardId, parameter: usize| {
+            format!(
+                "select {0}::smallint, array_agg(n), array_agg(blob), array_agg(line), array_agg(start),
+                        array_agg(octet_length(contents)), string_agg(contents, '')
+                 from {1} where shard = {0} and n = any(${parameter}::int[])",
+                shard.0,
+                shard.chunks()
+            )
+        };
+        let mut chunks: HashMap<ShardId, Vec<Chunk>> = HashMap::new();
+        for row in self.of_shards(asked, &[], branch).await? {
+            let shard = ShardId(row.try_get(0)?);
+            chunks.entry(shard).or_default().extend(chunks_of(&row, 1)?);
+        }
+        for chunks in chunks.values_mut() {
+            chunks.sort_unstable_by_key(|chunk| chunk.n);
+        }
+        Ok(chunks)
+    }
+
+    /// Returns the files with some blobs of some shards, by shard, in the order of [`files`](Self::files). Each shard is
+    /// given once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn files_of_shards(
+        &mut self,
+        asked: &[(ShardId, Vec<i32>)],
+        filter: &FileFilter,
+    ) -> Result<HashMap<ShardId, Vec<File>>> {
+        let branch = |shard: ShardId, parameter: usize| {
+            format!(
+                "select {0}::smallint, {FILE_COLUMNS} from {1}
+                 where shard = {0} and blob = any(${parameter}::int[]) and {VISIBLE}",
+                shard.0,
+                shard.files()
+            )
+        };
+        let mut files: HashMap<ShardId, Vec<File>> = HashMap::new();
+        for row in self.of_shards(asked, &[filter], branch).await? {
+            files.entry(ShardId(row.try_get(0)?)).or_default().push(file_of(&row, 1)?);
+        }
+        for files in files.values_mut() {
+            sort(files);
+        }
+        Ok(files)
+    }
+
+    /// Runs a statement with a branch for each of some shards. `$1`, `$2` and `$3` are those of [`VISIBLE`] if there is a
+    /// filter; the numbers asked of each shard are a parameter of its own.
+    ///
+    /// Every connection must prepare each different statement, so there should be few: see [`shard_ranges`].
+    async fn of_shards(
+        &mut self,
+        asked: &[(ShardId, Vec<i32>)],
+        filter: &[&FileFilter],
+        branch: impl Fn(ShardId, usize) -> String,
+    ) -> Result<Vec<PgRow>> {
+        let mut numbers: Vec<i16> = asked.iter().map(|(shard, _)| shard.0).collect();
+        numbers.sort_unstable();
+        let count = self.shard_count().await?;
+        let mut rows = Vec::new();
+        for range in shard_ranges(&numbers, count) {
+            let first = filter.len() * FILTER_PARAMETERS + 1;
+            let branches: Vec<String> =
+                (first..).zip(range.clone()).map(|(at, n)| branch(ShardId(n), at)).collect();
+            let mut bound = BoundStatement::new(branches.join(" union all "));
+            for filter in filter {
+                bound = bind_filter(bound, filter);
+            }
+            for n in range {
+                let of = asked.iter().find(|(shard, _)| shard.0 == n);
+                bound = bound.bind(of.map_or(&[][..], |(_, numbers)| numbers));
+            }
+            rows.extend(self.rows(bound).await?);
+        }
+        Ok(rows)
     }
 }

@@ -54,8 +54,8 @@ pub use store::Store;
 pub use symbols::{SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 pub use target::Target;
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `filters`, of
-/// `files`, of `docs`, of `symbols` and of `scip`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`,
+/// of `symbols` and of `scip`; with others it shares one of `filters` and of `chunk_filters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -70,9 +70,14 @@ impl ShardId {
         format!("documents_{:03}", self.0)
     }
 
-    /// Returns the name of its partition of `filters`.
+    /// Returns the name of the partition of `filters` that it shares with its group.
     pub(crate) fn filters(self) -> String {
-        format!("filters_{:03}", self.0)
+        format!("filters_{:02}", self.0 / filters::GROUP_SHARDS)
+    }
+
+    /// Returns the name of the partition of `chunk_filters` that it shares with its group.
+    pub(crate) fn chunk_filters(self) -> String {
+        format!("chunk_filters_{:02}", self.0 / filters::GROUP_SHARDS)
     }
 
     /// Returns the name of its partition of `docs`.

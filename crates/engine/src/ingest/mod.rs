@@ -341,6 +341,7 @@ async fn apply(
         let begun = Instant::now();
         let indexed = build_indexes(store, session, progress).await?;
         filled.extend(derive(store, session).await?);
+        store.sort_chunk_filters(&indexed).await?;
         report.index += begun.elapsed();
 
         let begun = Instant::now();

@@ -7,7 +7,7 @@ use store::BlobId;
 use super::cost::FEW_BLOBS_FOR_STRINGS;
 
 /// The candidates of one shard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Candidates {
     /// Blobs, ascending; `None` for all blobs of the shard.
     pub(crate) blobs: Option<Vec<BlobId>>,
@@ -19,7 +19,7 @@ pub(crate) struct Candidates {
 
 /// The chunks in which at least one of some terms can match: all those of the candidate blobs, and perhaps
 /// others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CandidateList {
     pub(crate) terms: Vec<usize>,
     /// Chunk numbers, ascending, each with its blob.
@@ -78,6 +78,38 @@ impl Candidates {
             predicates.contains(&predicate) && blobs.binary_search(&blob).is_err()
         };
         self.within.iter().any(without)
+    }
+
+    /// Returns whether there are at most `most` candidate blobs, and at most `most` chunks of theirs in the lists.
+    pub(crate) fn are_at_most(&self, most: usize) -> bool {
+        let Some(blobs) = self.blobs.as_ref().filter(|blobs| blobs.len() <= most) else {
+            return false;
+        };
+        let chunks = self.lists.iter().flat_map(|list| &list.chunks);
+        chunks.filter(|(_, blob)| blobs.binary_search(blob).is_ok()).nth(most).is_none()
+    }
+
+    /// Returns the numbers of the chunks in all lists, ascending, without duplicates.
+    pub(crate) fn chunk_numbers(&self) -> Vec<i32> {
+        let chunks = self.lists.iter().flat_map(|list| &list.chunks);
+        let mut numbers: Vec<i32> = chunks.map(|(n, _)| *n).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Returns the numbers of the candidate blobs; none if all blobs are candidates.
+    pub(crate) fn blob_numbers(&self) -> Vec<i32> {
+        self.blobs.iter().flatten().map(|blob| blob.0).collect()
+    }
+
+    /// Drops the chunks of blobs that are no candidates.
+    pub(crate) fn drop_others(&mut self) {
+        if let Some(blobs) = &self.blobs {
+            for list in &mut self.lists {
+                list.chunks.retain(|(_, blob)| blobs.binary_search(blob).is_ok());
+            }
+        }
     }
 
     /// Returns the number of chunks in all lists.

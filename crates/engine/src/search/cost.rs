@@ -38,6 +38,12 @@ const MORE_THAN_LIKELY: f64 = 1.15;
 /// Chunks that must have been read before their hit rate means anything.
 pub(crate) const MIN_SAMPLE_CHUNKS: usize = 256;
 
+/// Chunks that must have been read before their hit rate tells whether all shards are needed.
+const SMALL_SAMPLE_CHUNKS: usize = 64;
+
+/// Factor by which fewer results than are wanted are likely if all shards are taken to be needed.
+const BY_FAR: f64 = 4.0;
+
 /// Fewest blocks in the first range of a shard; each later range is twice as large.
 const FIRST_BLOCKS: i32 = 2;
 
@@ -106,6 +112,26 @@ pub(crate) const MEMORY: SourceCosts = SourceCosts { growth: 2 };
 
 /// With Postgres each batch costs a round trip, so batches grow fast.
 pub(crate) const POSTGRES: SourceCosts = SourceCosts { growth: 4 };
+
+/// Most candidate chunks of a shard for which they are read ahead, along with those of other shards.
+pub(crate) const FEW_CANDIDATES: usize = 32;
+
+/// Most candidate chunks of a shard, by its filters, for which its trigram index is not asked, where one statement asks
+/// those of many shards. Each costs about 0.1 ms then, as much as reading and matching so many chunks.
+pub(crate) const FEW_FOR_INDEX: usize = 8;
+
+/// Factor by which more chunks are read ahead each time: if those before were not enough, the estimate was wrong.
+const AHEAD_GROWTH: usize = 4;
+
+/// Fewest shards that are worth a connection of their own when something is read ahead.
+pub(crate) const SHARDS_PER_CONNECTION: usize = 4;
+
+/// Returns about how many chunks are read ahead at once, of all shards with few candidates, where so many results are
+/// wanted: a multiple of them, since filters let chunks pass by chance, and of the chunks `read` before.
+pub(crate) fn ahead_chunks(wanted: Option<usize>, read: usize) -> usize {
+    let likely = wanted.map_or(usize::MAX, |wanted| wanted.saturating_mul(2));
+    likely.max(read.saturating_mul(AHEAD_GROWTH)).clamp(64, 512)
+}
 
 /// Decides whether a lookup asks the trigram index of a shard whose texts are not in memory, besides the
 /// chunk filters. A chunk that survives the filters by chance costs 10 µs and more to read. The index names
@@ -197,6 +223,23 @@ impl HitRate {
         (chunks >= MIN_SAMPLE_CHUNKS).then(|| results as f64 / chunks as f64)
     }
 
+    /// Returns how many results some chunks are likely to give.
+    fn results_in(&self, chunks: usize) -> f64 {
+        chunks as f64 * self.rate().unwrap_or(RESULTS_PER_CHUNK)
+    }
+
+    /// Returns whether some chunks are likely to give by far fewer results than are wanted, so that all of them are needed.
+    /// If little is known, they are expected to give many: reading what is not needed costs more than reading in two steps.
+    pub(crate) fn needs_all(&self, chunks: usize, wanted: usize) -> bool {
+        let read = self.chunks.load(Ordering::Relaxed);
+        let rate = if read < SMALL_SAMPLE_CHUNKS {
+            2.0 * RESULTS_PER_CHUNK
+        } else {
+            self.results.load(Ordering::Relaxed) as f64 / read as f64
+        };
+        chunks as f64 * rate * BY_FAR <= wanted as f64
+    }
+
     /// Returns whether `chunks` chunks to read in `shards` shards are likely to give the wanted results, or
     /// will at least show the hit rate. `busy` shards keep all cores busy.
     pub(crate) fn is_enough(
@@ -206,10 +249,8 @@ impl HitRate {
         busy: usize,
         wanted: usize,
     ) -> bool {
-        let rate = self.rate();
-        let likely = chunks as f64 * rate.unwrap_or(RESULTS_PER_CHUNK);
-        let telling = chunks >= MIN_SAMPLE_CHUNKS && (rate.is_none() || shards >= busy);
-        telling || likely > wanted as f64
+        let telling = chunks >= MIN_SAMPLE_CHUNKS && (self.rate().is_none() || shards >= busy);
+        telling || self.results_in(chunks) > wanted as f64
     }
 
     /// Returns the size, in chunk numbers, of the first range of a shard that is likely to give the wanted

@@ -14,15 +14,18 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE};
+use super::candidates::Candidates;
+use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE, ahead_chunks};
 use super::order::estimate_matching_chunks;
 use super::plans::PlanCache;
+use super::read_ahead::ReadAhead;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
 use super::source::{ShardRun, is_in_memory};
-use super::state::{ChunkCount, Search};
+use super::state::{ChunkCount, ChunkEstimate, Search};
 use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
+use super::together::{Contents, Known, ReadyShard};
 use crate::cache::ShardCache;
 use crate::types::{AnswerProgress, Error, FileMatch, Resume};
 
@@ -43,6 +46,8 @@ pub(crate) struct Merge<'a> {
     running: VecDeque<RunningShard>,
     /// Totals of the shards that were searched to their end.
     ended: ChunkEstimate,
+    /// What was read for shards before their turn.
+    read_ahead: ReadAhead,
 }
 
 /// A shard being searched.
@@ -56,20 +61,14 @@ struct RunningShard {
     in_memory: bool,
 }
 
-/// The sum of [`ShardCandidate::promise`] over some shards, and of the chunks that were then named in them.
-#[derive(Clone, Copy, Default)]
-struct ChunkEstimate {
-    promise: u64,
-    chunks: usize,
-}
-
-impl std::iter::Sum for ChunkEstimate {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, next| Self {
-            promise: sum.promise + next.promise,
-            chunks: sum.chunks + next.chunks,
-        })
-    }
+/// A shard to search, and what is known of its candidates.
+struct ReadyTask {
+    task: ShardTask,
+    /// Chunks that survive the filters in memory.
+    survivors: Survivors,
+    /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
+    candidates: Option<Candidates>,
+    contents: Option<Contents>,
 }
 
 /// Why a search ended before all its shards were searched.
@@ -98,6 +97,7 @@ impl<'a> Merge<'a> {
             progress: AnswerProgress::of(&search.request),
             running: VecDeque::new(),
             ended: ChunkEstimate::default(),
+            read_ahead: ReadAhead::default(),
         }
     }
 
@@ -129,25 +129,47 @@ impl<'a> Merge<'a> {
         let mut tasks = JoinSet::new();
         let search = self.search;
         let skipped = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
-        let mut waiting = search
+        let waiting: Vec<&ShardCandidate> = search
             .selection
             .shards
             .iter()
-            .filter(|next| skipped.is_none_or(|searched| !searched.contains(next.shard.id)));
+            .filter(|next| skipped.is_none_or(|searched| !searched.contains(next.shard.id)))
+            .collect();
+        let mut waiting = &*waiting;
         let ended = loop {
             if self.start(&mut waiting, plans, threads, &mut tasks, stats).await.is_err() {
                 break Ended::TimedOut;
             }
-            let Some(first) = self.running.front_mut() else { break Ended::LimitReached };
+            if self.running.is_empty() && !self.read_ahead.is_reading() {
+                break Ended::LimitReached;
+            }
+            let next = async {
+                match self.running.front_mut() {
+                    Some(first) => first.events.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let waiting = async {
+                tokio::select! {
+                    biased;
+                    event = next => Some(event),
+                    () = self.read_ahead.read() => None,
+                }
+            };
             let event = tokio::select! {
                 biased;
-                event = search.state.clock.wait(first.events.recv()) => event,
+                event = search.state.clock.wait(waiting) => event,
                 // A client that has left is noticed at once, not only when the next file is found.
                 () = found.closed() => break Ended::LimitReached,
             };
-            let Some(event) = event else { break Ended::TimedOut };
-            if let Err(ended) = self.handle_event(event, stats, &found).await? {
-                break ended;
+            match event {
+                None => break Ended::TimedOut,
+                Some(None) => {}
+                Some(Some(event)) => {
+                    if let Err(ended) = self.handle_event(event, stats, &found).await? {
+                        break ended;
+                    }
+                }
             }
         };
         if matches!(ended, Ended::TimedOut) {
@@ -165,7 +187,7 @@ impl<'a> Merge<'a> {
     /// Starts the next shards: no more than are likely to be needed, or than will show how many are needed.
     async fn start(
         &mut self,
-        waiting: &mut impl Iterator<Item = &'a ShardCandidate>,
+        waiting: &mut &[&'a ShardCandidate],
         plans: &mut PlanCache,
         threads: Option<&Handle>,
         tasks: &mut JoinSet<Result<(), Box<dyn std::any::Any + Send>>>,
@@ -176,8 +198,19 @@ impl<'a> Merge<'a> {
         // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
         // match. With a limit `has_enough` stops earlier, since their work may be in vain.
         while self.running.len() < 2 * self.parallel && !self.has_enough() {
-            let Some(candidate) = waiting.next() else { break };
-            let Some((task, survivors)) = self.task(candidate, plans) else {
+            let Some((candidate, later)) = waiting.split_first() else { break };
+            if self.read_ahead.lacks(candidate) {
+                if !self.read_ahead.is_reading() {
+                    self.begin_reading(waiting, plans);
+                }
+                if self.read_ahead.lacks(candidate) {
+                    break;
+                }
+            }
+            *waiting = later;
+            let Some(ReadyTask { task, survivors, candidates, contents }) =
+                self.task(candidate, plans)
+            else {
                 stats.shards_pruned += 1;
                 // Many shards in a row may be ruled out, and each may take long.
                 if paused.elapsed() > WITHOUT_PAUSE {
@@ -191,6 +224,8 @@ impl<'a> Merge<'a> {
             // the trigram index returns fewer. Symbols name the few texts that are read once they are looked up.
             let known = task.cached.texts && !task.query.plan.has_symbols();
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
+            let known =
+                contents.as_ref().and(candidates.as_ref()).map(Candidates::chunks).or(known);
             let chunks = Arc::new(ChunkCount::guess(self.estimate_chunks(candidate)));
             if let Some(known) = known {
                 chunks.set_exact(known);
@@ -209,6 +244,8 @@ impl<'a> Merge<'a> {
                 in_memory,
                 task,
                 survivors,
+                candidates,
+                contents: contents.map(Arc::new),
                 chunks: Arc::clone(&chunks),
             };
             stats.shards_searched += 1;
@@ -252,6 +289,7 @@ impl<'a> Merge<'a> {
             Some(ChunkEstimate { promise: running.promise, chunks: running.chunks.exact()? })
         };
         let known: ChunkEstimate = self.running.iter().filter_map(kept).chain([self.ended]).sum();
+        let known = if known.promise > 0 { known } else { self.read_ahead.estimate };
         match candidate.promise {
             Some(promise) if known.promise > 0 => {
                 (u128::from(promise) * known.chunks as u128 / u128::from(known.promise)) as usize
@@ -260,18 +298,55 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Returns the task of a shard and the chunks that survive its filters; `None` if the shard is ruled out.
-    fn task(
-        &self,
-        candidate: &ShardCandidate,
-        plans: &mut PlanCache,
-    ) -> Option<(ShardTask, Survivors)> {
+    /// Begins to read what the first of some shards needs of Postgres, along with what the others need if all of them are
+    /// likely to be searched. Else the first asks for itself: it may be the last.
+    fn begin_reading(&mut self, shards: &[&ShardCandidate], plans: &mut PlanCache) {
+        let with = (self.search, self.store, self.parallel);
+        let wanted = self.limit().map(|limit| limit.saturating_sub(self.results));
+        if !self.read_ahead.lacks_answers(shards[0]) {
+            let most = ahead_chunks(wanted, self.read_ahead.chunks);
+            let shards = shards.iter().map(|of| of.shard.id);
+            self.read_ahead.begin_contents(shards, most, with);
+        } else if self.needs_all(shards, wanted) {
+            let texts = self.cache.map(|cache| &*cache.texts);
+            self.read_ahead.begin_answers(shards, texts, with, plans);
+        } else {
+            self.read_ahead.leave(shards[0].shard.id);
+        }
+    }
+
+    /// Returns whether some shards are likely to give fewer results than are wanted besides those of the running ones, so
+    /// that all of them are needed.
+    fn needs_all(&self, shards: &[&ShardCandidate], wanted: Option<usize>) -> bool {
+        let Some(wanted) = wanted else { return true };
+        let running: usize = self.running.iter().map(|running| running.chunks.chunks()).sum();
+        let chunks: usize = shards.iter().map(|next| self.estimate_chunks(next)).sum();
+        self.search.state.hit_rate.needs_all(running + chunks, wanted)
+    }
+
+    /// Returns the task of a shard and what is known of its candidates; `None` if the shard is ruled out.
+    fn task(&mut self, candidate: &ShardCandidate, plans: &mut PlanCache) -> Option<ReadyTask> {
+        match self.read_ahead.take(candidate.shard.id) {
+            Known::RuledOut => return None,
+            Known::Candidates(ready) => {
+                let ReadyShard { task, candidates, contents, .. } = *ready;
+                let (survivors, candidates) = (Survivors::default(), Some(candidates));
+                return Some(ReadyTask { task, survivors, candidates, contents });
+            }
+            Known::Nothing => {}
+        }
         let Search { selection, .. } = &**self.search;
         let query = self.search.query();
         let task = selection.task(candidate, query, plans)?;
         let texts = self.cache.map(|cache| &*cache.texts);
         let survivors = Survivors::of(&task, selection, query, texts);
-        (!survivors.rule_out(&task.query.plan)).then_some((task, survivors))
+        let (candidates, contents) = (None, None);
+        (!survivors.rule_out(&task.query.plan)).then_some(ReadyTask {
+            task,
+            survivors,
+            candidates,
+            contents,
+        })
     }
 
     /// Returns the blob at which the search of a shard begins.

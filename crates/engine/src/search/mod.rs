@@ -6,7 +6,9 @@
 //! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
 //! | order the shards | [`order`] |
 //! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
-//! | filter chunks in memory; choose memory or Postgres for a shard | [`survivors`], [`source`] |
+//! | filter chunks, in memory or as Postgres stores their filters | [`survivors`], [`filtered`] |
+//! | choose memory or Postgres for a shard | [`source`] |
+//! | ask Postgres about several shards at once, ahead of their turn | [`read_ahead`], [`together`], [`answers`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
 //! | decide on symbols | [`symbols`] |
@@ -14,6 +16,7 @@
 //! | rank results; find the best beyond the first | [`rank`], [`best`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
+mod answers;
 mod batch;
 pub(crate) mod best;
 mod candidates;
@@ -22,6 +25,7 @@ pub(crate) mod clock;
 pub(crate) mod context;
 mod cost;
 mod evaluate;
+mod filtered;
 mod filters;
 mod jobs;
 pub(crate) mod left_out;
@@ -29,6 +33,7 @@ pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod plans;
 pub mod rank;
+mod read_ahead;
 mod sender;
 mod shard;
 pub(crate) mod shards;
@@ -37,6 +42,7 @@ pub(crate) mod state;
 mod stats;
 mod survivors;
 pub(crate) mod symbols;
+mod together;
 mod verify;
 
 pub use crate::searcher::Searcher;

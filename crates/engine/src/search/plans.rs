@@ -124,6 +124,11 @@ impl PlanCache {
 }
 
 impl ShardQuery {
+    /// Returns the lookups of the plan, also those of terms that must not match.
+    pub(crate) fn lookups(&self) -> impl Iterator<Item = &Lookup> {
+        self.plan.lookups().into_iter().chain(&self.negated)
+    }
+
     fn of(
         query: &CompiledQuery,
         predicates: &[Predicate],

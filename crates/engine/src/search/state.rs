@@ -98,6 +98,22 @@ impl ChunkCount {
     }
 }
 
+/// The sum of [`ShardCandidate::promise`](super::shards::ShardCandidate::promise) over some shards, and of the chunks that were then named in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChunkEstimate {
+    pub(crate) promise: u64,
+    pub(crate) chunks: usize,
+}
+
+impl std::iter::Sum for ChunkEstimate {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, next| Self {
+            promise: sum.promise + next.promise,
+            chunks: sum.chunks + next.chunks,
+        })
+    }
+}
+
 /// Ends a search when dropped, so that its shards stop, however the search ends.
 pub(crate) struct EndOnDrop(pub(crate) Arc<SearchState>);
 

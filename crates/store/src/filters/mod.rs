@@ -1,19 +1,25 @@
 //! The filters of a shard: reading them, adding to them, and remaking those of an older format.
 //!
 //! The filters of blocks and of dense and large chunks are stored bit-sliced, with [`SLICE_BITS`]
-//! bits in a row of the table. Those of chunks have a row for each bit and [`PIECE_CHUNKS`] chunks.
-//! So a server can load them into memory as they are, and a search without memory reads only the
-//! bits it asks for.
+//! bits in a row of `filters`. A server can load them into memory as they are, and a search without
+//! memory reads only the bits it asks for.
+//!
+//! The filters of chunks are in `chunk_filters`, with a row for each bit and [`PIECE_CHUNKS`] chunks.
+//!
+//! [`GROUP_SHARDS`] shards share a partition, and the shard comes last in its key, so that one statement
+//! reads a bit of many shards from neighbouring places of the index.
 
 mod rows;
 mod stored;
 
 use ngram::{BLOCK_CHUNKS, FilterKind};
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
 
 pub use rows::ChunkRows;
-pub(crate) use rows::SelectiveRows;
+pub(crate) use rows::{AskedBits, shard_ranges};
 pub(crate) use stored::{
-    NewFilters, StoredFilters, format, read, read_piece, store, store_pieces, take,
+    NewFilters, StoredFilters, delete, format, read, read_piece, store, store_pieces, take,
 };
 
 /// The format of stored filters and documents, to be changed with their contents or their layout.
@@ -34,29 +40,44 @@ pub(crate) const PIECE_CHUNKS: i32 = 8192;
 
 const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
 
-/// Rows of a piece, one for each bit.
-const PIECE_ROWS: i32 = FilterKind::Chunk.bits() as i32;
+/// Shards whose filters share a partition. One statement reads those of all of them; where an index lies on
+/// several machines, such a group lies on one.
+pub(crate) const GROUP_SHARDS: i16 = 32;
 
 /// The values of `filters.kind`.
 const BLOCKS: i16 = 0;
 const DENSE: i16 = 1;
 const OWN_CHUNKS: i16 = 2;
 const LARGE: i16 = 3;
-const CHUNKS: i16 = 4;
 const LARGE_SLICES: i16 = 5;
 
 /// The values of `filters.number` of [`OWN_CHUNKS`].
 const DENSE_NUMBERS: i32 = 0;
 const LARGE_NUMBERS: i32 = 1;
 
-/// `filters.number` of the row of [`CHUNKS`] that marks the first chunk of each blob.
-const STARTS: i32 = -1;
+/// `chunk_filters.bit` of the row that marks the first chunk of each blob of a shard.
+const STARTS: i16 = -1;
 
-/// `filters.number` of the row of [`CHUNKS`] with the densities of the first piece.
-const DENSITIES: i32 = -2;
+/// `chunk_filters.bit` of the row with the densities of a shard's first piece.
+const DENSITIES: i16 = -2;
 
 /// A row of `filters`: kind, number, bits.
 type Row = (i16, i32, Vec<u8>);
+
+/// A row of `chunk_filters` of one piece: bit, bits.
+type BitRow = (i16, Vec<u8>);
+
+/// Returns the bytes of a bit string in column `at` of a row: behind the number of its bits, in 4 bytes.
+fn bit_bytes(row: &PgRow, at: usize) -> sqlx::Result<&[u8]> {
+    let value = row.try_get_raw(at)?.as_bytes().map_err(sqlx::Error::Decode)?;
+    Ok(value.get(4..).unwrap_or_default())
+}
+
+/// Returns the values of `chunk_filters.bit` of a piece. Statements that need all rows of a piece name them, since the
+/// key begins with the bit.
+fn piece_bits() -> Vec<i16> {
+    (0..FilterKind::Chunk.bits() as i16).collect()
+}
 
 fn numbers(bytes: &[u8]) -> Vec<i32> {
     bytes.as_chunks().0.iter().map(|n| i32::from_be_bytes(*n)).collect()

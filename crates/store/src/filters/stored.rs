@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind};
-use sqlx::{AssertSqlSafe, Executor, PgConnection};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Executor, PgConnection, Row as _};
 
 use super::{
-    BLOCKS, CHUNKS, DENSE, DENSE_NUMBERS, DENSITIES, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES,
-    OWN_CHUNKS, PIECE_BLOCKS, PIECE_CHUNKS, PIECE_ROWS, Row, SLICE_BITS, STARTS, block_count,
-    numbers,
+    BLOCKS, BitRow, DENSE, DENSE_NUMBERS, DENSITIES, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES,
+    OWN_CHUNKS, PIECE_BLOCKS, PIECE_CHUNKS, Row, SLICE_BITS, STARTS, bit_bytes, block_count,
+    numbers, piece_bits,
 };
 use crate::error::{Error, Result};
 use crate::ingest::copy::{self, Rows};
@@ -64,22 +65,29 @@ impl StoredFilters {
         }
     }
 
-    /// Restores the filters of `chunks` chunks from rows in order. Returns `None` if rows are
-    /// missing.
-    fn of(rows: Vec<Row>, chunks: i32) -> Option<Self> {
+    /// Restores the filters of `chunks` chunks from rows in order, and from the rows of chunks: those of a whole shard, and
+    /// with `piece` those of its last piece. Returns `None` if rows are missing.
+    fn of(
+        rows: Vec<Row>,
+        of_shard: Vec<BitRow>,
+        piece: Option<&[BitRow]>,
+        chunks: i32,
+    ) -> Option<Self> {
         let (mut blocks, mut dense, mut large) = (Vec::new(), Vec::new(), Vec::new());
         let mut stored = Self::none();
-        let mut piece = PieceRows::default();
+        for (bit, bits) in of_shard {
+            match bit {
+                STARTS => stored.starts = Columns::from(bits),
+                _ => stored.densities = Some(Densities::from_bytes(bits)),
+            }
+        }
         for (kind, number, bits) in rows {
             match kind {
                 BLOCKS => blocks.extend(bits),
                 DENSE => dense.extend(bits),
                 LARGE_SLICES => large.extend(bits),
                 OWN_CHUNKS if number == DENSE_NUMBERS => stored.dense_chunks = numbers(&bits),
-                OWN_CHUNKS => stored.large_chunks = numbers(&bits),
-                _ if number == STARTS => stored.starts = Columns::from(bits),
-                _ if number == DENSITIES => stored.densities = Some(Densities::from_bytes(bits)),
-                _ => piece.0.push((number % PIECE_ROWS, bits)),
+                _ => stored.large_chunks = numbers(&bits),
             }
         }
         if chunks == 0 || stored.starts.bytes().len() < (chunks as usize).div_ceil(8) {
@@ -89,9 +97,8 @@ impl StoredFilters {
         let (dense_count, large_count) = (stored.dense_chunks.len(), stored.large_chunks.len());
         stored.dense = BitSlices::from_rows(FilterKind::Dense, dense_count, dense)?;
         stored.large = BitSlices::from_rows(FilterKind::Block, large_count, large)?;
-        let rest = chunks % PIECE_CHUNKS;
-        if rest > 0 {
-            stored.piece = Some(piece.slices(rest as usize)?);
+        if let (Some(piece), rest @ 1..) = (piece, chunks % PIECE_CHUNKS) {
+            stored.piece = Some(piece_of(piece, rest as usize)?);
         }
         Some(stored)
     }
@@ -141,7 +148,7 @@ impl StoredFilters {
         rows
     }
 
-    /// Adds all rows but those of the filters of chunks, for a shard with `chunks` chunks.
+    /// Adds all rows of `filters` but those of large chunks, for a shard with `chunks` chunks.
     fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
         self.starts.grow(chunks as usize);
         let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
@@ -156,10 +163,16 @@ impl StoredFilters {
             let numbers: Vec<u8> = chunks.iter().flat_map(|n| n.to_be_bytes()).collect();
             rows.row(4).i16(shard.0).i16(OWN_CHUNKS).i32(number).bytes(&numbers);
         }
-        rows.row(4).i16(shard.0).i16(CHUNKS).i32(STARTS).bytes(self.starts.bytes());
+    }
+
+    /// Returns the rows of the chunk filters that are of the whole shard.
+    fn rows_of_shard(&self, shard: ShardId) -> Rows {
+        let mut rows = Rows::new();
+        rows.row(4).i16(STARTS).i16(shard.0).i16(0).bits(self.starts.bytes());
         if let Some(densities) = &self.densities {
-            rows.row(4).i16(shard.0).i16(CHUNKS).i32(DENSITIES).bytes(densities.bytes());
+            rows.row(4).i16(DENSITIES).i16(shard.0).i16(0).bits(densities.bytes());
         }
+        rows
     }
 
     /// Joins the filters of chunks of some blocks, all of one piece, with those of that piece that
@@ -194,24 +207,23 @@ impl NewFilters {
     }
 }
 
-/// Rows of a piece: the bit and its row, ascending.
-#[derive(Debug, Default)]
-struct PieceRows(Vec<(i32, Vec<u8>)>);
-
-impl PieceRows {
-    /// Returns the filters of `chunks` chunks; `None` if a row is too short.
-    fn slices(&self, chunks: usize) -> Option<BitSlices> {
-        let width = chunks.div_ceil(8);
-        let mut rows = vec![0; width * FilterKind::Chunk.bits()];
-        for (bit, stored) in &self.0 {
-            let at = *bit as usize * width;
-            rows[at..at + width].copy_from_slice(stored.get(..width)?);
-        }
-        BitSlices::from_rows(FilterKind::Chunk, chunks, rows)
+/// Makes the filters of the `chunks` chunks of a piece from its rows; `None` if a row is too short.
+fn piece_of(rows: &[BitRow], chunks: usize) -> Option<BitSlices> {
+    let width = chunks.div_ceil(8);
+    let mut all = vec![0; width * FilterKind::Chunk.bits()];
+    for (bit, stored) in rows {
+        let at = *bit as usize * width;
+        all[at..at + width].copy_from_slice(stored.get(..width)?);
     }
+    BitSlices::from_rows(FilterKind::Chunk, chunks, all)
 }
 
-/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the table, to be added to.
+/// Decodes rows of `chunk_filters`: bit, bits.
+fn bit_rows(rows: &[PgRow]) -> sqlx::Result<Vec<BitRow>> {
+    rows.iter().map(|row| Ok((row.try_get(0)?, bit_bytes(row, 1)?.to_vec()))).collect()
+}
+
+/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the tables, to be added to.
 /// If some are missing, deletes all and returns `None`.
 pub(crate) async fn take(
     conn: &mut PgConnection,
@@ -219,20 +231,41 @@ pub(crate) async fn take(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "delete from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS})
-             or kind = {CHUNKS} and (number < 0 or number >= $1)) returning kind, number, bits",
+        "delete from {} where shard = {} and kind <> {LARGE} returning kind, number, bits",
         shard.filters(),
         shard.0
     );
-    let last_piece = filtered / PIECE_CHUNKS * PIECE_ROWS;
-    let taken = sqlx::query_as(AssertSqlSafe(sql)).bind(last_piece);
-    let mut rows: Vec<Row> = taken.fetch_all(&mut *conn).await?;
+    let mut rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
     rows.sort_unstable_by_key(|(kind, number, _)| (*kind, *number));
-    let stored = StoredFilters::of(rows, filtered);
+    let taking = format!(
+        "delete from {} where bit = any($1) and shard = {} and piece >= $2 returning bit, bits",
+        shard.chunk_filters(),
+        shard.0
+    );
+    let of_shard = sqlx::query(AssertSqlSafe(taking.clone())).bind(vec![STARTS, DENSITIES]);
+    let of_shard = bit_rows(&of_shard.bind(0).fetch_all(&mut *conn).await?)?;
+    let last_piece = sqlx::query(AssertSqlSafe(taking)).bind(piece_bits());
+    let last_piece = last_piece.bind(filtered / PIECE_CHUNKS).fetch_all(&mut *conn).await?;
+    let last_piece = bit_rows(&last_piece)?;
+    let stored = StoredFilters::of(rows, of_shard, Some(&last_piece), filtered);
     if stored.is_none() {
-        conn.execute(AssertSqlSafe(format!("delete from {}", shard.filters()))).await?;
+        delete(conn, shard).await?;
     }
     Ok(stored)
+}
+
+/// Deletes the filters of a shard.
+pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    let sql = format!("delete from {} where shard = {}", shard.filters(), shard.0);
+    conn.execute(AssertSqlSafe(sql)).await?;
+    let sql = format!(
+        "delete from {} where bit = any($1) and shard = {}",
+        shard.chunk_filters(),
+        shard.0
+    );
+    let bits: Vec<i16> = [STARTS, DENSITIES].into_iter().chain(piece_bits()).collect();
+    sqlx::query(AssertSqlSafe(sql)).bind(bits).execute(conn).await?;
+    Ok(())
 }
 
 /// Reads the filters of `filtered` chunks of a shard, except the filters of chunks; `None` if some
@@ -243,13 +276,19 @@ pub(crate) async fn read(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "select kind, number, bits from {} where shard = {} and (kind not in ({LARGE}, {CHUNKS})
-             or kind = {CHUNKS} and number = {STARTS}) order by kind, number",
+        "select kind, number, bits from {} where shard = {} and kind <> {LARGE} order by kind, number",
         shard.filters(),
         shard.0
     );
-    let rows = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?;
-    Ok(StoredFilters::of(rows, filtered))
+    let rows = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
+    let sql = format!(
+        "select bit, bits from {} where bit = any($1) and shard = {}",
+        shard.chunk_filters(),
+        shard.0
+    );
+    let of_shard = sqlx::query(AssertSqlSafe(sql)).bind(vec![STARTS, DENSITIES]);
+    let of_shard = bit_rows(&of_shard.fetch_all(conn).await?)?;
+    Ok(StoredFilters::of(rows, of_shard, None, filtered))
 }
 
 /// Reads the filters of the chunks of a piece; `None` if a row is too short.
@@ -260,18 +299,14 @@ pub(crate) async fn read_piece(
     filtered: i32,
 ) -> Result<Option<BitSlices>> {
     let sql = format!(
-        "select number, bits from {} where shard = {} and kind = {CHUNKS} and number >= $1 and number < $2",
-        shard.filters(),
+        "select bit, bits from {} where bit = any($1) and shard = {} and piece = $2",
+        shard.chunk_filters(),
         shard.0
     );
-    let rows: Vec<(i32, Vec<u8>)> = sqlx::query_as(AssertSqlSafe(sql))
-        .bind(piece * PIECE_ROWS)
-        .bind((piece + 1) * PIECE_ROWS)
-        .fetch_all(conn)
-        .await?;
-    let rows = rows.into_iter().map(|(number, bits)| (number % PIECE_ROWS, bits)).collect();
+    let rows = sqlx::query(AssertSqlSafe(sql)).bind(piece_bits()).bind(piece).fetch_all(conn);
+    let rows = bit_rows(&rows.await?)?;
     let chunks = (filtered - piece * PIECE_CHUNKS).min(PIECE_CHUNKS);
-    Ok(PieceRows(rows).slices(chunks as usize))
+    Ok(piece_of(&rows, chunks as usize))
 }
 
 /// Stores the filters of the chunks of full pieces; at the `end`, also those of the last one.
@@ -288,14 +323,14 @@ pub(crate) async fn store_pieces(
         if first_block < PIECE_BLOCKS {
             filters.densities = Some(piece.densities());
         }
-        let first = (first_block / PIECE_BLOCKS) as i32 * PIECE_ROWS;
+        let number = (first_block / PIECE_BLOCKS) as i16;
         let mut rows = Rows::new();
-        for (number, row) in (first..).zip(piece.rows().chunks_exact(piece.width().max(1))) {
+        for (bit, row) in (0..).zip(piece.rows().chunks_exact(piece.width().max(1))) {
             if row.iter().any(|byte| *byte != 0) {
-                rows.row(4).i16(shard.0).i16(CHUNKS).i32(number).bytes(row);
+                rows.row(4).i16(bit).i16(shard.0).i16(number).bits(row);
             }
         }
-        copy::send(conn, &copy_sql(shard), rows).await?;
+        copy::send(conn, &chunks_sql(shard), rows).await?;
     }
     Ok(())
 }
@@ -312,11 +347,14 @@ pub(crate) async fn store(
     store_pieces(conn, shard, &mut filters, &mut new, true).await?;
     let mut rows = filters.add(shard, new);
     filters.add_rows(shard, chunks, &mut rows);
-    copy::send(conn, &copy_sql(shard), rows).await
+    let sql =
+        format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters());
+    copy::send(conn, &sql, rows).await?;
+    copy::send(conn, &chunks_sql(shard), filters.rows_of_shard(shard)).await
 }
 
-fn copy_sql(shard: ShardId) -> String {
-    format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters())
+fn chunks_sql(shard: ShardId) -> String {
+    format!("copy {} (bit, shard, piece, bits) from stdin (format binary)", shard.chunk_filters())
 }
 
 /// Returns the format of an index's filters: see [`FORMAT`].

@@ -3,7 +3,6 @@
 use ngram::{BloomFilter, FilterKind, NgramQuery};
 use sqlx::Connection;
 
-use super::rows::groups;
 use super::*;
 use crate::catalog::Shard;
 use crate::testing::on_index;
@@ -13,7 +12,7 @@ use crate::{BlobId, ShardId};
 fn few_statements_name_few_shards_in_vain() {
     let groups = |asked: &[i16], count| {
         let all: Vec<String> =
-            groups(asked, count).iter().map(|group| format!("{group:?}")).collect();
+            shard_ranges(asked, count).iter().map(|group| format!("{group:?}")).collect();
         all.join(" ")
     };
     assert_eq!(groups(&[0], 1), "0..1");
@@ -69,7 +68,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
         }
         // The shard's filters do not cover that many chunks, so it is not in the answer.
         assert!(lease.filter_rows(&[&further], &both).await.unwrap().is_empty());
-        assert!(lease.chunk_rows(&further, &[&both]).await.unwrap().is_none());
+        assert!(lease.chunk_rows(&[&further], &[&both]).await.unwrap().0.is_empty());
         assert!(lease.filters(&further).await.unwrap().is_none());
         assert_eq!(lease.filters(&one).await.unwrap().unwrap().width(), 1);
         lease.done();
@@ -168,7 +167,8 @@ fn rows_name_the_chunks_that_may_match() {
                 let mut filters = lease.filter_rows(&[&shard], &ngrams.sample(8)).await.unwrap();
                 let filter = filters.remove(&shard.id).unwrap();
                 let near = filter.surviving(&ngrams, &filter.hits(&ngrams));
-                let rows = lease.chunk_rows(&shard, &[&ngrams]).await.unwrap().unwrap();
+                let (mut rows, _) = lease.chunk_rows(&[&shard], &[&ngrams]).await.unwrap();
+                let rows = rows.remove(&shard.id).unwrap();
                 let mut chunks = rows.surviving(&ngrams);
                 filter.ruled_out(&near, 0..next).for_each(|n| chunks.remove(n as usize));
                 let found = rows.with_blobs(&chunks);

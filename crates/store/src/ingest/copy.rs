@@ -47,6 +47,14 @@ impl Rows {
         self
     }
 
+    /// Adds a bit string: the number of its bits, and the bits in bytes.
+    pub(crate) fn bits(&mut self, value: &[u8]) -> &mut Self {
+        self.buffer.extend((value.len() as i32 + 4).to_be_bytes());
+        self.buffer.extend((value.len() as i32 * 8).to_be_bytes());
+        self.buffer.extend(value);
+        self
+    }
+
     pub(crate) fn text(&mut self, value: Option<&str>) -> &mut Self {
         match value {
             Some(text) => self.bytes(text.as_bytes()),

@@ -61,8 +61,8 @@ impl Store {
     pub(crate) async fn convert(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
         let mut conn = self.helper().await?;
         index::drop(&mut conn, shard).await?;
-        let sql = format!("truncate {}, {}", shard.documents(), shard.filters());
-        conn.execute(AssertSqlSafe(sql)).await?;
+        conn.execute(AssertSqlSafe(format!("truncate {}", shard.documents()))).await?;
+        filters::delete(&mut conn, shard).await?;
         conn.close().await?;
         let (_, filtered) = self.chunks_of(shard).await?;
         self.derive_upto(shard, filtered, 0, false).await?;
@@ -99,8 +99,9 @@ impl Store {
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
-        for table in [shard.filters(), shard.documents()].iter().filter(|_| anew) {
-            tx.execute(AssertSqlSafe(format!("delete from {table}"))).await?;
+        if anew {
+            tx.execute(AssertSqlSafe(format!("delete from {}", shard.documents()))).await?;
+            filters::delete(&mut tx, shard).await?;
         }
         // Incomplete filters are remade, from the first chunk on.
         let filters = filters::take(&mut tx, shard, filtered).await?;

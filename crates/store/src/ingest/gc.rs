@@ -10,7 +10,7 @@ use super::{index, publish};
 use crate::error::Result;
 use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
-use crate::{Epoch, ShardId, docs, symbols};
+use crate::{Epoch, ShardId, docs, filters, symbols};
 
 impl Session {
     /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
@@ -153,15 +153,15 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         if !has_files {
             index::drop(conn, shard).await?;
             let sql = format!(
-                "truncate {}, {}, {}, {}, {}, {}",
+                "truncate {}, {}, {}, {}, {}",
                 shard.chunks(),
                 shard.documents(),
-                shard.filters(),
                 shard.docs(),
                 shard.symbols(),
                 shard.scip()
             );
             conn.execute(AssertSqlSafe(sql)).await?;
+            filters::delete(conn, shard).await?;
             freed.push(shard.0);
         }
     }

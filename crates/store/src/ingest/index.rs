@@ -1,8 +1,11 @@
 //! The indexes of a shard: building, dropping, and emptying their pending lists.
 
+use std::collections::BTreeSet;
+
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::Result;
+use crate::filters::GROUP_SHARDS;
 use crate::store::Store;
 use crate::{ShardId, docs};
 
@@ -31,6 +34,35 @@ impl Store {
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
         Ok(())
+    }
+
+    /// Sorts the filters of the chunks of new shards by bit, so that a search finds those of a bit side by side: two thirds
+    /// of the time for a bit of 28 shards. Leaves those that share a partition with a shard that is searched, since sorting
+    /// locks the partition.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the filters are as they were.
+    pub async fn sort_chunk_filters(&self, shards: &[ShardId]) -> Result<()> {
+        let groups: BTreeSet<i16> = shards.iter().map(|shard| shard.0 / GROUP_SHARDS).collect();
+        let mut conn = self.helper().await?;
+        for group in groups {
+            let first = group * GROUP_SHARDS;
+            let live: bool = sqlx::query_scalar(
+                "select exists (select from shards where shard >= $1 and shard < $2 and live_from is not null)",
+            )
+            .bind(first)
+            .bind(first + GROUP_SHARDS)
+            .fetch_one(&mut conn)
+            .await?;
+            if !live {
+                let table = ShardId(first).chunk_filters();
+                let sql = format!(
+                    "cluster {table} using {table}_pkey; analyze {table} (bit, shard, piece)"
+                );
+                conn.execute(AssertSqlSafe(sql)).await?;
+            }
+        }
+        Ok(conn.close().await?)
     }
 
     /// Returns the share of the server's `maintenance_work_mem` for each of `builders`, in kB.

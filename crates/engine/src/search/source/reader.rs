@@ -9,6 +9,7 @@ use store::{BlobId, Epoch, File, FileFilter, Shard, Store, SymbolRow};
 use super::super::cost::CHUNKS_PER_CONNECTION;
 use super::super::state::SearchState;
 use super::super::stats::Phase;
+use super::super::together::Contents;
 use super::super::verify::TextChunk;
 use super::ContentReader;
 use crate::cache::ShardCache;
@@ -27,6 +28,8 @@ pub(crate) struct ShardReader {
     /// Symbols of the shard, if they are in memory.
     pub(crate) symbols: Option<Arc<ShardSymbols>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
+    /// What was read beforehand.
+    pub(crate) contents: Option<Arc<Contents>>,
     pub(crate) state: Arc<SearchState>,
     /// Number of connections that may read chunks of the shard at once.
     pub(crate) connections: usize,
@@ -44,6 +47,9 @@ impl ContentReader for ShardReader {
         if let Some(files) = &self.files {
             return Ok(files.of(blobs, &self.filter));
         }
+        if let Some(files) = self.contents.as_ref().and_then(|read| read.files(blobs?)) {
+            return Ok(files);
+        }
         let load = async {
             let mut lease = self.store.lease().await?;
             let files = lease.files(self.shard.id, blobs, &self.filter).await?;
@@ -54,11 +60,17 @@ impl ContentReader for ShardReader {
     }
 
     fn cached_chunks(&self, numbers: &[i32]) -> Option<Vec<TextChunk>> {
+        if let Some(chunks) = self.contents.as_ref().and_then(|read| read.chunks(numbers)) {
+            return Some(chunks.into_iter().cloned().map(TextChunk::from).collect());
+        }
         let mut texts = self.cache.as_ref()?.texts.reader(&self.shard);
         numbers.iter().map(|n| texts.chunk(*n).map(TextChunk::from)).collect()
     }
 
     async fn chunks(&self, numbers: &[i32]) -> Result<Vec<TextChunk>, store::Error> {
+        if let Some(chunks) = self.contents.as_ref().and_then(|read| read.chunks(numbers)) {
+            return Ok(chunks.into_iter().cloned().map(TextChunk::from).collect());
+        }
         let (mut found, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
         let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
         for n in numbers {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use store::{BlobId, Store};
 use tokio::sync::mpsc;
 
+use super::super::candidates::Candidates;
 use super::super::cost::prefers_trigram_index;
 use super::super::sender::ShardEvent;
 use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
+use super::super::together::Contents;
 use super::{MemorySource, PostgresSource, ShardReader, Source};
 use crate::cache::ShardCache;
 
@@ -22,6 +24,9 @@ pub(crate) struct ShardRun {
     pub(crate) task: ShardTask,
     /// Chunks that survive the filters in memory.
     pub(crate) survivors: Survivors,
+    /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
+    pub(crate) candidates: Option<Candidates>,
+    pub(crate) contents: Option<Arc<Contents>>,
     /// First blob to search.
     pub(crate) from: BlobId,
     /// Most results that were given before.
@@ -66,6 +71,7 @@ impl ShardRun {
             files: task.cached.files.clone(),
             symbols: task.cached.symbols.clone(),
             cache: self.cache.clone(),
+            contents: self.contents.clone(),
             state: Arc::clone(&search.state),
             connections: search.request.limit.map_or(1, |_| self.cores),
         };
@@ -77,7 +83,8 @@ impl ShardRun {
             _ => {
                 let files = task.cached.files.as_deref().filter(|_| task.cached.texts);
                 let survivors = files.map(|files| (survivors, files));
-                let source = PostgresSource { reader, search, task, survivors };
+                let candidates = self.candidates.as_ref();
+                let source = PostgresSource { reader, search, task, survivors, candidates };
                 self.search_from(source, events).await;
             }
         }

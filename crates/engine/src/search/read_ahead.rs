@@ -1,0 +1,152 @@
+//! Reads from Postgres what the next shards need, for several at once, while others are searched. A search for something
+//! rare looks into every shard.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use store::{ShardId, Store};
+
+use super::plans::PlanCache;
+use super::shards::ShardCandidate;
+use super::state::{ChunkEstimate, Search};
+use super::survivors::Survivors;
+use super::together::{Known, answer_all, asks_together, read_all};
+use crate::cache::texts::Texts;
+
+/// What was read for shards before their turn.
+#[derive(Default)]
+pub(crate) struct ReadAhead {
+    known: HashMap<ShardId, Known>,
+    /// What is being read, for which shards, and the promise of those whose lookups are being answered.
+    reading: Option<(Vec<ShardId>, u64, Reading)>,
+    /// Number of chunks that were read, about.
+    pub(crate) chunks: usize,
+    /// Their promise, and their candidate chunks.
+    pub(crate) estimate: ChunkEstimate,
+}
+
+type Reading = Pin<Box<dyn Future<Output = Result<Vec<(ShardId, Known)>, store::Error>> + Send>>;
+
+/// Returns whether a shard is searched in Postgres.
+fn is_in_postgres(candidate: &ShardCandidate) -> bool {
+    !candidate.cached.texts
+}
+
+impl ReadAhead {
+    /// Returns whether something is to be read for a shard before its turn.
+    pub(crate) fn lacks(&self, candidate: &ShardCandidate) -> bool {
+        match self.known.get(&candidate.shard.id) {
+            None => is_in_postgres(candidate),
+            Some(Known::Candidates(ready)) => ready.is_unread(),
+            Some(Known::RuledOut | Known::Nothing) => false,
+        }
+    }
+
+    /// Returns whether the lookups of a shard are still to be answered.
+    pub(crate) fn lacks_answers(&self, candidate: &ShardCandidate) -> bool {
+        !self.known.contains_key(&candidate.shard.id)
+    }
+
+    /// Takes what is known of a shard whose turn has come.
+    pub(crate) fn take(&mut self, shard: ShardId) -> Known {
+        self.known.remove(&shard).unwrap_or(Known::Nothing)
+    }
+
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// Waits for what is being read.
+    pub(crate) async fn read(&mut self) {
+        let Some((shards, promise, reading)) = &mut self.reading else {
+            return std::future::pending().await;
+        };
+        match reading.await {
+            Ok(read) => {
+                if *promise > 0 {
+                    self.estimate.promise += *promise;
+                    self.estimate.chunks +=
+                        read.iter().map(|(_, known)| known.chunks()).sum::<usize>();
+                }
+                self.known.extend(read);
+            }
+            // The shards ask again, and report what is wrong.
+            Err(error) => {
+                tracing::debug!("nothing could be read ahead: {error}");
+                self.known.extend(shards.iter().map(|shard| (*shard, Known::Nothing)));
+            }
+        }
+        self.reading = None;
+    }
+
+    /// Has a shard ask for itself.
+    pub(crate) fn leave(&mut self, shard: ShardId) {
+        self.known.insert(shard, Known::Nothing);
+    }
+
+    /// Begins to answer the lookups of those of some shards that are searched in Postgres.
+    pub(crate) fn begin_answers(
+        &mut self,
+        shards: &[&ShardCandidate],
+        texts: Option<&Texts>,
+        (search, store, connections): (&Arc<Search>, &Store, usize),
+        plans: &mut PlanCache,
+    ) {
+        let (selection, query) = (&search.selection, search.query());
+        let needed = || shards.iter().filter(|of| is_in_postgres(of));
+        let mut tasks = Vec::with_capacity(shards.len());
+        for candidate in needed() {
+            let id = candidate.shard.id;
+            match selection.task(candidate, query, plans) {
+                None => {
+                    self.known.insert(id, Known::RuledOut);
+                }
+                // No wanted file lies near what the filters of blocks leave.
+                Some(task)
+                    if Survivors::of(&task, selection, query, texts).rule_out(&task.query.plan) =>
+                {
+                    self.known.insert(id, Known::RuledOut);
+                }
+                Some(task) if !asks_together(&task) => {
+                    self.known.insert(id, Known::Nothing);
+                }
+                Some(task) => tasks.push(task),
+            }
+        }
+        let asked: Vec<ShardId> = tasks.iter().map(|task| task.shard.id).collect();
+        if !asked.is_empty() {
+            let promise = needed().filter_map(|of| of.promise).sum();
+            let with = (Arc::clone(search), store.clone(), connections);
+            self.reading = Some((asked, promise, Box::pin(answer_all(tasks, with))));
+        }
+    }
+
+    /// Begins to read the contents of some shards with few candidates, of about `most` chunks in all.
+    pub(crate) fn begin_contents(
+        &mut self,
+        shards: impl Iterator<Item = ShardId>,
+        most: usize,
+        (search, store, connections): (&Arc<Search>, &Store, usize),
+    ) {
+        let (mut few, mut chunks) = (Vec::new(), 0);
+        for id in shards {
+            let Some(Known::Candidates(ready)) = self.known.get(&id) else { continue };
+            if ready.is_unread() {
+                chunks += ready.candidates.chunks();
+                if let Some(Known::Candidates(ready)) = self.known.remove(&id) {
+                    few.push(*ready);
+                }
+                if chunks >= most {
+                    break;
+                }
+            }
+        }
+        self.chunks += chunks;
+        // Neighbouring shards share statements.
+        few.sort_by_key(|ready| ready.task.shard.id);
+        let ids = few.iter().map(|ready| ready.task.shard.id).collect();
+        let reading = read_all(few, (Arc::clone(search), store.clone(), connections));
+        self.reading = Some((ids, 0, Box::pin(reading)));
+    }
+}

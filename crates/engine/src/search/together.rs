@@ -1,0 +1,306 @@
+//! Asks Postgres about several shards at once: a statement costs as much as reading twenty chunks.
+//!
+//! First come the answers to lookups: of the stored filters, and of the trigram indexes where the filters leave many
+//! candidates. Then, of shards with few candidates, their files and chunks.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use ngram::NgramQuery;
+use query::{Lookup, Scope};
+use store::{BlobId, Chunk, ChunkRows, File, IndexAnswer, Lease, Shard, ShardId, Store};
+
+use super::answers::{PostgresAnswers, indexed};
+use super::candidates::Candidates;
+use super::cost::{FEW_CANDIDATES, FEW_FOR_INDEX, SHARDS_PER_CONNECTION};
+use super::evaluate::Evaluator;
+use super::filtered::FilteredChunks;
+use super::shards::ShardTask;
+use super::state::Search;
+use super::stats::Phase;
+
+/// What is known of a shard before its turn.
+pub(crate) enum Known {
+    /// Its filters rule it out.
+    RuledOut,
+    /// Its candidates.
+    Candidates(Box<ReadyShard>),
+    /// Nothing was read.
+    Nothing,
+}
+
+/// A shard to search, with its candidates.
+pub(crate) struct ReadyShard {
+    pub(crate) task: ShardTask,
+    pub(crate) candidates: Candidates,
+    /// The files and chunks of the candidates, if they were read; not yet, if they are few.
+    pub(crate) contents: Option<Contents>,
+    are_few: bool,
+}
+
+/// Files and chunks of the candidates of a shard.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// The candidate blobs, ascending.
+    blobs: Vec<BlobId>,
+    /// Their files, by blob, repository and path.
+    files: Vec<File>,
+    /// Their candidate chunks, ascending.
+    chunks: Vec<Chunk>,
+}
+
+impl Contents {
+    /// Returns the chunks with some numbers, if all of them were read.
+    pub(crate) fn chunks(&self, numbers: &[i32]) -> Option<Vec<&Chunk>> {
+        let find = |n: &i32| self.chunks.binary_search_by_key(n, |chunk| chunk.n).ok();
+        numbers.iter().map(|n| Some(&self.chunks[find(n)?])).collect()
+    }
+
+    /// Returns the files with some blobs, if these are candidates.
+    pub(crate) fn files(&self, blobs: &[BlobId]) -> Option<Vec<File>> {
+        if !blobs.iter().all(|blob| self.blobs.binary_search(blob).is_ok()) {
+            return None;
+        }
+        let wanted = |file: &&File| blobs.binary_search(&file.blob).is_ok();
+        Some(self.files.iter().filter(wanted).cloned().collect())
+    }
+}
+
+/// Returns whether what a shard asks of Postgres can be asked along with what others ask. Lookups of symbols have
+/// statements of their own; what is in memory is not asked.
+pub(crate) fn asks_together(task: &ShardTask) -> bool {
+    let of_texts = |lookup: &Lookup| matches!(lookup.scope, Scope::Chunk | Scope::Blob);
+    !task.query.plan.has_symbols()
+        && task.query.lookups().any(|of| of_texts(of) || task.cached.files.is_none())
+}
+
+impl Known {
+    /// Returns the number of candidate chunks.
+    pub(crate) fn chunks(&self) -> usize {
+        match self {
+            Known::Candidates(ready) if ready.candidates.blobs.is_none() => {
+                ready.task.shard.chunks as usize
+            }
+            Known::Candidates(ready) => ready.candidates.chunks(),
+            Known::RuledOut | Known::Nothing => 0,
+        }
+    }
+}
+
+impl ReadyShard {
+    /// Returns whether its candidates are few and still to be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.are_few && self.contents.is_none()
+    }
+}
+
+/// A search, where it reads, and on how many connections at once.
+pub(crate) type With = (Arc<Search>, Store, usize);
+
+/// A shard, and what survives its filters, if they were asked.
+type FilteredShard = (ShardTask, Option<FilteredChunks>);
+
+/// Cuts a list into equal parts for several connections, or fewer if it is short.
+fn parts<T>(all: &[T], connections: usize) -> impl Iterator<Item = &[T]> {
+    all.chunks(all.len().div_ceil(connections.max(1)).max(SHARDS_PER_CONNECTION))
+}
+
+/// Answers the lookups of some shards.
+pub(crate) async fn answer_all(
+    tasks: Vec<ShardTask>,
+    (search, store, connections): With,
+) -> Result<Vec<(ShardId, Known)>, store::Error> {
+    let answering = async {
+        let query = search.query();
+        let (filtered, others): (Vec<ShardTask>, Vec<ShardTask>) = tasks
+            .into_iter()
+            .partition(|task| !FilteredChunks::ngrams(&task.query, query).is_empty());
+        let mut rows = filter(&filtered, &search, &store, connections).await?;
+        let mut known = Vec::with_capacity(filtered.len() + others.len());
+        let mut answered: Vec<FilteredShard> =
+            others.into_iter().map(|task| (task, None)).collect();
+        for task in filtered {
+            match rows.remove(&task.shard.id) {
+                Some(rows) => {
+                    let filtered = FilteredChunks::of(rows, &task, query);
+                    answered.push((task, Some(filtered)));
+                }
+                None => known.push((task.shard.id, Known::Nothing)),
+            }
+        }
+        // Shards with many candidates, by the lookups for which their trigram indexes are worth asking.
+        let mut many: Vec<(Vec<Lookup>, Vec<FilteredShard>)> = Vec::new();
+        for (task, filtered) in answered {
+            let candidates = candidates(&search, &task, filtered.as_ref(), Vec::new());
+            let is_few = |found: &Candidates| found.are_at_most(FEW_FOR_INDEX);
+            let asked: Vec<Lookup> = if candidates.as_ref().is_none_or(is_few) {
+                Vec::new()
+            } else {
+                indexed(&search, &task, store.no_recheck()).into_iter().cloned().collect()
+            };
+            if asked.is_empty() {
+                known.push((task.shard.id, ready(task, candidates)));
+            } else if let Some((_, shards)) = many.iter_mut().find(|(of, _)| *of == asked) {
+                shards.push((task, filtered));
+            } else {
+                many.push((asked, vec![(task, filtered)]));
+            }
+        }
+        for (asked, shards) in many {
+            let ids: Vec<ShardId> = shards.iter().map(|(task, _)| task.shard.id).collect();
+            let mut answers = look_up(&ids, &asked, &search, &store, connections).await?;
+            for (task, filtered) in shards {
+                let found = answers.remove(&task.shard.id).unwrap_or_default();
+                let found = asked.iter().zip(found).collect();
+                let candidates = candidates(&search, &task, filtered.as_ref(), found);
+                known.push((task.shard.id, ready(task, candidates)));
+            }
+        }
+        Ok(known)
+    };
+    search.state.counters.time(Phase::Lookup, answering).await
+}
+
+/// Asks the stored filters of some shards for all that is looked up in any of them.
+async fn filter(
+    tasks: &[ShardTask],
+    search: &Search,
+    store: &Store,
+    connections: usize,
+) -> Result<HashMap<ShardId, ChunkRows>, store::Error> {
+    let mut ngrams: Vec<Cow<'_, NgramQuery>> = Vec::new();
+    for task in tasks {
+        for asked in FilteredChunks::ngrams(&task.query, search.query()) {
+            if !ngrams.contains(&asked) {
+                ngrams.push(asked);
+            }
+        }
+    }
+    let ngrams: Vec<&NgramQuery> = ngrams.iter().map(AsRef::as_ref).collect();
+    let shards: Vec<&Shard> = tasks.iter().map(|task| &task.shard).collect();
+    let asking = try_join_all(parts(&shards, connections).map(async |mut part| {
+        let mut lease = store.lease().await?;
+        let mut all = Vec::new();
+        while !part.is_empty() {
+            let (rows, count) = lease.chunk_rows(part, &ngrams).await?;
+            all.extend(rows);
+            part = &part[count..];
+        }
+        lease.done();
+        Ok::<_, store::Error>(all)
+    }));
+    Ok(asking.await?.into_iter().flatten().collect())
+}
+
+/// Asks the trigram indexes of some shards.
+async fn look_up(
+    shards: &[ShardId],
+    asked: &[Lookup],
+    search: &Search,
+    store: &Store,
+    connections: usize,
+) -> Result<HashMap<ShardId, Vec<IndexAnswer>>, store::Error> {
+    let asked: Vec<&Lookup> = asked.iter().collect();
+    // Neighbouring shards share statements.
+    let mut shards = shards.to_vec();
+    shards.sort_unstable();
+    let asking = try_join_all(parts(&shards, connections).map(async |part| {
+        let mut lease = store.lease().await?;
+        let found = lease.lookups(part, search.selection.files.epoch, &asked).await?;
+        lease.done();
+        Ok::<_, store::Error>(found)
+    }));
+    Ok(asking.await?.into_iter().flatten().collect())
+}
+
+/// Returns the candidates of a shard, `None` if there are none.
+fn candidates(
+    search: &Search,
+    task: &ShardTask,
+    filtered: Option<&FilteredChunks>,
+    found: Vec<(&Lookup, IndexAnswer)>,
+) -> Option<Candidates> {
+    let (plan, negated) = (&task.query.plan, &task.query.negated);
+    if filtered.is_some_and(|filtered| filtered.rule_out(plan)) {
+        return None;
+    }
+    let answers = PostgresAnswers { search, task, survivors: None, filtered, found };
+    let mut candidates = Candidates::of(plan, negated, &answers);
+    candidates.drop_others();
+    let none = candidates.blobs.as_ref().is_some_and(Vec::is_empty);
+    (!none).then_some(candidates)
+}
+
+fn ready(task: ShardTask, candidates: Option<Candidates>) -> Known {
+    candidates.map_or(Known::RuledOut, |candidates| {
+        let are_few = candidates.are_at_most(FEW_CANDIDATES);
+        Known::Candidates(Box::new(ReadyShard { task, candidates, contents: None, are_few }))
+    })
+}
+
+/// Reads the contents of some shards, which are in order.
+pub(crate) async fn read_all(
+    few: Vec<ReadyShard>,
+    (search, store, connections): With,
+) -> Result<Vec<(ShardId, Known)>, store::Error> {
+    let part = few.len().div_ceil(connections.max(1)).max(SHARDS_PER_CONNECTION);
+    let mut few = few.into_iter();
+    let parts = std::iter::from_fn(|| Some(few.by_ref().take(part).collect::<Vec<_>>()));
+    let parts = parts.take_while(|part| !part.is_empty());
+    let reading = try_join_all(parts.map(async |part| {
+        let mut lease = store.lease().await?;
+        let read = read_contents(part, &search, &mut lease).await?;
+        lease.done();
+        Ok::<_, store::Error>(read)
+    }));
+    let read = search.state.counters.time(Phase::Load, reading).await?;
+    Ok(read.into_iter().flatten().collect())
+}
+
+/// Reads the files of some shards' candidates, and then the chunks of those whose files may match.
+async fn read_contents(
+    mut shards: Vec<ReadyShard>,
+    search: &Search,
+    lease: &mut Lease,
+) -> Result<Vec<(ShardId, Known)>, store::Error> {
+    let filter = &search.selection.files;
+    let mut files_of = HashMap::new();
+    let mut asked = Vec::new();
+    for ReadyShard { task, candidates, .. } in &shards {
+        let id = task.shard.id;
+        match &task.cached.files {
+            Some(files) => {
+                files_of.insert(id, files.of(candidates.blobs.as_deref(), filter));
+            }
+            None => asked.push((id, candidates.blob_numbers())),
+        }
+    }
+    files_of.extend(lease.files_of_shards(&asked, filter).await?);
+    let mut files_left = Vec::with_capacity(shards.len());
+    for ReadyShard { task, candidates, .. } in &mut shards {
+        let mut files = files_of.remove(&task.shard.id).unwrap_or_default();
+        let evaluator = Evaluator { search, task, candidates };
+        files.retain(|file| evaluator.open(file.clone()).is_some());
+        let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob).collect();
+        blobs.dedup();
+        candidates.blobs = Some(blobs);
+        candidates.drop_others();
+        files_left.push(files);
+    }
+    let numbers = shards.iter().map(|of| (of.task.shard.id, of.candidates.chunk_numbers()));
+    let numbers: Vec<_> = numbers.filter(|(_, numbers)| !numbers.is_empty()).collect();
+    let mut chunks_of = lease.chunks_of_shards(&numbers).await?;
+    let contents = shards.into_iter().zip(files_left).map(|(mut ready, files)| {
+        let id = ready.task.shard.id;
+        if files.is_empty() {
+            return (id, Known::RuledOut);
+        }
+        let blobs = ready.candidates.blobs.clone().unwrap_or_default();
+        let chunks = chunks_of.remove(&id).unwrap_or_default();
+        ready.contents = Some(Contents { blobs, files, chunks });
+        (id, Known::Candidates(Box::new(ready)))
+    });
+    Ok(contents.collect())
+}
