@@ -1,6 +1,7 @@
 //! Parses the command line. An invalid one ends in one sentence that says what to write.
 
 use std::ffi::OsString;
+use std::num::ParseIntError;
 use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -75,8 +76,19 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
         (ErrorKind::ArgumentConflict, Some(one), Some(other)) => {
             format!("{} and {} exclude each other; leave one out", flag_of(&one), flag_of(&other))
         }
+        (ErrorKind::ValueValidation, Some(flag), _) if is_no_number(error) => {
+            let value = context_value(error, ContextKind::InvalidValue).unwrap_or_default();
+            let takes_all = name.ends_with(" search") || name.ends_with(" files");
+            let all = if takes_all && flag.starts_with("--limit ") { ", 0 for all" } else { "" };
+            format!("{}: {value} is no number; give a whole one{all}", flag_of(&flag))
+        }
         _ => first_paragraph(&error.to_string()),
     }
+}
+
+/// Returns whether the reason is that a value cannot be read as a whole number, or not as one without a sign.
+fn is_no_number(error: &Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<ParseIntError>)
 }
 
 /// Returns the deepest subcommand that was typed, and its full name.

@@ -35,6 +35,25 @@ fn folders_that_cannot_be_indexed() {
 }
 
 #[test]
+fn numbers_that_are_none() {
+    let fixture = Fixture::new();
+    for (args, expected) in [
+        (
+            &["search", "--limit", "none", "x"][..],
+            "--limit: none is no number; give a whole one, 0 for all",
+        ),
+        (&["docs", "--limit", "few", "x"], "--limit: few is no number; give a whole one"),
+        (
+            &["serve", "--client-at-once", "2.5"],
+            "--client-at-once: 2.5 is no number; give a whole one",
+        ),
+        (&["ingest", "--max-size", "1MB", "r"], "--max-size: 1MB is no number; give a whole one"),
+    ] {
+        assert_eq!(complaint(fixture.run(args)), expected);
+    }
+}
+
+#[test]
 fn patterns_that_are_none() {
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "kept\n");

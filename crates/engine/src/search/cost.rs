@@ -120,6 +120,9 @@ pub(crate) const FEW_CANDIDATES: usize = 32;
 /// those of many shards. Each costs about 0.1 ms then, as much as reading and matching so many chunks.
 pub(crate) const FEW_FOR_INDEX: usize = 8;
 
+/// Most shards that are asked together.
+pub(crate) const AHEAD_SHARDS: usize = 64;
+
 /// Factor by which more chunks are read ahead each time: if those before were not enough, the estimate was wrong.
 const AHEAD_GROWTH: usize = 4;
 

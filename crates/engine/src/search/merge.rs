@@ -179,6 +179,7 @@ impl<'a> Merge<'a> {
             // The tasks have no receiver any more and end by themselves after the current statement. Aborting
             // them would cost their connections.
             tasks.detach_all();
+            self.read_ahead.detach();
         }
         stats.progress = self.progress;
         Ok(())

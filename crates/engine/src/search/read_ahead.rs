@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use store::{ShardId, Store};
 
+use super::cost::AHEAD_SHARDS;
 use super::plans::PlanCache;
 use super::shards::ShardCandidate;
 use super::state::{ChunkEstimate, Search};
@@ -53,8 +54,16 @@ impl ReadAhead {
         self.known.remove(&shard).unwrap_or(Known::Nothing)
     }
 
+    /// Returns whether something is being read.
     pub(crate) fn is_reading(&self) -> bool {
         self.reading.is_some()
+    }
+
+    /// Leaves what is being read to itself; it ends after the current statement. Dropping it would cost its connections.
+    pub(crate) fn detach(&mut self) {
+        if let Some((.., reading)) = self.reading.take() {
+            tokio::spawn(reading);
+        }
     }
 
     /// Waits for what is being read.
@@ -85,7 +94,7 @@ impl ReadAhead {
         self.known.insert(shard, Known::Nothing);
     }
 
-    /// Begins to answer the lookups of those of some shards that are searched in Postgres.
+    /// Begins to answer the lookups of those of some shards that are searched in Postgres, of the first [`AHEAD_SHARDS`].
     pub(crate) fn begin_answers(
         &mut self,
         shards: &[&ShardCandidate],
@@ -94,8 +103,8 @@ impl ReadAhead {
         plans: &mut PlanCache,
     ) {
         let (selection, query) = (&search.selection, search.query());
-        let needed = || shards.iter().filter(|of| is_in_postgres(of));
-        let mut tasks = Vec::with_capacity(shards.len());
+        let needed = || shards.iter().filter(|of| is_in_postgres(of)).take(AHEAD_SHARDS);
+        let mut tasks = Vec::new();
         for candidate in needed() {
             let id = candidate.shard.id;
             match selection.task(candidate, query, plans) {

@@ -118,6 +118,9 @@ pub(crate) async fn answer_all(
             .into_iter()
             .partition(|task| !FilteredChunks::ngrams(&task.query, query).is_empty());
         let mut rows = filter(&filtered, &search, &store, connections).await?;
+        if search.state.clock.is_over() {
+            return Ok(Vec::new());
+        }
         let mut known = Vec::with_capacity(filtered.len() + others.len());
         let mut answered: Vec<FilteredShard> =
             others.into_iter().map(|task| (task, None)).collect();
@@ -278,6 +281,9 @@ async fn read_contents(
         }
     }
     files_of.extend(lease.files_of_shards(&asked, filter).await?);
+    if search.state.clock.is_over() {
+        return Ok(Vec::new());
+    }
     let mut files_left = Vec::with_capacity(shards.len());
     for ReadyShard { task, candidates, .. } in &mut shards {
         let mut files = files_of.remove(&task.shard.id).unwrap_or_default();
