@@ -340,6 +340,28 @@ mod tests {
     }
 
     #[test]
+    fn few_candidates_are_few_blobs_with_few_chunks() {
+        let chunks = |of: &[(i32, i32)]| CandidateList {
+            terms: vec![0],
+            chunks: of.iter().map(|(n, blob)| (*n, BlobId(*blob))).collect(),
+        };
+        let mut candidates = Candidates {
+            blobs: Some(vec![BlobId(0), BlobId(9)]),
+            lists: vec![chunks(&[(1, 0), (4, 3), (9, 9), (11, 9)]), chunks(&[(1, 0), (10, 9)])],
+            within: Vec::new(),
+        };
+        assert!(
+            candidates.are_at_most(5) && !candidates.are_at_most(4) && !candidates.are_at_most(1)
+        );
+        assert_eq!(candidates.chunk_numbers(), [1, 4, 9, 10, 11]);
+        candidates.drop_others();
+        assert_eq!(candidates.chunk_numbers(), [1, 9, 10, 11]);
+        assert_eq!(candidates.blob_numbers(), [0, 9]);
+        candidates.blobs = None;
+        assert!(!candidates.are_at_most(1000));
+    }
+
+    #[test]
     fn what_has_the_fewest_candidates_narrows_the_rest() {
         let lookup = |text: &str, left| (format!("\"{text}\""), left);
         let (known, unknown) =

@@ -362,6 +362,28 @@ mod tests {
     }
 
     #[test]
+    fn all_shards_are_needed_if_they_are_likely_to_give_by_far_too_little() {
+        let rate = HitRate::default();
+        // Nothing is known of the rate: every second chunk is expected to give a result.
+        assert!(rate.needs_all(50, 100) && !rate.needs_all(51, 100));
+        rate.note(63, 0);
+        assert!(!rate.needs_all(51, 100));
+        rate.note(1, 0);
+        assert!(rate.needs_all(1_000_000, 100));
+        rate.note(64, 128);
+        assert!(!rate.needs_all(51, 100) && rate.needs_all(25, 100));
+    }
+
+    #[test]
+    fn more_chunks_are_read_ahead_each_time() {
+        assert_eq!(ahead_chunks(None, 0), 512);
+        assert_eq!(ahead_chunks(Some(10), 0), 64);
+        assert_eq!(ahead_chunks(Some(100), 0), 200);
+        assert_eq!(ahead_chunks(Some(10), 64), 256);
+        assert_eq!(ahead_chunks(Some(10), 10_000), 512);
+    }
+
+    #[test]
     fn what_other_shards_gave_tells_how_much_is_needed() {
         let rate = HitRate::default();
         assert_eq!(rate.rate(), None);

@@ -310,3 +310,55 @@ async fn read_contents(
     });
     Ok(contents.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use store::RepoId;
+
+    use super::*;
+
+    #[test]
+    fn contents_tell_of_what_was_read_only() {
+        let chunk =
+            |n, blob| Chunk { n, blob: BlobId(blob), line: 1, start: 0, contents: "x".into() };
+        let file = |blob, path: &str| File {
+            blob: BlobId(blob),
+            bytes: 1,
+            repo: RepoId(1),
+            path: path.to_owned(),
+            language: None,
+        };
+        let contents = Contents {
+            blobs: vec![BlobId(2), BlobId(7)],
+            files: vec![file(2, "a"), file(2, "b"), file(7, "c")],
+            chunks: vec![chunk(2, 2), chunk(4, 2), chunk(8, 7)],
+        };
+        let numbers = |of: &[i32]| {
+            contents.chunks(of).map(|chunks| chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers(&[4, 8]), Some(vec![4, 8]));
+        assert_eq!(numbers(&[4, 5]), None);
+        let paths = |of: &[i32]| {
+            let blobs: Vec<BlobId> = of.iter().copied().map(BlobId).collect();
+            contents.files(&blobs).map(|files| {
+                files.into_iter().map(|file| file.path).collect::<Vec<String>>().concat()
+            })
+        };
+        assert_eq!(paths(&[2]).as_deref(), Some("ab"));
+        assert_eq!(paths(&[2, 7]).as_deref(), Some("abc"));
+        assert_eq!(paths(&[2, 3]), None);
+    }
+
+    #[test]
+    fn a_short_list_is_for_one_connection() {
+        let cut = |count, connections| -> Vec<usize> {
+            let all = vec![0; count];
+            parts(&all, connections).map(<[_]>::len).collect()
+        };
+        assert_eq!(cut(28, 2), [14, 14]);
+        assert_eq!(cut(5, 2), [4, 1]);
+        assert_eq!(cut(3, 2), [3]);
+        assert_eq!(cut(3, 0), [3]);
+        assert_eq!(cut(0, 2), [0; 0]);
+    }
+}

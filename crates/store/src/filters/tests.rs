@@ -1,6 +1,7 @@
 //! Storing filters and reading them back.
 
 use ngram::{BloomFilter, FilterKind, NgramQuery};
+use query::{LiteralQuery, Lookup, Scope};
 use sqlx::Connection;
 
 use super::*;
@@ -42,6 +43,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
             let mut loader = store.loader().await.unwrap();
             loader.store(ShardId(shard), &[contents]).await.unwrap();
             store.derive(ShardId(shard)).await.unwrap();
+            store.build_index(ShardId(shard), 16 << 10).await.unwrap();
             live.push((ShardId(shard), text));
         }
         assert!(session.underived().await.unwrap().is_empty());
@@ -60,10 +62,25 @@ fn rows_of_several_shards_are_those_of_their_filters() {
         let both = NgramQuery::any(vec![NgramQuery::folded("words"), NgramQuery::folded("others")]);
         let rows = lease.filter_rows(&[&six, &empty, &one], &both).await.unwrap();
         assert_eq!(rows.len(), 2);
+        let (of_chunks, count) = lease.chunk_rows(&[&six, &empty, &one], &[&both]).await.unwrap();
+        assert_eq!((of_chunks.len(), count), (2, 3));
+        let shards = [ShardId(6), ShardId(2), ShardId(1)];
+        let numbers = shards.map(|shard| (shard, vec![0, 5]));
+        let texts = lease.chunks_of_shards(&numbers).await.unwrap();
         for (id, text) in live {
+            let read: Vec<&str> = texts[&id].iter().map(|chunk| &*chunk.contents).collect();
+            assert_eq!(read, [text]);
             for word in ["words", "others"] {
-                let found = rows[&id].may_hold(&NgramQuery::folded(word));
-                assert_eq!(found, text.contains(word), "{word} in {text}");
+                let (holds, ngrams) = (text.contains(word), NgramQuery::folded(word));
+                assert_eq!(rows[&id].may_hold(&ngrams), holds, "{word} in {text}");
+                assert_eq!(of_chunks[&id].surviving(&ngrams).count(), usize::from(holds));
+                let literals = LiteralQuery::Literal(word.to_owned());
+                let lookup = Lookup { scope: Scope::Chunk, terms: vec![0], literals };
+                let found = lease.lookups(&shards, crate::Epoch(1), &[&lookup]).await.unwrap();
+                assert_eq!(found.len(), 3);
+                let documents = holds.then_some(0..1).into_iter().collect();
+                assert_eq!(found[&id], [crate::IndexAnswer::Documents(documents)], "{word}");
+                assert_eq!(found[&ShardId(2)], [crate::IndexAnswer::Documents(Vec::new())]);
             }
         }
         // The shard's filters do not cover that many chunks, so it is not in the answer.
