@@ -143,33 +143,31 @@ impl<'a> Merge<'a> {
             if self.running.is_empty() && !self.read_ahead.is_reading() {
                 break Ended::LimitReached;
             }
-            let next = async {
+            let first = async {
                 match self.running.front_mut() {
                     Some(first) => first.events.recv().await,
                     None => std::future::pending().await,
                 }
             };
-            let waiting = async {
+            // The next event of the first shard; `None` if what was being read is there.
+            let next = async {
                 tokio::select! {
                     biased;
-                    event = next => Some(event),
+                    event = first => Some(event),
                     () = self.read_ahead.read() => None,
                 }
             };
-            let event = tokio::select! {
+            let next = tokio::select! {
                 biased;
-                event = search.state.clock.wait(waiting) => event,
+                next = search.state.clock.wait(next) => next,
                 // A client that has left is noticed at once, not only when the next file is found.
                 () = found.closed() => break Ended::LimitReached,
             };
-            match event {
-                None => break Ended::TimedOut,
-                Some(None) => {}
-                Some(Some(event)) => {
-                    if let Err(ended) = self.handle_event(event, stats, &found).await? {
-                        break ended;
-                    }
-                }
+            let Some(next) = next else { break Ended::TimedOut };
+            if let Some(event) = next
+                && let Err(ended) = self.handle_event(event, stats, &found).await?
+            {
+                break ended;
             }
         };
         if matches!(ended, Ended::TimedOut) {
