@@ -2,10 +2,10 @@
 //! rare looks into every shard.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use store::{ShardId, Store};
+use tokio::task::JoinSet;
 
 use super::cost::AHEAD_SHARDS;
 use super::plans::PlanCache;
@@ -20,14 +20,14 @@ use crate::cache::texts::Texts;
 pub(crate) struct ReadAhead {
     known: HashMap<ShardId, Known>,
     /// What is being read, for which shards, and the promise of those whose lookups are being answered.
-    reading: Option<(Vec<ShardId>, u64, Reading)>,
+    reading: Option<(Vec<ShardId>, u64)>,
+    /// The task that reads, apart from the search: it gives its connections back even if nobody reads the answer.
+    task: JoinSet<Result<Vec<(ShardId, Known)>, store::Error>>,
     /// Number of chunks that were read, about.
     pub(crate) chunks: usize,
-    /// Their promise, and their candidate chunks.
+    /// Promise of the shards whose lookups were answered, and their candidate chunks.
     pub(crate) estimate: ChunkEstimate,
 }
-
-type Reading = Pin<Box<dyn Future<Output = Result<Vec<(ShardId, Known)>, store::Error>> + Send>>;
 
 /// Returns whether a shard is searched in Postgres.
 fn is_in_postgres(candidate: &ShardCandidate) -> bool {
@@ -59,20 +59,18 @@ impl ReadAhead {
         self.reading.is_some()
     }
 
-    /// Leaves what is being read to itself; it ends after the current statement. Dropping it would cost its connections.
+    /// Leaves what is being read to itself; it ends after the current statement. Aborting it would cost its connections.
     pub(crate) fn detach(&mut self) {
-        if let Some((.., reading)) = self.reading.take() {
-            tokio::spawn(reading);
-        }
+        self.task.detach_all();
     }
 
     /// Waits for what is being read.
     pub(crate) async fn read(&mut self) {
-        let Some((shards, promise, reading)) = &mut self.reading else {
+        let Some((shards, promise)) = &self.reading else {
             return std::future::pending().await;
         };
-        match reading.await {
-            Ok(read) => {
+        match self.task.join_next().await {
+            Some(Ok(Ok(read))) => {
                 if *promise > 0 {
                     self.estimate.promise += *promise;
                     self.estimate.chunks +=
@@ -81,8 +79,10 @@ impl ReadAhead {
                 self.known.extend(read);
             }
             // The shards ask again, and report what is wrong.
-            Err(error) => {
-                tracing::debug!("nothing could be read ahead: {error}");
+            failed => {
+                if let Some(Ok(Err(error))) = failed {
+                    tracing::debug!("nothing could be read ahead: {error}");
+                }
                 self.known.extend(shards.iter().map(|shard| (*shard, Known::Nothing)));
             }
         }
@@ -127,7 +127,8 @@ impl ReadAhead {
         if !asked.is_empty() {
             let promise = needed().filter_map(|of| of.promise).sum();
             let with = (Arc::clone(search), store.clone(), connections);
-            self.reading = Some((asked, promise, Box::pin(answer_all(tasks, with))));
+            self.reading = Some((asked, promise));
+            self.task.spawn(answer_all(tasks, with));
         }
     }
 
@@ -155,7 +156,7 @@ impl ReadAhead {
         // Neighbouring shards share statements.
         few.sort_by_key(|ready| ready.task.shard.id);
         let ids = few.iter().map(|ready| ready.task.shard.id).collect();
-        let reading = read_all(few, (Arc::clone(search), store.clone(), connections));
-        self.reading = Some((ids, 0, Box::pin(reading)));
+        self.reading = Some((ids, 0));
+        self.task.spawn(read_all(few, (Arc::clone(search), store.clone(), connections)));
     }
 }
