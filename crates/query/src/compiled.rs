@@ -164,6 +164,11 @@ impl CompiledTerm {
         })
     }
 
+    /// Whether its pattern matches letters of either case.
+    pub fn is_caseless(&self) -> bool {
+        self.pattern.is_caseless()
+    }
+
     /// Whether it is that of a term.
     fn is_same(&self, term: &Term) -> bool {
         let same_symbol = match (&self.of_symbol, &term.symbol) {

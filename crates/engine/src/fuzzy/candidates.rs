@@ -1,8 +1,8 @@
-//! Candidates: the paths with the highest promise, before they are scored.
+//! Candidates: the paths with the highest coarse score, before they are scored.
 
 use std::cmp::Reverse;
 
-/// A path that may be near. The greatest has the highest promise.
+/// A path that may be near. The greatest has the highest coarse score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     /// Promise, and below it how short the path is: see [`rank`].
@@ -21,18 +21,18 @@ impl Candidate {
     }
 }
 
-/// Returns the rank of a promise. Among equal promises, a shorter text ranks higher.
-pub(super) fn rank(promise: u64, length: usize) -> u64 {
-    least_rank(promise) | u64::from(u16::MAX - length.min(usize::from(u16::MAX)) as u16)
+/// Returns the rank of a coarse score. Among equal coarse scores, a shorter text ranks higher.
+pub(super) fn rank(coarse_score: u64, length: usize) -> u64 {
+    least_rank(coarse_score) | u64::from(u16::MAX - length.min(usize::from(u16::MAX)) as u16)
 }
 
-/// Returns the least rank of a promise.
-pub(super) fn least_rank(promise: u64) -> u64 {
-    promise << 16
+/// Returns the least rank of a coarse score.
+pub(super) fn least_rank(coarse_score: u64) -> u64 {
+    coarse_score << 16
 }
 
-/// Returns the promise of a rank.
-pub(super) fn promise_of(rank: u64) -> u64 {
+/// Returns the coarse score of a rank.
+pub(super) fn coarse_score_of(rank: u64) -> u64 {
     rank >> 16
 }
 

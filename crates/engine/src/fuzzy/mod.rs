@@ -8,7 +8,7 @@
 //!    all folders and names computes how many of the query's letters each holds in order, with gaps: exactly
 //!    for folders, as an upper bound for names. Both fit into two bytes for each folder and name.
 //! 2. `scan`: one pass over all paths adds the two bytes of folder and name, which rule most paths out. It
-//!    counts the matches among the others and keeps the candidates with the highest promise, by the number of
+//!    counts the matches among the others and keeps the candidates with the highest coarse score, by the number of
 //!    pairs that they hold. Names that equal the query, or whose words begin with its letters, come before
 //!    all others; names with about the same letters come early.
 //! 3. `score`: aligns the candidates with the query letter by letter, several in one SIMD register.
@@ -21,7 +21,7 @@
 //!    candidate. If there are no more candidates than are kept, all such paths are matches.
 //! 3. Candidates are sorted by cost, then by length, then by path. A file whose name equals the query comes
 //!    before all others. After the candidates come the other paths that hold all letters, in groups as large
-//!    as the candidates: the group with the highest promise first, each sorted in the same way.
+//!    as the candidates: the group with the highest coarse score first, each sorted in the same way.
 //! 4. A limit changes neither order nor count: a short answer is a prefix of a longer one.
 //! 5. With a filter, the answer is that of an index of only the files that pass it.
 //! 6. If the query begins with the end of a repository's name, that name counts as a folder around its paths,

@@ -136,8 +136,8 @@ impl<'a> PartMatcher<'a> {
         (letters >= from, from == 0)
     }
 
-    /// Returns the promise of a name that may be the part with an error: its length differs by at most one,
-    /// and its set of letters by at most two. The promise is above all others if the name equals the part, or
+    /// Returns the coarse score of a name that may be the part with an error: its length differs by at most one,
+    /// and its set of letters by at most two. The coarse score is above all others if the name equals the part, or
     /// if the first letters of its words do.
     #[inline]
     pub(super) fn likely(&self, names: &PairIndex, name: usize) -> Option<u64> {
@@ -154,10 +154,10 @@ impl<'a> PartMatcher<'a> {
         Some(if same { all + 8 } else { all.saturating_sub(8) })
     }
 
-    /// Returns the promise of a path, by the number of pairs that the path and its name hold, and by whether
+    /// Returns the coarse score of a path, by the number of pairs that the path and its name hold, and by whether
     /// each holds all letters.
     #[inline]
-    pub(super) fn promise(&self, pairs: u32, own: u32, (holds, in_name): (bool, bool)) -> u64 {
+    pub(super) fn coarse_score(&self, pairs: u32, own: u32, (holds, in_name): (bool, bool)) -> u64 {
         let in_name = match in_name {
             true => 3,
             false if own == 0 => 0,

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::bound::{Bound, EXACT, LAST_LETTER, LETTER, LIKELY, MAX_PAIRS, NeededPairs};
 use super::bounds::QueryBounds;
-use super::candidates::{Candidate, keep_best, least_rank, promise_of, rank};
+use super::candidates::{Candidate, coarse_score_of, keep_best, least_rank, rank};
 use super::index::PathIndex;
 use super::lookup::{Lookup, Variant};
 use super::part::PartMatcher;
@@ -17,8 +17,8 @@ use super::query::{PathQuery, QueryPart};
 /// Paths that one thread scans at a time.
 const BLOCK: u32 = 1 << 12;
 
-/// Most that the pairs of its name add to the promise of a path that is not a match.
-const MAX_NAME_PROMISE: u64 = 2;
+/// Most that the pairs of its name add to the coarse score of a path that is not a match.
+const MAX_NAME_COARSE_SCORE: u64 = 2;
 
 /// Candidates that a thread adds before it may raise the bar.
 const RAISE_AFTER: usize = 64;
@@ -29,7 +29,7 @@ struct Scan<'a, 's, P, W> {
     bounds: &'a QueryBounds<'a>,
     lookup: &'a Lookup<'s, P, W>,
     variant: u16,
-    /// Promise added to all paths because the name of the repository holds a part of the query.
+    /// Coarse score added to all paths because the name of the repository holds a part of the query.
     credit: u64,
     /// Most candidates.
     most: usize,
@@ -38,8 +38,8 @@ struct Scan<'a, 's, P, W> {
     blocks: Vec<Range<u32>>,
     /// Index of the next block.
     next: AtomicUsize,
-    /// Number of candidates with each promise.
-    promises: Vec<AtomicU32>,
+    /// Number of candidates with each coarse score.
+    coarse_scores: Vec<AtomicU32>,
     /// Least rank of a candidate.
     bar: AtomicU64,
 }
@@ -74,7 +74,7 @@ impl PathIndex {
         let (mut best, mut matches) = (Vec::new(), 0);
         for (variant, (Variant { query: own, among, .. }, bounds)) in (0..).zip(variants) {
             let credit = 8 * (pairs(query) - pairs(own));
-            let promises = std::iter::repeat_with(AtomicU32::default);
+            let coarse_scores = std::iter::repeat_with(AtomicU32::default);
             let scan = Scan {
                 index: self,
                 bounds,
@@ -85,7 +85,9 @@ impl PathIndex {
                 matches_only,
                 blocks: blocks(among),
                 next: AtomicUsize::new(0),
-                promises: promises.take(max_promise(&bounds.parts) + credit as usize + 1).collect(),
+                coarse_scores: coarse_scores
+                    .take(max_coarse_score(&bounds.parts) + credit as usize + 1)
+                    .collect(),
                 bar: AtomicU64::new(0),
             };
             let (some, more) = scan.run();
@@ -198,10 +200,10 @@ where
     /// Returns how many pairs a path must hold to reach the bar.
     fn needed(&self, bar: u64) -> NeededPairs<u32> {
         let parts = self.bounds.parts.len() as u64;
-        // The largest rest of a promise besides its pairs. Likely names are looked at in any case.
+        // The largest rest of a coarse score besides its pairs. Likely names are looked at in any case.
         let pairs = |parts_held: u64| {
             let more = 4 * parts_held + 3 * parts;
-            promise_of(bar).saturating_sub(more + self.credit).div_ceil(8) as u32
+            coarse_score_of(bar).saturating_sub(more + self.credit).div_ceil(8) as u32
         };
         let other = match self.bounds.parts.as_slice() {
             _ if self.matches_only => MAX_PAIRS,
@@ -222,12 +224,12 @@ where
             && !is_likely
         {
             let pairs = self.bounds.pairs(name, folder);
-            let promise = 8 * u64::from(pairs) + MAX_NAME_PROMISE + self.credit;
-            if pairs < part.least || promise < promise_of(own.bar) {
+            let coarse_score = 8 * u64::from(pairs) + MAX_NAME_COARSE_SCORE + self.credit;
+            if pairs < part.least || coarse_score < coarse_score_of(own.bar) {
                 return;
             }
         }
-        let (mut promise, mut held, mut possible) = (self.credit, 0_u8, true);
+        let (mut coarse_score, mut held, mut possible) = (self.credit, 0_u8, true);
         let hits = self.bounds.name(name).zip(self.bounds.folder(folder));
         for (at, (part, (own_pairs, around))) in self.bounds.parts.iter().zip(hits).enumerate() {
             let (whole, in_name) = if is_exact && self.bounds.parts.len() == 1 {
@@ -239,20 +241,21 @@ where
             let likely = if is_likely { part.likely(names, name) } else { None };
             possible &= whole || pairs >= part.least || likely.is_some();
             held |= u8::from(whole) << at;
-            promise += part.promise(pairs, own_pairs, (whole, in_name)).max(likely.unwrap_or(0));
+            coarse_score +=
+                part.coarse_score(pairs, own_pairs, (whole, in_name)).max(likely.unwrap_or(0));
         }
         let is_match = held.count_ones() == self.bounds.parts.len() as u32;
-        let too_low = self.matches_only || promise < promise_of(own.bar);
+        let too_low = self.matches_only || coarse_score < coarse_score_of(own.bar);
         if !possible || !is_match && too_low || !(self.lookup.wanted)(file) {
             return;
         }
         own.matches += usize::from(is_match);
-        // Among equal promises, the shortest name wins; with an empty query, the shortest path.
+        // Among equal coarse scores, the shortest name wins; with an empty query, the shortest path.
         let length = match self.bounds.parts.as_slice() {
             [] => (self.lookup.path)(file).len(),
             _ => names.length(name),
         };
-        let rank = rank(promise, length);
+        let rank = rank(coarse_score, length);
         if rank >= own.bar {
             let variant = self.variant;
             self.add(Candidate { rank, file: Reverse(file), holds: held, variant }, own);
@@ -262,22 +265,23 @@ where
     /// Adds a candidate of a thread, and raises the bar from time to time.
     fn add(&self, candidate: Candidate, own: &mut ThreadScan) {
         own.best.push(candidate);
-        self.promises[promise_of(candidate.rank) as usize].fetch_add(1, Ordering::Relaxed);
+        self.coarse_scores[coarse_score_of(candidate.rank) as usize]
+            .fetch_add(1, Ordering::Relaxed);
         if own.best.len() >= 2 * self.most {
             keep_best(&mut own.best, self.most);
             own.bar = own.best.iter().map(|one| one.rank).min().unwrap_or(0).max(own.bar);
         } else if own.best.len().is_multiple_of(RAISE_AFTER) {
-            own.bar = own.bar.max(least_rank(self.promise_of_most()));
+            own.bar = own.bar.max(least_rank(self.coarse_score_of_most()));
         } else {
             return;
         }
         self.bar.fetch_max(own.bar, Ordering::Relaxed);
     }
 
-    /// Returns the greatest promise that at least `most` candidates reach.
-    fn promise_of_most(&self) -> u64 {
+    /// Returns the greatest coarse score that at least `most` candidates reach.
+    fn coarse_score_of_most(&self) -> u64 {
         let mut rest = self.most as u32;
-        let at = self.promises.iter().rposition(|count| {
+        let at = self.coarse_scores.iter().rposition(|count| {
             rest = rest.saturating_sub(count.load(Ordering::Relaxed));
             rest == 0
         });
@@ -294,7 +298,7 @@ fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
     among.iter().flat_map(cut).collect()
 }
 
-/// Returns the greatest promise of any path: it holds all pairs, and each part is likely.
-fn max_promise(parts: &[PartMatcher<'_>]) -> usize {
+/// Returns the greatest coarse score of any path: it holds all pairs, and each part is likely.
+fn max_coarse_score(parts: &[PartMatcher<'_>]) -> usize {
     parts.iter().map(|part| 8 * (part.pairs.len() + 1)).sum()
 }

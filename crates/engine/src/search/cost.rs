@@ -90,7 +90,7 @@ pub(crate) const MAX_INLINE_TIME: Duration =
 
 /// Most hashes per literal with which shards are compared. Where the filters are not in memory, each hash is
 /// a row to read.
-pub(crate) const PROMISE_HASHES: usize = 12;
+pub(crate) const ORDER_HASHES: usize = 12;
 
 /// Part of a shard's blocks. If more of them may hold a match, most chunks of the shard are assumed to match,
 /// until their number is known.

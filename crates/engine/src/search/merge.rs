@@ -54,8 +54,8 @@ pub(crate) struct Merge<'a> {
 struct RunningShard {
     events: mpsc::Receiver<ShardEvent>,
     chunks: Arc<ChunkCount>,
-    /// How much the shard promises: [`ShardCandidate::promise`].
-    promise: u64,
+    /// The blocks of the shard that may match: [`ShardCandidate::expected_blocks`].
+    expected_blocks: u64,
     /// Whether it is searched in memory and keeps a core busy. Otherwise it waits for Postgres half of the
     /// time.
     in_memory: bool,
@@ -225,7 +225,7 @@ impl<'a> Merge<'a> {
             let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
             let known =
                 contents.as_ref().and(candidates.as_ref()).map(Candidates::chunks).or(known);
-            let chunks = Arc::new(ChunkCount::guess(self.estimate_chunks(candidate)));
+            let chunks = Arc::new(ChunkCount::estimated(self.estimate_chunks(candidate)));
             if let Some(known) = known {
                 chunks.set_exact(known);
             }
@@ -255,8 +255,8 @@ impl<'a> Merge<'a> {
             let here = known.is_some_and(|known| known <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
             let done = here && run.as_mut().now_or_never().is_some();
-            let promise = candidate.promise.unwrap_or(0);
-            self.running.push_back(RunningShard { events, chunks, promise, in_memory });
+            let expected_blocks = candidate.expected_blocks.unwrap_or(0);
+            self.running.push_back(RunningShard { events, chunks, expected_blocks, in_memory });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -281,17 +281,21 @@ impl<'a> Merge<'a> {
         rate.is_enough(chunks, self.running.len(), busy, wanted)
     }
 
-    /// Estimates the chunks to read in a shard from its promise, by the ratio of chunks to promise in the
+    /// Estimates the chunks to read in a shard from its expected blocks, by the ratio of chunks to expected blocks in the
     /// shards whose chunks are known.
     fn estimate_chunks(&self, candidate: &ShardCandidate) -> usize {
         let kept = |running: &RunningShard| {
-            Some(ChunkEstimate { promise: running.promise, chunks: running.chunks.exact()? })
+            Some(ChunkEstimate {
+                expected_blocks: running.expected_blocks,
+                chunks: running.chunks.exact()?,
+            })
         };
         let known: ChunkEstimate = self.running.iter().filter_map(kept).chain([self.ended]).sum();
-        let known = if known.promise > 0 { known } else { self.read_ahead.estimate };
-        match candidate.promise {
-            Some(promise) if known.promise > 0 => {
-                (u128::from(promise) * known.chunks as u128 / u128::from(known.promise)) as usize
+        let known = if known.expected_blocks > 0 { known } else { self.read_ahead.estimate };
+        match candidate.expected_blocks {
+            Some(expected_blocks) if known.expected_blocks > 0 => {
+                (u128::from(expected_blocks) * known.chunks as u128
+                    / u128::from(known.expected_blocks)) as usize
             }
             _ => estimate_matching_chunks(candidate),
         }
@@ -412,7 +416,10 @@ impl<'a> Merge<'a> {
     /// Notes that the first running shard was searched to its end.
     fn end_first(&mut self) {
         if let Some(ended) = self.running.pop_front() {
-            let ended = ChunkEstimate { promise: ended.promise, chunks: ended.chunks.chunks() };
+            let ended = ChunkEstimate {
+                expected_blocks: ended.expected_blocks,
+                chunks: ended.chunks.chunks(),
+            };
             self.ended = [self.ended, ended].into_iter().sum();
         }
         self.search.state.finished_results.store(self.results, Ordering::Relaxed);

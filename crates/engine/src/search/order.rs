@@ -1,7 +1,7 @@
 //! The order in which the shards of a search are searched. It depends on the query and on what is stored,
 //! never on what is in memory or on the limit.
 //!
-//! First come the shards that promise most: by the filters of blocks, many blocks may hold a match, and most
+//! First come the shards with the most expected blocks: by the filters of blocks, many blocks may hold a match, and most
 //! chunks are in a wanted language, or in one that the wanted file name extension stands for. With a limit,
 //! the others are then hardly looked at. Among equals, the smaller number comes first. Filters that are not
 //! in memory are read from Postgres, only the few rows that matter.
@@ -14,19 +14,20 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{CompiledQuery, Expr, Plan, Predicate};
 use store::{Shard, Store};
 
-use super::cost::{MANY_BLOCKS, PROMISE_HASHES};
+use super::cost::{MANY_BLOCKS, ORDER_HASHES};
 use super::plans::{HitBitmaps, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
-/// Promise of a block all of whose chunks are in a wanted language.
+/// Expected blocks, in thousandths, of a block all of whose chunks are in a wanted language.
 const WHOLE: u64 = 1000;
 
-/// Hashes a query. A cursor holds the hash, to be valid for the same query only.
+/// Hashes all that determines which files match a query. A cursor holds the hash, to be valid for the same query only.
 pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     let mut hasher = siphasher::sip::SipHasher13::new();
-    hasher.write(format!("{:?} {:?}", query.expr, query.select).as_bytes());
+    hasher.write(format!("{:?}", (&query.expr, query.select, &query.languages)).as_bytes());
     for term in &query.terms {
-        hasher.write(term.name.as_bytes());
+        // The name of a pattern without letters does not say whether it matches those of either case: `[!-^]`.
+        hasher.write(format!("{:?}", (&term.name, term.is_caseless())).as_bytes());
     }
     hasher.finish()
 }
@@ -48,16 +49,17 @@ pub(crate) async fn sort(
     for candidate in &mut selection.shards {
         let shard_query =
             plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
-        candidate.promise = shard_query.map_or(Some(0), |shard_query| {
-            Blocks { candidate, query, hits: &mut plans.sampled }.promise(&shard_query)
+        candidate.expected_blocks = shard_query.map_or(Some(0), |shard_query| {
+            Blocks { candidate, query, hits: &mut plans.sampled }.expected_blocks(&shard_query)
         });
     }
     // If nothing is known of any shard, keep the order of numbers rather than sort by size.
-    if selection.shards.iter().any(|candidate| candidate.promise.is_some()) {
+    if selection.shards.iter().any(|candidate| candidate.expected_blocks.is_some()) {
         let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
         selection.shards.sort_by_key(|candidate| {
-            let promise = candidate.promise.unwrap_or_else(|| everything(candidate));
-            (Reverse(promise), candidate.shard.id)
+            let expected_blocks =
+                candidate.expected_blocks.unwrap_or_else(|| everything(candidate));
+            (Reverse(expected_blocks), candidate.shard.id)
         });
     }
     Ok(())
@@ -67,10 +69,12 @@ pub(crate) async fn sort(
 /// is unknown. Chunks that match at random places fall into blocks by a Poisson distribution, so a part p of
 /// blocks with matches means -ln(1-p) matching chunks per block.
 pub(crate) fn estimate_matching_chunks(candidate: &ShardCandidate) -> usize {
-    let (Some(promise), blocks) = (candidate.promise, count_blocks(&candidate.shard)) else {
+    let (Some(expected_blocks), blocks) =
+        (candidate.expected_blocks, count_blocks(&candidate.shard))
+    else {
         return 0;
     };
-    let part = promise as f64 / (blocks as u64 * WHOLE).max(1) as f64;
+    let part = expected_blocks as f64 / (blocks as u64 * WHOLE).max(1) as f64;
     // Files that have much in common lie together: where many blocks match, most chunks of a block do.
     if part > MANY_BLOCKS {
         return candidate.shard.chunks as usize;
@@ -90,7 +94,7 @@ async fn read_filters(
     if missing.is_empty() || !selection.predicates.iter().any(content) {
         return Ok(());
     }
-    let terms = query.terms.iter().map(|term| term.ngrams.sample(PROMISE_HASHES)).collect();
+    let terms = query.terms.iter().map(|term| term.ngrams.sample(ORDER_HASHES)).collect();
     let mut lease = store.lease().await?;
     let mut filters = lease.filter_rows(&missing, &NgramQuery::any(terms)).await?;
     lease.done();
@@ -115,8 +119,8 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Returns the promise of the shard, in thousandths of a block; `None` if nothing is known.
-    fn promise(&mut self, shard_query: &ShardQuery) -> Option<u64> {
+    /// Returns the expected blocks of the shard, in thousandths; `None` if nothing is known.
+    fn expected_blocks(&mut self, shard_query: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
         let blocks = self.of_plan(&shard_query.plan).map(|blocks| blocks.count() as u64);
         let wanted = in_languages(&shard_query.file_condition, shard, self.query);

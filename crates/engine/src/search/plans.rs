@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ngram::{HitBitmap, ShardFilter};
 use query::{CompiledQuery, Expr, Lookup, Plan, Predicate};
 
-use super::cost::PROMISE_HASHES;
+use super::cost::ORDER_HASHES;
 
 /// The plan and conditions for one shard. Many shards share one.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Default for PlanCache {
         Self {
             queries: BTreeMap::new(),
             hits: hits(usize::MAX),
-            sampled: hits(PROMISE_HASHES),
+            sampled: hits(ORDER_HASHES),
             order: Vec::new(),
         }
     }

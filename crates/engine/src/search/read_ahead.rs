@@ -19,13 +19,13 @@ use crate::cache::texts::Texts;
 #[derive(Default)]
 pub(crate) struct ReadAhead {
     known: HashMap<ShardId, Known>,
-    /// What is being read, for which shards, and the promise of those whose lookups are being answered.
+    /// What is being read, for which shards, and the expected blocks of those whose lookups are being answered.
     reading: Option<(Vec<ShardId>, u64)>,
     /// The task that reads, apart from the search: it gives its connections back even if nobody reads the answer.
     task: JoinSet<Result<Vec<(ShardId, Known)>, store::Error>>,
     /// Number of chunks that were read, about.
     pub(crate) chunks: usize,
-    /// Promise of the shards whose lookups were answered, and their candidate chunks.
+    /// Expected blocks of the shards whose lookups were answered, and their candidate chunks.
     pub(crate) estimate: ChunkEstimate,
 }
 
@@ -66,13 +66,13 @@ impl ReadAhead {
 
     /// Waits for what is being read.
     pub(crate) async fn read(&mut self) {
-        let Some((shards, promise)) = &self.reading else {
+        let Some((shards, expected_blocks)) = &self.reading else {
             return std::future::pending().await;
         };
         match self.task.join_next().await {
             Some(Ok(Ok(read))) => {
-                if *promise > 0 {
-                    self.estimate.promise += *promise;
+                if *expected_blocks > 0 {
+                    self.estimate.expected_blocks += *expected_blocks;
                     self.estimate.chunks +=
                         read.iter().map(|(_, known)| known.chunks()).sum::<usize>();
                 }
@@ -125,9 +125,9 @@ impl ReadAhead {
         }
         let asked: Vec<ShardId> = tasks.iter().map(|task| task.shard.id).collect();
         if !asked.is_empty() {
-            let promise = needed().filter_map(|of| of.promise).sum();
+            let expected_blocks = needed().filter_map(|of| of.expected_blocks).sum();
             let with = (Arc::clone(search), store.clone(), connections);
-            self.reading = Some((asked, promise));
+            self.reading = Some((asked, expected_blocks));
             self.task.spawn(answer_all(tasks, with));
         }
     }

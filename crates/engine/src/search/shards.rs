@@ -34,7 +34,7 @@ pub(crate) struct ShardCandidate {
     pub(crate) agreed: Vec<Option<bool>>,
     /// Number of blocks that may hold a match, in thousandths of a block, if known. A block counts less if
     /// few chunks of the shard are in a wanted language.
-    pub(crate) promise: Option<u64>,
+    pub(crate) expected_blocks: Option<u64>,
 }
 
 /// A shard to search.
@@ -88,7 +88,7 @@ impl Selection {
                 shard: shard.clone(),
                 cached,
                 agreed,
-                promise: None,
+                expected_blocks: None,
             });
         }
         selection

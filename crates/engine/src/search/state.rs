@@ -72,16 +72,16 @@ impl SearchState {
     }
 }
 
-/// The number of chunks that may have to be read in a shard: a guess until its source has named them.
+/// The number of chunks that may have to be read in a shard: an estimate until its source has named them.
 #[derive(Debug)]
 pub(crate) struct ChunkCount {
-    guess: usize,
+    estimate: usize,
     exact: OnceLock<usize>,
 }
 
 impl ChunkCount {
-    pub(crate) fn guess(guess: usize) -> Self {
-        Self { guess, exact: OnceLock::new() }
+    pub(crate) fn estimated(estimate: usize) -> Self {
+        Self { estimate, exact: OnceLock::new() }
     }
 
     /// Sets the exact number. Only the first call counts.
@@ -94,21 +94,22 @@ impl ChunkCount {
     }
 
     pub(crate) fn chunks(&self) -> usize {
-        self.exact().unwrap_or(self.guess)
+        self.exact().unwrap_or(self.estimate)
     }
 }
 
-/// The sum of [`ShardCandidate::promise`](super::shards::ShardCandidate::promise) over some shards, and of the chunks that were then named in them.
+/// The sum of [`ShardCandidate::expected_blocks`](super::shards::ShardCandidate::expected_blocks) over some shards, and
+/// of the chunks that were then named in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChunkEstimate {
-    pub(crate) promise: u64,
+    pub(crate) expected_blocks: u64,
     pub(crate) chunks: usize,
 }
 
 impl std::iter::Sum for ChunkEstimate {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, next| Self {
-            promise: sum.promise + next.promise,
+            expected_blocks: sum.expected_blocks + next.expected_blocks,
             chunks: sum.chunks + next.chunks,
         })
     }

@@ -162,7 +162,7 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     };
     let (send, mut events) = mpsc::channel(64);
     let (search, task, from) = (&search, &task, BlobId(from));
-    let named = &ChunkCount::guess(0);
+    let named = &ChunkCount::estimated(0);
     let one = ShardSearch {
         search,
         task,
