@@ -5,17 +5,7 @@
 //! one rule: the query overrides the options, and the options override the client's defaults. No
 //! other code decides that.
 //!
-//! To add a field `xyz:` to the query language, change these files and no others:
-//!
-//! 1. `crates/query/src/field.rs`: its names, and the suggestions for somebody who types it; `foreign.rs` has the
-//!    fields of other engines;
-//! 2. its meaning: `crates/query/src/settings.rs` for a setting of the whole query (as `count:`),
-//!    `crates/query/src/build.rs` for a term that the index can answer already (as `repo:`);
-//! 3. for a setting, `crates/codesearch/src/request/build.rs`: its effect on a request, and what it
-//!    overrides;
-//! 4. `docs/syntax.md`.
-//!
-//! `crates/codesearch/tests/it/language.rs` tests it through the program.
+//! ARCHITECTURE.md has a recipe for a new field of the query language.
 
 mod build;
 mod client;

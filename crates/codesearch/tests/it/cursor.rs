@@ -371,10 +371,9 @@ fn a_cursor_of_another_query_is_refused() {
         assert!(told.contains("another query"), "{query}: {told}");
     }
     // The same terms, but other languages, or another case of a pattern that names no letter.
-    for (query, other) in [
-        ("needle or lang:go", "needle or lang:rust"),
-        ("case:no c:[!-~]", "case:yes c:[!-~]"),
-    ] {
+    for (query, other) in
+        [("needle or lang:go", "needle or lang:rust"), ("case:no c:[!-~]", "case:yes c:[!-~]")]
+    {
         let next = page(&server, Address::Search, query, 7, None).next.unwrap();
         let (status, answer) = server.json(&url("/search", other, 7, Some(&next)));
         assert!(matches!(status, 400 | 410), "{other}: {answer}");

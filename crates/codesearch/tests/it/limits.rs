@@ -344,6 +344,43 @@ fn answers_that_nobody_reads_have_a_bound_together() {
     eventually("there is room again", || server.ask(path, &[]).0 == 200);
 }
 
+#[test]
+fn searches_that_nobody_reads_keep_no_connection() {
+    use std::io::Write;
+
+    let home = Home::new();
+    let text = "needle and thread and hay\n".repeat(15_000);
+    for n in 0..40 {
+        let own = format!("{n}\n{text}");
+        std::fs::write(home.folder().join(format!("r/f{n}.txt")), own).unwrap();
+    }
+    home.run(&["ingest", "--shards", "20", "r"]).code(0);
+    std::fs::write(home.path().join("data/local.conf"), "max_connections = 20\n").unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--cache", "0", "--trust-forwarded"];
+    let args = [&["serve"], &options[..], &["--server-at-once", "64"]].concat();
+    let server = Server::start(home.command(&args));
+    let metrics = server.get("/metrics", "*/*").2;
+    let most = metrics.lines().find_map(|line| line.strip_prefix("codesearch_connections_max "));
+    let most: u32 = most.unwrap().parse().unwrap();
+    // Each of them finds far more than the buffers on its way hold, and could use two connections.
+    let unread: Vec<_> = (0..most)
+        .map(|n| {
+            let mut client = std::net::TcpStream::connect(server.address).unwrap();
+            let head = format!("Host: localhost\r\nX-Forwarded-For: 192.0.2.{n}");
+            let request = format!("GET /search/stream?q=needle&limit=0 HTTP/1.1\r\n{head}\r\n\r\n");
+            client.write_all(request.as_bytes()).unwrap();
+            client
+        })
+        .collect();
+    let running = format!("codesearch_searches_running {most}\n");
+    eventually("all of them run", || server.get("/metrics", "*/*").2.contains(&running));
+    for _ in 0..10 {
+        let (status, answer) = server.json("/search?q=hello");
+        assert_eq!((status, &answer["stats"]["files"]), (200, &1.into()), "{answer}");
+    }
+    drop(unread);
+}
+
 /// A search that would take half a minute on a line of 1,000,000 times `a`, and so always hits its timeout.
 fn long_search() -> String {
     let query = "case:yes c:\"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}\"";

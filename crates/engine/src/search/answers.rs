@@ -7,9 +7,9 @@ use store::{BlobId, IndexAnswer};
 
 use super::candidates::{Answer, LookupExecutor, blobs_with};
 use super::cost::{asks_path_index, asks_trigram_index};
-use super::filtered::FilteredChunks;
 use super::shards::ShardTask;
 use super::state::Search;
+use super::stored_survivors::StoredSurvivors;
 use super::survivors::{SurvivingChunks, Survivors};
 use crate::cache::files::ShardFiles;
 
@@ -20,8 +20,8 @@ pub(crate) struct PostgresAnswers<'s> {
     pub(crate) task: &'s ShardTask,
     /// Chunks that survive the filters, and files, of a shard whose texts are in memory.
     pub(crate) survivors: Option<(&'s Survivors, &'s ShardFiles)>,
-    /// Chunks that survive the stored filters, of other shards.
-    pub(crate) filtered: Option<&'s FilteredChunks>,
+    /// Of a shard whose texts are not in memory: its chunks that survive the stored filters.
+    pub(crate) stored: Option<&'s StoredSurvivors>,
     /// Answers of the trigram indexes, and of the names of symbols.
     pub(crate) found: Vec<(&'s Lookup, IndexAnswer)>,
 }
@@ -87,8 +87,8 @@ impl LookupExecutor for PostgresAnswers<'_> {
             }
             (Scope::Path | Scope::Symbol, ..) => None,
             (Scope::Blob, ..) => {
-                let filtered = self.filtered?;
-                let in_a_chunk = |one: &_| Some(filtered.in_a_chunk(one, self.task));
+                let stored = self.stored?;
+                let in_a_chunk = |one: &_| Some(stored.in_a_chunk(one, self.task));
                 blobs_with(&lookup.literals, &in_a_chunk).map(Answer::Blobs)
             }
             (Scope::Chunk, Some(IndexAnswer::Documents(documents)), _) if documents.is_empty() => {
@@ -107,9 +107,9 @@ impl LookupExecutor for PostgresAnswers<'_> {
                 Some(Answer::Chunks(chunks))
             }
             (Scope::Chunk, ..) => {
-                let filtered = self.filtered?;
-                let chunks = filtered.chunks(lookup, self.documents(lookup))?;
-                Some(Answer::Chunks(filtered.with_blobs(&chunks, left)))
+                let stored = self.stored?;
+                let chunks = stored.chunks(lookup, self.documents(lookup))?;
+                Some(Answer::Chunks(stored.with_blobs(&chunks, left)))
             }
         }
     }
@@ -120,8 +120,8 @@ impl LookupExecutor for PostgresAnswers<'_> {
                 Some(files.candidates(&lookup.ngrams(self.search.query())))
             }
             (_, Some(IndexAnswer::Blobs(blobs)), _) => Some(blobs.len()),
-            (Scope::Chunk, ..) => match (self.filtered, self.documents(lookup)) {
-                (Some(filtered), documents) => Some(filtered.chunks(lookup, documents)?.count()),
+            (Scope::Chunk, ..) => match (self.stored, self.documents(lookup)) {
+                (Some(stored), documents) => Some(stored.chunks(lookup, documents)?.count()),
                 (None, documents) => Some(documents?.iter().map(ExactSizeIterator::len).sum()),
             },
             _ => None,

@@ -157,7 +157,7 @@ impl<'a> Batches<'a> {
     }
 
     /// Returns whether batches are read ahead of their turn.
-    pub(crate) fn are_read_ahead(&self) -> bool {
+    pub(crate) fn are_pipelined(&self) -> bool {
         self.parts > 1
     }
 

@@ -18,14 +18,14 @@ use super::candidates::Candidates;
 use super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE, ahead_chunks};
 use super::order::estimate_matching_chunks;
 use super::plans::PlanCache;
-use super::read_ahead::ReadAhead;
+use super::prefetch::Prefetch;
 use super::sender::ShardEvent;
 use super::shards::{ShardCandidate, ShardTask};
 use super::source::{ShardRun, is_in_memory};
 use super::state::{ChunkCount, ChunkEstimate, Search};
 use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
-use super::together::{Contents, Known, ReadyShard};
+use super::together::{Prefetched, PrefetchedRows, ReadyShard};
 use crate::cache::ShardCache;
 use crate::types::{AnswerProgress, Error, FileMatch, Resume};
 
@@ -34,20 +34,20 @@ pub(crate) struct Merge<'a> {
     search: &'a Arc<Search>,
     store: &'a Store,
     cache: Option<&'a Arc<ShardCache>>,
-    /// Number of shards that are worth a core each.
-    parallel: usize,
+    /// Cores that this search may use. Up to twice as many shards run.
+    cores: usize,
     /// Position from which this search continues, if it does.
     resume: Option<Resume>,
-    /// Number of results, including those that are left out because they were given before.
+    /// Results so far. Of repositories they include those that an earlier page gave.
     results: usize,
     /// Results that were given, by this search and those before it.
     progress: AnswerProgress,
     /// Shards being searched, in order.
     running: VecDeque<RunningShard>,
     /// Totals of the shards that were searched to their end.
-    ended: ChunkEstimate,
+    finished: ChunkEstimate,
     /// What was read for shards before their turn.
-    read_ahead: ReadAhead,
+    prefetch: Prefetch,
 }
 
 /// A shard being searched.
@@ -68,13 +68,26 @@ struct ReadyTask {
     survivors: Survivors,
     /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
     candidates: Option<Candidates>,
-    contents: Option<Contents>,
+    contents: Option<PrefetchedRows>,
 }
 
-/// Why a search ended before all its shards were searched.
+impl ReadyTask {
+    /// Returns how many chunks will be read, if that is known. The number of survivors says it only if the texts are in
+    /// memory: for other shards the trigram index returns fewer. Symbols name the few texts that are read once they are
+    /// looked up.
+    fn count_chunks(&self) -> Option<usize> {
+        let plan = &self.task.query.plan;
+        let survive = self.task.cached.texts && !plan.has_symbols();
+        let survivors = survive.then(|| self.survivors.count_chunks(plan, &self.task.shard));
+        let read = self.contents.as_ref().and(self.candidates.as_ref());
+        read.map(Candidates::chunks).or(survivors)
+    }
+}
+
+/// How a search ended.
 enum Ended {
-    /// The limit was reached, or the receiver closed.
-    LimitReached,
+    /// All shards were searched, the limit was reached, or the receiver closed.
+    NothingMore,
     /// The deadline passed.
     TimedOut,
 }
@@ -84,20 +97,20 @@ impl<'a> Merge<'a> {
         search: &'a Arc<Search>,
         store: &'a Store,
         cache: Option<&'a Arc<ShardCache>>,
-        parallel: usize,
+        cores: usize,
     ) -> Self {
         let resume = search.request.resume;
         Self {
             search,
             store,
             cache,
-            parallel,
+            cores,
             resume,
             results: 0,
             progress: AnswerProgress::of(&search.request),
             running: VecDeque::new(),
-            ended: ChunkEstimate::default(),
-            read_ahead: ReadAhead::default(),
+            finished: ChunkEstimate::default(),
+            prefetch: Prefetch::default(),
         }
     }
 
@@ -107,14 +120,14 @@ impl<'a> Merge<'a> {
         self.search.query().select == Select::Repos
     }
 
-    /// Returns how many results are left out because they were given before.
-    fn left_out(&self) -> usize {
+    /// Returns how many results are left out because an earlier page gave them.
+    fn repeats(&self) -> usize {
         self.resume.filter(|_| self.is_of_repos()).map_or(0, |from| from.results)
     }
 
     /// Returns the limit, increased by the results that are left out.
     fn limit(&self) -> Option<usize> {
-        self.search.request.limit.map(|limit| limit.saturating_add(self.left_out()))
+        self.search.request.limit.map(|limit| limit.saturating_add(self.repeats()))
     }
 
     /// Searches until the end, the limit or the deadline.
@@ -128,20 +141,20 @@ impl<'a> Merge<'a> {
         // When this future is dropped early, the set aborts all running shards.
         let mut tasks = JoinSet::new();
         let search = self.search;
-        let skipped = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
+        let searched_before = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
         let waiting: Vec<&ShardCandidate> = search
             .selection
             .shards
             .iter()
-            .filter(|next| skipped.is_none_or(|searched| !searched.contains(next.shard.id)))
+            .filter(|next| searched_before.is_none_or(|searched| !searched.contains(next.shard.id)))
             .collect();
         let mut waiting = &*waiting;
         let ended = loop {
             if self.start(&mut waiting, plans, threads, &mut tasks, stats).await.is_err() {
                 break Ended::TimedOut;
             }
-            if self.running.is_empty() && !self.read_ahead.is_reading() {
-                break Ended::LimitReached;
+            if self.running.is_empty() && !self.prefetch.is_reading() {
+                break Ended::NothingMore;
             }
             let first = async {
                 match self.running.front_mut() {
@@ -154,14 +167,14 @@ impl<'a> Merge<'a> {
                 tokio::select! {
                     biased;
                     event = first => Some(event),
-                    () = self.read_ahead.read() => None,
+                    () = self.prefetch.finish_reading() => None,
                 }
             };
             let next = tokio::select! {
                 biased;
                 next = search.state.clock.wait(next) => next,
-                // A client that has left is noticed at once, not only when the next file is found.
-                () = found.closed() => break Ended::LimitReached,
+                // A receiver that closes is noticed at once, not only when the next file is sent.
+                () = found.closed() => break Ended::NothingMore,
             };
             let Some(next) = next else { break Ended::TimedOut };
             if let Some(event) = next
@@ -177,7 +190,7 @@ impl<'a> Merge<'a> {
             // The tasks have no receiver any more and end by themselves after the current statement. Aborting
             // them would cost their connections.
             tasks.detach_all();
-            self.read_ahead.detach();
+            self.prefetch.detach();
         }
         stats.progress = self.progress;
         Ok(())
@@ -196,20 +209,18 @@ impl<'a> Merge<'a> {
         let mut paused = Instant::now();
         // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
         // match. With a limit `has_enough` stops earlier, since their work may be in vain.
-        while self.running.len() < 2 * self.parallel && !self.has_enough() {
+        while self.running.len() < 2 * self.cores && !self.has_enough() {
             let Some((candidate, later)) = waiting.split_first() else { break };
-            if self.read_ahead.lacks(candidate) {
-                if !self.read_ahead.is_reading() {
+            if self.prefetch.lacks(candidate) {
+                if !self.prefetch.is_reading() {
                     self.begin_reading(waiting, plans);
                 }
-                if self.read_ahead.lacks(candidate) {
+                if self.prefetch.lacks(candidate) {
                     break;
                 }
             }
             *waiting = later;
-            let Some(ReadyTask { task, survivors, candidates, contents }) =
-                self.task(candidate, plans)
-            else {
+            let Some(ready) = self.prepare(candidate, plans) else {
                 stats.shards_pruned += 1;
                 // Many shards in a row may be ruled out, and each may take long.
                 if paused.elapsed() > WITHOUT_PAUSE {
@@ -219,15 +230,11 @@ impl<'a> Merge<'a> {
                 }
                 continue;
             };
-            // The number of survivors is how many chunks will be read only if the texts are in memory: for other shards
-            // the trigram index returns fewer. Symbols name the few texts that are read once they are looked up.
-            let known = task.cached.texts && !task.query.plan.has_symbols();
-            let known = known.then(|| survivors.most(&task.query.plan, &task.shard));
-            let known =
-                contents.as_ref().and(candidates.as_ref()).map(Candidates::chunks).or(known);
+            let counted = ready.count_chunks();
+            let ReadyTask { task, survivors, candidates, contents } = ready;
             let chunks = Arc::new(ChunkCount::estimated(self.estimate_chunks(candidate)));
-            if let Some(known) = known {
-                chunks.set_exact(known);
+            if let Some(counted) = counted {
+                chunks.set_counted(counted);
             }
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
@@ -238,8 +245,8 @@ impl<'a> Merge<'a> {
                 cache: self.cache.cloned(),
                 from: self.first_blob(task.shard.id),
                 max_repeats: self.max_repeats(task.shard.id),
-                cores: self.parallel,
-                concurrent_shards: 2 * self.parallel,
+                cores: self.cores,
+                concurrent_shards: 2 * self.cores,
                 in_memory,
                 task,
                 survivors,
@@ -252,9 +259,9 @@ impl<'a> Merge<'a> {
             stats.shards_from_postgres += usize::from(!in_memory);
             // Without `Done`, the merge sees the closed channel and reports the panic.
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
-            let here = known.is_some_and(|known| known <= FEW_CHUNKS)
+            let inline = counted.is_some_and(|counted| counted <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
-            let done = here && run.as_mut().now_or_never().is_some();
+            let done = inline && run.as_mut().now_or_never().is_some();
             let expected_blocks = candidate.expected_blocks.unwrap_or(0);
             self.running.push_back(RunningShard { events, chunks, expected_blocks, in_memory });
             if !done {
@@ -277,44 +284,45 @@ impl<'a> Merge<'a> {
         let wanted = limit.saturating_sub(self.results);
         let rate = &self.search.state.hit_rate;
         let waits = self.running.iter().any(|running| !running.in_memory);
-        let busy = if waits { 2 * self.parallel } else { self.parallel };
+        let busy = if waits { 2 * self.cores } else { self.cores };
         rate.is_enough(chunks, self.running.len(), busy, wanted)
     }
 
     /// Estimates the chunks to read in a shard from its expected blocks, by the ratio of chunks to expected blocks in the
     /// shards whose chunks are known.
     fn estimate_chunks(&self, candidate: &ShardCandidate) -> usize {
-        let kept = |running: &RunningShard| {
+        let counted = |running: &RunningShard| {
             Some(ChunkEstimate {
                 expected_blocks: running.expected_blocks,
-                chunks: running.chunks.exact()?,
+                chunks: running.chunks.counted()?,
             })
         };
-        let known: ChunkEstimate = self.running.iter().filter_map(kept).chain([self.ended]).sum();
-        let known = if known.expected_blocks > 0 { known } else { self.read_ahead.estimate };
+        let basis: ChunkEstimate =
+            self.running.iter().filter_map(counted).chain([self.finished]).sum();
+        let basis = if basis.expected_blocks > 0 { basis } else { self.prefetch.estimate };
         match candidate.expected_blocks {
-            Some(expected_blocks) if known.expected_blocks > 0 => {
-                (u128::from(expected_blocks) * known.chunks as u128
-                    / u128::from(known.expected_blocks)) as usize
+            Some(expected_blocks) if basis.expected_blocks > 0 => {
+                (u128::from(expected_blocks) * basis.chunks as u128
+                    / u128::from(basis.expected_blocks)) as usize
             }
             _ => estimate_matching_chunks(candidate),
         }
     }
 
-    /// Begins to read what the first of some shards needs of Postgres, along with what the others need if all of them are
-    /// likely to be searched. Else the first asks for itself: it may be the last.
+    /// Begins to read for the first of some shards. If its lookups are answered: its contents, and those of shards after
+    /// it. If not: the answers of all of them, if all are likely to be needed; else none, and the first asks for itself.
     fn begin_reading(&mut self, shards: &[&ShardCandidate], plans: &mut PlanCache) {
-        let with = (self.search, self.store, self.parallel);
+        let with = (self.search, self.store, self.cores);
         let wanted = self.limit().map(|limit| limit.saturating_sub(self.results));
-        if !self.read_ahead.lacks_answers(shards[0]) {
-            let most = ahead_chunks(wanted, self.read_ahead.chunks);
+        if !self.prefetch.lacks_answers(shards[0]) {
+            let most = ahead_chunks(wanted, self.prefetch.chunks);
             let shards = shards.iter().map(|of| of.shard.id);
-            self.read_ahead.begin_contents(shards, most, with);
+            self.prefetch.begin_contents(shards, most, with);
         } else if self.needs_all(shards, wanted) {
             let texts = self.cache.map(|cache| &*cache.texts);
-            self.read_ahead.begin_answers(shards, texts, with, plans);
+            self.prefetch.begin_answers(shards, texts, with, plans);
         } else {
-            self.read_ahead.leave(shards[0].shard.id);
+            self.prefetch.leave_alone(shards[0].shard.id);
         }
     }
 
@@ -328,15 +336,15 @@ impl<'a> Merge<'a> {
     }
 
     /// Returns the task of a shard and what is known of its candidates; `None` if the shard is ruled out.
-    fn task(&mut self, candidate: &ShardCandidate, plans: &mut PlanCache) -> Option<ReadyTask> {
-        match self.read_ahead.take(candidate.shard.id) {
-            Known::RuledOut => return None,
-            Known::Candidates(ready) => {
+    fn prepare(&mut self, candidate: &ShardCandidate, plans: &mut PlanCache) -> Option<ReadyTask> {
+        match self.prefetch.take(candidate.shard.id) {
+            Prefetched::RuledOut => return None,
+            Prefetched::Candidates(ready) => {
                 let ReadyShard { task, candidates, contents, .. } = *ready;
                 let (survivors, candidates) = (Survivors::default(), Some(candidates));
                 return Some(ReadyTask { task, survivors, candidates, contents });
             }
-            Known::Nothing => {}
+            Prefetched::AsksItself => {}
         }
         let Search { selection, .. } = &**self.search;
         let query = self.search.query();
@@ -344,7 +352,7 @@ impl<'a> Merge<'a> {
         let texts = self.cache.map(|cache| &*cache.texts);
         let survivors = Survivors::of(&task, selection, query, texts);
         let (candidates, contents) = (None, None);
-        (!survivors.rule_out(&task.query.plan)).then_some(ReadyTask {
+        (!survivors.rules_out(&task.query.plan)).then_some(ReadyTask {
             task,
             survivors,
             candidates,
@@ -381,7 +389,7 @@ impl<'a> Merge<'a> {
         match event {
             Some(ShardEvent::Done) if clock.is_over() => return Ok(Err(Ended::TimedOut)),
             Some(ShardEvent::Done) => self.end_first(),
-            Some(ShardEvent::Read) => {}
+            Some(ShardEvent::Progress) => {}
             Some(ShardEvent::Files(files, _unread)) => {
                 let (files, over) = self.take(files);
                 stats.files += files.len();
@@ -391,7 +399,7 @@ impl<'a> Merge<'a> {
                 }
                 let is_open = files.is_empty() || clock.pause(found.send(files)).await.is_ok();
                 if over || !is_open {
-                    return Ok(Err(Ended::LimitReached));
+                    return Ok(Err(Ended::NothingMore));
                 }
             }
             // A shard that fails degrades the answer; an unreachable database ends the search.
@@ -420,17 +428,17 @@ impl<'a> Merge<'a> {
                 expected_blocks: ended.expected_blocks,
                 chunks: ended.chunks.chunks(),
             };
-            self.ended = [self.ended, ended].into_iter().sum();
+            self.finished = [self.finished, ended].into_iter().sum();
         }
         self.search.state.finished_results.store(self.results, Ordering::Relaxed);
     }
 
     /// Returns the wanted ones of some files, and whether there are more than the limit.
     fn take(&mut self, files: Vec<FileMatch>) -> (Vec<FileMatch>, bool) {
-        let (limit, left_out, state) = (self.limit(), self.left_out(), &self.search.state);
+        let (limit, repeats, state) = (self.limit(), self.repeats(), &self.search.state);
         let mut taken = Vec::with_capacity(files.len());
         for file in files {
-            if state.has_repo(file.repo_id) || self.was_given(&file) {
+            if state.has_repo(file.repo_id) || self.skip_repeat(&file) {
                 continue;
             }
             if limit == Some(self.results) {
@@ -438,7 +446,7 @@ impl<'a> Merge<'a> {
             }
             state.add_repo(file.repo_id);
             self.results += 1;
-            if self.results > left_out {
+            if self.results > repeats {
                 self.progress.note(&file);
                 taken.push(file);
             }
@@ -446,8 +454,8 @@ impl<'a> Merge<'a> {
         (taken, false)
     }
 
-    /// Returns whether a file has the last blob of the position and was given before.
-    fn was_given(&mut self, file: &FileMatch) -> bool {
+    /// Returns whether a file has the last blob of the position and an earlier page gave it, and counts it off.
+    fn skip_repeat(&mut self, file: &FileMatch) -> bool {
         let from = self.resume.as_mut().and_then(|from| from.last.as_mut());
         let from = from.filter(|last| (last.shard, last.blob) == file.blob_key && last.files > 0);
         from.is_some_and(|last| {

@@ -6,9 +6,9 @@
 //! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
 //! | order the shards | [`order`] |
 //! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
-//! | filter chunks, in memory or as Postgres stores their filters | [`survivors`], [`filtered`] |
+//! | filter chunks, in memory or as Postgres stores their filters | [`survivors`], [`stored_survivors`] |
 //! | choose memory or Postgres for a shard | [`source`] |
-//! | ask Postgres about several shards at once, ahead of their turn | [`read_ahead`], [`together`], [`answers`] |
+//! | ask Postgres about several shards at once, ahead of their turn | [`prefetch`], [`together`], [`answers`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
 //! | decide on symbols | [`symbols`] |
@@ -25,21 +25,21 @@ pub(crate) mod clock;
 pub(crate) mod context;
 mod cost;
 mod evaluate;
-mod filtered;
 mod filters;
 mod jobs;
 pub(crate) mod left_out;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod plans;
+mod prefetch;
 pub mod rank;
-mod read_ahead;
 mod sender;
 mod shard;
 pub(crate) mod shards;
 mod source;
 pub(crate) mod state;
 mod stats;
+mod stored_survivors;
 mod survivors;
 pub(crate) mod symbols;
 mod together;

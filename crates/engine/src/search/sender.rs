@@ -17,11 +17,12 @@ use crate::types::FileMatch;
 pub(crate) enum ShardEvent {
     /// The next files. They count as unread until the permit is dropped.
     Files(Vec<FileMatch>, OwnedSemaphorePermit),
-    /// A batch was read and gave no results.
-    Read,
+    /// No results, but the merge looks again: candidates were counted, or a batch gave nothing.
+    Progress,
     /// The shard could not be searched.
     Failed(store::Error),
-    /// The shard was searched to its end. If the channel closes without it, the task panicked.
+    /// The shard sends nothing more: it was searched to its end, gave one result more than the limit, or the search is
+    /// over. If the channel closes without it, the task panicked.
     Done,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct ResultSender {
 
 impl ResultSender {
     /// Creates the sender of one of `concurrent_shards` shards that are searched at once and share
-    /// [`AHEAD_KB`]. `limit` is the limit of the search.
+    /// [`AHEAD_KB`]. `limit` is that of the search and the results that it repeats.
     pub(crate) fn new(
         events: mpsc::Sender<ShardEvent>,
         select: Select,
@@ -70,9 +71,9 @@ impl ResultSender {
         is_open && self.wanted() != Some(0)
     }
 
-    /// Tells the merge that a batch gave no results. Returns false if the receiver is gone.
-    pub(crate) async fn send_read(&self) -> bool {
-        self.events.send(ShardEvent::Read).await.is_ok()
+    /// Tells the merge to look again. Returns false if the receiver is gone.
+    pub(crate) async fn send_progress(&self) -> bool {
+        self.events.send(ShardEvent::Progress).await.is_ok()
     }
 
     /// Sends how the search of the shard ended.

@@ -39,8 +39,8 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) chunks: &'s ChunkCount,
 }
 
-/// Says that the search of the shard ends early: it has enough results, or the whole search is over.
-struct LimitReached;
+/// The search of the shard ends early: it has enough results, or the whole search is over.
+struct StopShard;
 
 /// A batch that is being read ahead, or waits for its turn.
 struct PendingBatch {
@@ -74,7 +74,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let mut sizer = BatchSizer::new(self.search.request.limit, self.source.costs());
         let chunks = self.task.shard.chunks;
         let rate = &self.search.state.hit_rate;
-        let mut width = match self.source.survivors() {
+        let mut width = match self.source.known_chunks() {
             Some(named) => rate.first_range(chunks, named, results.wanted()),
             None => chunks,
         };
@@ -96,17 +96,17 @@ impl<S: Source> ShardSearch<'_, S> {
         blobs: Range<i32>,
         sizer: &mut BatchSizer,
         results: &mut ResultSender,
-    ) -> Result<Result<(), LimitReached>, store::Error> {
+    ) -> Result<Result<(), StopShard>, store::Error> {
         let first = blobs.start;
         let candidates = self.source.candidates(blobs).await?;
         let state = &self.search.state;
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
-        if self.source.survivors().is_none() {
+        if self.source.known_chunks().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            self.chunks.set_exact(candidates.chunks().max(blobs));
+            self.chunks.set_counted(candidates.chunks().max(blobs));
             // Wakes the merge: the exact count may make it start more shards.
-            if self.search.request.limit.is_some() && !results.send_read().await {
-                return Ok(Err(LimitReached));
+            if self.search.request.limit.is_some() && !results.send_progress().await {
+                return Ok(Err(StopShard));
             }
         }
         let files = match candidates.blobs {
@@ -118,7 +118,7 @@ impl<S: Source> ShardSearch<'_, S> {
             Some(_) => None,
         };
         let evaluator = Evaluator { search: self.search, task: self.task, candidates: &candidates };
-        let ahead = self.source.reads_ahead().then_some(self.cores);
+        let ahead = self.source.pipelines().then_some(self.cores);
         let first = self.source.reads_chunks_first();
         let mut batches = Batches::of(&candidates, files, evaluator.reads_whole(), first, ahead);
         let mut pending = VecDeque::new();
@@ -129,14 +129,14 @@ impl<S: Source> ShardSearch<'_, S> {
             let before = results.results();
             sizer.reads(chunks);
             if self.finish(batch, matching, &batches, evaluator, results).await?.is_err() {
-                return Ok(Err(LimitReached));
+                return Ok(Err(StopShard));
             }
             let found = results.results() - before;
             state.hit_rate.note(chunks, found);
             sizer.gave(chunks, found);
             let limited = self.search.request.limit.is_some();
-            if limited && found == 0 && !results.send_read().await {
-                return Ok(Err(LimitReached));
+            if limited && found == 0 && !results.send_progress().await {
+                return Ok(Err(StopShard));
             }
         }
         Ok(Ok(()))
@@ -174,7 +174,7 @@ impl<S: Source> ShardSearch<'_, S> {
                 left = 0;
                 continue;
             };
-            let parts = if batches.are_read_ahead() { split(inputs) } else { vec![inputs] };
+            let parts = if batches.are_pipelined() { split(inputs) } else { vec![inputs] };
             let alone = pending.is_empty() && (chunks >= at_once || batches.is_over());
             let alone = alone && parts.len() == 1;
             for (batch, inputs) in batch.cut(parts) {
@@ -193,13 +193,13 @@ impl<S: Source> ShardSearch<'_, S> {
         batches: &Batches<'_>,
         evaluator: Evaluator<'_>,
         results: &mut ResultSender,
-    ) -> Result<Result<(), LimitReached>, store::Error> {
+    ) -> Result<Result<(), StopShard>, store::Error> {
         let mut hits = Hits::default();
         if batches.read_first {
             self.read_chunks_first(&mut batch, matching, evaluator, &mut hits).await?;
         }
         if self.is_over() {
-            return Ok(Err(LimitReached));
+            return Ok(Err(StopShard));
         }
         let open = self.open(&mut batch, evaluator).await?;
         let mut groups =
@@ -211,7 +211,7 @@ impl<S: Source> ShardSearch<'_, S> {
             }
             let files = self.read(group, batches, evaluator, &mut hits).await?;
             if !results.send(files).await || self.is_over() {
-                return Ok(Err(LimitReached));
+                return Ok(Err(StopShard));
             }
         }
         Ok(Ok(()))

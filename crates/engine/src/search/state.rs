@@ -76,25 +76,25 @@ impl SearchState {
 #[derive(Debug)]
 pub(crate) struct ChunkCount {
     estimate: usize,
-    exact: OnceLock<usize>,
+    counted: OnceLock<usize>,
 }
 
 impl ChunkCount {
     pub(crate) fn estimated(estimate: usize) -> Self {
-        Self { estimate, exact: OnceLock::new() }
+        Self { estimate, counted: OnceLock::new() }
     }
 
-    /// Sets the exact number. Only the first call counts.
-    pub(crate) fn set_exact(&self, chunks: usize) {
-        let _ = self.exact.set(chunks);
+    /// Sets the number that was counted. Only the first call counts.
+    pub(crate) fn set_counted(&self, chunks: usize) {
+        let _ = self.counted.set(chunks);
     }
 
-    pub(crate) fn exact(&self) -> Option<usize> {
-        self.exact.get().copied()
+    pub(crate) fn counted(&self) -> Option<usize> {
+        self.counted.get().copied()
     }
 
     pub(crate) fn chunks(&self) -> usize {
-        self.exact().unwrap_or(self.estimate)
+        self.counted().unwrap_or(self.estimate)
     }
 }
 

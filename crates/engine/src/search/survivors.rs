@@ -62,7 +62,7 @@ impl Survivors {
                 let mut left: Option<Vec<Range<i32>>> = None;
                 for part in parts {
                     survivors.add(part, &|lookup| chunks_of(lookup, left.as_deref()));
-                    if survivors.rule_out(part) {
+                    if survivors.rules_out(part) {
                         break;
                     }
                     // For later parts, only the chunks of the blobs that this part leaves matter.
@@ -74,7 +74,7 @@ impl Survivors {
             }
             plan => survivors.add(plan, &|lookup| chunks_of(lookup, None)),
         }
-        if !survivors.rule_out(&task.query.plan) {
+        if !survivors.rules_out(&task.query.plan) {
             for lookup in &task.query.negated {
                 survivors.add_lookup(lookup, &|lookup| chunks_of(lookup, None));
             }
@@ -112,26 +112,27 @@ impl Survivors {
     }
 
     /// Returns whether a plan has no survivor.
-    pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
+    pub(crate) fn rules_out(&self, plan: &Plan) -> bool {
         match plan {
             Plan::Scan => false,
             Plan::Lookup(lookup) => self.get(lookup).is_some_and(|found| found.chunks == 0),
-            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
-            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+            Plan::All(parts) => parts.iter().any(|part| self.rules_out(part)),
+            Plan::Any(parts) => parts.iter().all(|part| self.rules_out(part)),
         }
     }
 
-    /// Returns an upper bound of the chunks that a plan reads. A lookup whose filters are not in memory counts as 0.
-    pub(crate) fn most(&self, plan: &Plan, shard: &Shard) -> usize {
+    /// Returns how many chunks the filters in memory let through for a plan. Lookups of paths, symbols and whole blobs,
+    /// and those without filters in memory, count as 0.
+    pub(crate) fn count_chunks(&self, plan: &Plan, shard: &Shard) -> usize {
         match plan {
             Plan::Scan => shard.chunks as usize,
             Plan::Lookup(lookup) => self.get(lookup).map_or(0, |found| found.chunks),
             // Paths say nothing about chunks.
             Plan::All(parts) => {
                 let parts = parts.iter().filter(|part| !part.is_of_paths());
-                parts.map(|part| self.most(part, shard)).min().unwrap_or_default()
+                parts.map(|part| self.count_chunks(part, shard)).min().unwrap_or_default()
             }
-            Plan::Any(parts) => parts.iter().map(|part| self.most(part, shard)).sum(),
+            Plan::Any(parts) => parts.iter().map(|part| self.count_chunks(part, shard)).sum(),
         }
     }
 
@@ -443,7 +444,7 @@ mod tests {
             let task = task.expect("the filters hold the word");
             let survivors = Survivors::of(&task, &selection, &query, Some(&texts));
             let plan = &task.query.plan;
-            (survivors.rule_out(plan), survivors.count(plan))
+            (survivors.rules_out(plan), survivors.count(plan))
         };
         assert_eq!(survivors("c:needle"), (false, Some(2 * BLOCK_CHUNKS as usize)));
         assert_eq!(survivors("c:needle lang:rust"), (false, Some(BLOCK_CHUNKS as usize)));

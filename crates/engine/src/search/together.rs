@@ -16,33 +16,33 @@ use super::answers::{PostgresAnswers, indexed};
 use super::candidates::Candidates;
 use super::cost::{FEW_CANDIDATES, FEW_FOR_INDEX, SHARDS_PER_CONNECTION};
 use super::evaluate::Evaluator;
-use super::filtered::FilteredChunks;
 use super::shards::ShardTask;
 use super::state::Search;
 use super::stats::Phase;
+use super::stored_survivors::StoredSurvivors;
 
 /// What is known of a shard before its turn.
-pub(crate) enum Known {
+pub(crate) enum Prefetched {
     /// Its filters rule it out.
     RuledOut,
     /// Its candidates.
     Candidates(Box<ReadyShard>),
-    /// Nothing was read.
-    Nothing,
+    /// Nothing: the shard asks for itself.
+    AsksItself,
 }
 
 /// A shard to search, with its candidates.
 pub(crate) struct ReadyShard {
     pub(crate) task: ShardTask,
     pub(crate) candidates: Candidates,
-    /// The files and chunks of the candidates, if they were read; not yet, if they are few.
-    pub(crate) contents: Option<Contents>,
+    /// The files and chunks of the candidates, once they are read; only few are.
+    pub(crate) contents: Option<PrefetchedRows>,
     are_few: bool,
 }
 
 /// Files and chunks of the candidates of a shard.
 #[derive(Debug)]
-pub(crate) struct Contents {
+pub(crate) struct PrefetchedRows {
     /// The candidate blobs, ascending.
     blobs: Vec<BlobId>,
     /// Their files, by blob, repository and path.
@@ -51,7 +51,7 @@ pub(crate) struct Contents {
     chunks: Vec<Chunk>,
 }
 
-impl Contents {
+impl PrefetchedRows {
     /// Returns the chunks with some numbers, if all of them were read.
     pub(crate) fn chunks(&self, numbers: &[i32]) -> Option<Vec<&Chunk>> {
         let find = |n: &i32| self.chunks.binary_search_by_key(n, |chunk| chunk.n).ok();
@@ -76,15 +76,15 @@ pub(crate) fn asks_together(task: &ShardTask) -> bool {
         && task.query.lookups().any(|of| of_texts(of) || task.cached.files.is_none())
 }
 
-impl Known {
+impl Prefetched {
     /// Returns the number of candidate chunks.
     pub(crate) fn chunks(&self) -> usize {
         match self {
-            Known::Candidates(ready) if ready.candidates.blobs.is_none() => {
+            Prefetched::Candidates(ready) if ready.candidates.blobs.is_none() => {
                 ready.task.shard.chunks as usize
             }
-            Known::Candidates(ready) => ready.candidates.chunks(),
-            Known::RuledOut | Known::Nothing => 0,
+            Prefetched::Candidates(ready) => ready.candidates.chunks(),
+            Prefetched::RuledOut | Prefetched::AsksItself => 0,
         }
     }
 }
@@ -97,10 +97,10 @@ impl ReadyShard {
 }
 
 /// A search, where it reads, and on how many connections at once.
-pub(crate) type With = (Arc<Search>, Store, usize);
+pub(crate) type ReadContext = (Arc<Search>, Store, usize);
 
 /// A shard, and what survives its filters, if they were asked.
-type FilteredShard = (ShardTask, Option<FilteredChunks>);
+type AskedShard = (ShardTask, Option<StoredSurvivors>);
 
 /// Cuts a list into equal parts for several connections, or fewer if it is short.
 fn parts<T>(all: &[T], connections: usize) -> impl Iterator<Item = &[T]> {
@@ -110,33 +110,32 @@ fn parts<T>(all: &[T], connections: usize) -> impl Iterator<Item = &[T]> {
 /// Answers the lookups of some shards.
 pub(crate) async fn answer_all(
     tasks: Vec<ShardTask>,
-    (search, store, connections): With,
-) -> Result<Vec<(ShardId, Known)>, store::Error> {
+    (search, store, connections): ReadContext,
+) -> Result<Vec<(ShardId, Prefetched)>, store::Error> {
     let answering = async {
         let query = search.query();
-        let (filtered, others): (Vec<ShardTask>, Vec<ShardTask>) = tasks
+        let (to_filter, others): (Vec<ShardTask>, Vec<ShardTask>) = tasks
             .into_iter()
-            .partition(|task| !FilteredChunks::ngrams(&task.query, query).is_empty());
-        let mut rows = filter(&filtered, &search, &store, connections).await?;
+            .partition(|task| !StoredSurvivors::ngrams(&task.query, query).is_empty());
+        let mut rows = ask_filters(&to_filter, &search, &store, connections).await?;
         if search.state.clock.is_over() {
             return Ok(Vec::new());
         }
-        let mut known = Vec::with_capacity(filtered.len() + others.len());
-        let mut answered: Vec<FilteredShard> =
-            others.into_iter().map(|task| (task, None)).collect();
-        for task in filtered {
+        let mut known = Vec::with_capacity(to_filter.len() + others.len());
+        let mut answered: Vec<AskedShard> = others.into_iter().map(|task| (task, None)).collect();
+        for task in to_filter {
             match rows.remove(&task.shard.id) {
                 Some(rows) => {
-                    let filtered = FilteredChunks::of(rows, &task, query);
-                    answered.push((task, Some(filtered)));
+                    let stored = StoredSurvivors::of(rows, &task, query);
+                    answered.push((task, Some(stored)));
                 }
-                None => known.push((task.shard.id, Known::Nothing)),
+                None => known.push((task.shard.id, Prefetched::AsksItself)),
             }
         }
         // Shards with many candidates, by the lookups for which their trigram indexes are worth asking.
-        let mut many: Vec<(Vec<Lookup>, Vec<FilteredShard>)> = Vec::new();
-        for (task, filtered) in answered {
-            let candidates = candidates(&search, &task, filtered.as_ref(), Vec::new());
+        let mut many: Vec<(Vec<Lookup>, Vec<AskedShard>)> = Vec::new();
+        for (task, stored) in answered {
+            let candidates = candidates(&search, &task, stored.as_ref(), Vec::new());
             let is_few = |found: &Candidates| found.are_at_most(FEW_FOR_INDEX);
             let asked: Vec<Lookup> = if candidates.as_ref().is_none_or(is_few) {
                 Vec::new()
@@ -146,18 +145,18 @@ pub(crate) async fn answer_all(
             if asked.is_empty() {
                 known.push((task.shard.id, ready(task, candidates)));
             } else if let Some((_, shards)) = many.iter_mut().find(|(of, _)| *of == asked) {
-                shards.push((task, filtered));
+                shards.push((task, stored));
             } else {
-                many.push((asked, vec![(task, filtered)]));
+                many.push((asked, vec![(task, stored)]));
             }
         }
         for (asked, shards) in many {
             let ids: Vec<ShardId> = shards.iter().map(|(task, _)| task.shard.id).collect();
             let mut answers = look_up(&ids, &asked, &search, &store, connections).await?;
-            for (task, filtered) in shards {
+            for (task, stored) in shards {
                 let found = answers.remove(&task.shard.id).unwrap_or_default();
                 let found = asked.iter().zip(found).collect();
-                let candidates = candidates(&search, &task, filtered.as_ref(), found);
+                let candidates = candidates(&search, &task, stored.as_ref(), found);
                 known.push((task.shard.id, ready(task, candidates)));
             }
         }
@@ -167,7 +166,7 @@ pub(crate) async fn answer_all(
 }
 
 /// Asks the stored filters of some shards for all that is looked up in any of them.
-async fn filter(
+async fn ask_filters(
     tasks: &[ShardTask],
     search: &Search,
     store: &Store,
@@ -175,7 +174,7 @@ async fn filter(
 ) -> Result<HashMap<ShardId, ChunkRows>, store::Error> {
     let mut ngrams: Vec<Cow<'_, NgramQuery>> = Vec::new();
     for task in tasks {
-        for asked in FilteredChunks::ngrams(&task.query, search.query()) {
+        for asked in StoredSurvivors::ngrams(&task.query, search.query()) {
             if !ngrams.contains(&asked) {
                 ngrams.push(asked);
             }
@@ -222,32 +221,32 @@ async fn look_up(
 fn candidates(
     search: &Search,
     task: &ShardTask,
-    filtered: Option<&FilteredChunks>,
+    stored: Option<&StoredSurvivors>,
     found: Vec<(&Lookup, IndexAnswer)>,
 ) -> Option<Candidates> {
     let (plan, negated) = (&task.query.plan, &task.query.negated);
-    if filtered.is_some_and(|filtered| filtered.rule_out(plan)) {
+    if stored.is_some_and(|stored| stored.rules_out(plan)) {
         return None;
     }
-    let answers = PostgresAnswers { search, task, survivors: None, filtered, found };
+    let answers = PostgresAnswers { search, task, survivors: None, stored, found };
     let mut candidates = Candidates::of(plan, negated, &answers);
     candidates.drop_others();
     let none = candidates.blobs.as_ref().is_some_and(Vec::is_empty);
     (!none).then_some(candidates)
 }
 
-fn ready(task: ShardTask, candidates: Option<Candidates>) -> Known {
-    candidates.map_or(Known::RuledOut, |candidates| {
+fn ready(task: ShardTask, candidates: Option<Candidates>) -> Prefetched {
+    candidates.map_or(Prefetched::RuledOut, |candidates| {
         let are_few = candidates.are_at_most(FEW_CANDIDATES);
-        Known::Candidates(Box::new(ReadyShard { task, candidates, contents: None, are_few }))
+        Prefetched::Candidates(Box::new(ReadyShard { task, candidates, contents: None, are_few }))
     })
 }
 
 /// Reads the contents of some shards, which are in order.
 pub(crate) async fn read_all(
     few: Vec<ReadyShard>,
-    (search, store, connections): With,
-) -> Result<Vec<(ShardId, Known)>, store::Error> {
+    (search, store, connections): ReadContext,
+) -> Result<Vec<(ShardId, Prefetched)>, store::Error> {
     let part = few.len().div_ceil(connections.max(1)).max(SHARDS_PER_CONNECTION);
     let mut few = few.into_iter();
     let parts = std::iter::from_fn(|| Some(few.by_ref().take(part).collect::<Vec<_>>()));
@@ -267,20 +266,20 @@ async fn read_contents(
     mut shards: Vec<ReadyShard>,
     search: &Search,
     lease: &mut Lease,
-) -> Result<Vec<(ShardId, Known)>, store::Error> {
-    let filter = &search.selection.files;
+) -> Result<Vec<(ShardId, Prefetched)>, store::Error> {
+    let wanted = &search.selection.files;
     let mut files_of = HashMap::new();
     let mut asked = Vec::new();
     for ReadyShard { task, candidates, .. } in &shards {
         let id = task.shard.id;
         match &task.cached.files {
             Some(files) => {
-                files_of.insert(id, files.of(candidates.blobs.as_deref(), filter));
+                files_of.insert(id, files.of(candidates.blobs.as_deref(), wanted));
             }
             None => asked.push((id, candidates.blob_numbers())),
         }
     }
-    files_of.extend(lease.files_of_shards(&asked, filter).await?);
+    files_of.extend(lease.files_of_shards(&asked, wanted).await?);
     if search.state.clock.is_over() {
         return Ok(Vec::new());
     }
@@ -301,12 +300,12 @@ async fn read_contents(
     let contents = shards.into_iter().zip(files_left).map(|(mut ready, files)| {
         let id = ready.task.shard.id;
         if files.is_empty() {
-            return (id, Known::RuledOut);
+            return (id, Prefetched::RuledOut);
         }
         let blobs = ready.candidates.blobs.clone().unwrap_or_default();
         let chunks = chunks_of.remove(&id).unwrap_or_default();
-        ready.contents = Some(Contents { blobs, files, chunks });
-        (id, Known::Candidates(Box::new(ready)))
+        ready.contents = Some(PrefetchedRows { blobs, files, chunks });
+        (id, Prefetched::Candidates(Box::new(ready)))
     });
     Ok(contents.collect())
 }
@@ -328,7 +327,7 @@ mod tests {
             path: path.to_owned(),
             language: None,
         };
-        let contents = Contents {
+        let contents = PrefetchedRows {
             blobs: vec![BlobId(2), BlobId(7)],
             files: vec![file(2, "a"), file(2, "b"), file(7, "c")],
             chunks: vec![chunk(2, 2), chunk(4, 2), chunk(8, 7)],

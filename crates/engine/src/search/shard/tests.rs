@@ -57,7 +57,7 @@ impl Source for Vectors {
         &MEMORY
     }
 
-    fn reads_ahead(&self) -> bool {
+    fn pipelines(&self) -> bool {
         false
     }
 
@@ -65,7 +65,7 @@ impl Source for Vectors {
         false
     }
 
-    fn survivors(&self) -> Option<usize> {
+    fn known_chunks(&self) -> Option<usize> {
         None
     }
 

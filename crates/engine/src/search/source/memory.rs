@@ -38,7 +38,7 @@ impl Source for MemorySource<'_> {
         &MEMORY
     }
 
-    fn reads_ahead(&self) -> bool {
+    fn pipelines(&self) -> bool {
         // Without a limit, other shards keep all cores busy.
         self.search.request.limit.is_some()
     }
@@ -47,7 +47,7 @@ impl Source for MemorySource<'_> {
         true
     }
 
-    fn survivors(&self) -> Option<usize> {
+    fn known_chunks(&self) -> Option<usize> {
         let plan = &self.task.query.plan;
         if plan.is_of_chunks() { self.survivors.count(plan) } else { None }
     }

@@ -32,14 +32,14 @@ pub(crate) trait Source: Send + Sync {
 
     /// Returns whether later batches are read and matched while the results of the first are handed on. That
     /// is worth it only without round trips.
-    fn reads_ahead(&self) -> bool;
+    fn pipelines(&self) -> bool;
 
     /// Returns whether chunks are read before their files. Not worth it where reading a chunk costs more than
     /// a file.
     fn reads_chunks_first(&self) -> bool;
 
     /// Returns the number of chunks that may have to be read; `None` if unknown.
-    fn survivors(&self) -> Option<usize>;
+    fn known_chunks(&self) -> Option<usize>;
 
     /// Returns the blob at which a range ends that holds about the chunks with numbers under `end`, without
     /// cutting a blob; `i32::MAX` for the end of the shard.

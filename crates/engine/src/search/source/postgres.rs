@@ -11,10 +11,10 @@ use store::{BlobId, IndexAnswer, Lease};
 use super::super::answers::{PostgresAnswers, indexed};
 use super::super::candidates::Candidates;
 use super::super::cost::{MEMORY, POSTGRES, SourceCosts};
-use super::super::filtered::FilteredChunks;
 use super::super::shards::ShardTask;
 use super::super::state::Search;
 use super::super::stats::Phase;
+use super::super::stored_survivors::StoredSurvivors;
 use super::super::survivors::Survivors;
 use super::super::symbols::defining;
 use super::{ShardReader, Source};
@@ -42,7 +42,7 @@ impl Source for PostgresSource<'_> {
         if self.survivors.is_some() { &MEMORY } else { &POSTGRES }
     }
 
-    fn reads_ahead(&self) -> bool {
+    fn pipelines(&self) -> bool {
         self.survivors.is_some() && self.search.request.limit.is_some()
     }
 
@@ -51,7 +51,7 @@ impl Source for PostgresSource<'_> {
         self.survivors.is_some() || self.reader.contents.is_some()
     }
 
-    fn survivors(&self) -> Option<usize> {
+    fn known_chunks(&self) -> Option<usize> {
         None
     }
 
@@ -76,7 +76,7 @@ impl<'s> PostgresSource<'s> {
         let Self { ref reader, search, task, survivors, .. } = *self;
         let (shard, query) = (&reader.shard, search.query());
         let ngrams = match survivors {
-            None => FilteredChunks::ngrams(&task.query, query),
+            None => StoredSurvivors::ngrams(&task.query, query),
             Some(_) => Vec::new(),
         };
         let ngrams: Vec<&NgramQuery> = ngrams.iter().map(AsRef::as_ref).collect();
@@ -101,9 +101,9 @@ impl<'s> PostgresSource<'s> {
         };
         lease.done();
         found.extend(asked.into_iter().zip(answers));
-        let filtered = rows.map(|rows| FilteredChunks::of(rows, task, query));
-        let filtered = filtered.as_ref();
-        let answers = PostgresAnswers { search, task, survivors, filtered, found };
+        let stored = rows.map(|rows| StoredSurvivors::of(rows, task, query));
+        let stored = stored.as_ref();
+        let answers = PostgresAnswers { search, task, survivors, stored, found };
         Ok(Candidates::of(plan, negated, &answers))
     }
 

@@ -9,7 +9,7 @@ use store::{BlobId, Epoch, File, FileFilter, Shard, Store, SymbolRow};
 use super::super::cost::CHUNKS_PER_CONNECTION;
 use super::super::state::SearchState;
 use super::super::stats::Phase;
-use super::super::together::Contents;
+use super::super::together::PrefetchedRows;
 use super::super::verify::TextChunk;
 use super::ContentReader;
 use crate::cache::ShardCache;
@@ -29,7 +29,7 @@ pub(crate) struct ShardReader {
     pub(crate) symbols: Option<Arc<ShardSymbols>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
     /// What was read beforehand.
-    pub(crate) contents: Option<Arc<Contents>>,
+    pub(crate) contents: Option<Arc<PrefetchedRows>>,
     pub(crate) state: Arc<SearchState>,
     /// Number of connections that may read chunks of the shard at once.
     pub(crate) connections: usize,

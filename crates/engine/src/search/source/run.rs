@@ -12,7 +12,7 @@ use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
-use super::super::together::Contents;
+use super::super::together::PrefetchedRows;
 use super::{MemorySource, PostgresSource, ShardReader, Source};
 use crate::cache::ShardCache;
 
@@ -26,7 +26,7 @@ pub(crate) struct ShardRun {
     pub(crate) survivors: Survivors,
     /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
     pub(crate) candidates: Option<Candidates>,
-    pub(crate) contents: Option<Arc<Contents>>,
+    pub(crate) contents: Option<Arc<PrefetchedRows>>,
     /// First blob to search.
     pub(crate) from: BlobId,
     /// Most results that were given before.

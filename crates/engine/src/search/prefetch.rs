@@ -12,35 +12,36 @@ use super::plans::PlanCache;
 use super::shards::ShardCandidate;
 use super::state::{ChunkEstimate, Search};
 use super::survivors::Survivors;
-use super::together::{Known, answer_all, asks_together, read_all};
+use super::together::{Prefetched, answer_all, asks_together, read_all};
 use crate::cache::texts::Texts;
 
 /// What was read for shards before their turn.
 #[derive(Default)]
-pub(crate) struct ReadAhead {
-    known: HashMap<ShardId, Known>,
-    /// What is being read, for which shards, and the expected blocks of those whose lookups are being answered.
+pub(crate) struct Prefetch {
+    known: HashMap<ShardId, Prefetched>,
+    /// The shards for which something is being read, and the sum of their expected blocks; 0 if it is contents.
     reading: Option<(Vec<ShardId>, u64)>,
-    /// The task that reads, apart from the search: it gives its connections back even if nobody reads the answer.
-    task: JoinSet<Result<Vec<(ShardId, Known)>, store::Error>>,
+    /// The task that reads. It runs apart from the merge, so that it gives its connections back even while the merge waits
+    /// for a client.
+    task: JoinSet<Result<Vec<(ShardId, Prefetched)>, store::Error>>,
     /// Number of chunks that were read, about.
     pub(crate) chunks: usize,
     /// Expected blocks of the shards whose lookups were answered, and their candidate chunks.
     pub(crate) estimate: ChunkEstimate,
 }
 
-/// Returns whether a shard is searched in Postgres.
-fn is_in_postgres(candidate: &ShardCandidate) -> bool {
+/// Returns whether the texts of a shard are not in memory, so that Postgres is certainly asked.
+fn lacks_texts(candidate: &ShardCandidate) -> bool {
     !candidate.cached.texts
 }
 
-impl ReadAhead {
+impl Prefetch {
     /// Returns whether something is to be read for a shard before its turn.
     pub(crate) fn lacks(&self, candidate: &ShardCandidate) -> bool {
         match self.known.get(&candidate.shard.id) {
-            None => is_in_postgres(candidate),
-            Some(Known::Candidates(ready)) => ready.is_unread(),
-            Some(Known::RuledOut | Known::Nothing) => false,
+            None => lacks_texts(candidate),
+            Some(Prefetched::Candidates(ready)) => ready.is_unread(),
+            Some(Prefetched::RuledOut | Prefetched::AsksItself) => false,
         }
     }
 
@@ -50,8 +51,8 @@ impl ReadAhead {
     }
 
     /// Takes what is known of a shard whose turn has come.
-    pub(crate) fn take(&mut self, shard: ShardId) -> Known {
-        self.known.remove(&shard).unwrap_or(Known::Nothing)
+    pub(crate) fn take(&mut self, shard: ShardId) -> Prefetched {
+        self.known.remove(&shard).unwrap_or(Prefetched::AsksItself)
     }
 
     /// Returns whether something is being read.
@@ -59,13 +60,13 @@ impl ReadAhead {
         self.reading.is_some()
     }
 
-    /// Leaves what is being read to itself; it ends after the current statement. Aborting it would cost its connections.
+    /// Leaves what is being read to itself; it ends a few statements later. Aborting it would cost its connections.
     pub(crate) fn detach(&mut self) {
         self.task.detach_all();
     }
 
     /// Waits for what is being read.
-    pub(crate) async fn read(&mut self) {
+    pub(crate) async fn finish_reading(&mut self) {
         let Some((shards, expected_blocks)) = &self.reading else {
             return std::future::pending().await;
         };
@@ -83,15 +84,15 @@ impl ReadAhead {
                 if let Some(Ok(Err(error))) = failed {
                     tracing::debug!("nothing could be read ahead: {error}");
                 }
-                self.known.extend(shards.iter().map(|shard| (*shard, Known::Nothing)));
+                self.known.extend(shards.iter().map(|shard| (*shard, Prefetched::AsksItself)));
             }
         }
         self.reading = None;
     }
 
     /// Has a shard ask for itself.
-    pub(crate) fn leave(&mut self, shard: ShardId) {
-        self.known.insert(shard, Known::Nothing);
+    pub(crate) fn leave_alone(&mut self, shard: ShardId) {
+        self.known.insert(shard, Prefetched::AsksItself);
     }
 
     /// Begins to answer the lookups of those of some shards that are searched in Postgres, of the first [`AHEAD_SHARDS`].
@@ -103,22 +104,23 @@ impl ReadAhead {
         plans: &mut PlanCache,
     ) {
         let (selection, query) = (&search.selection, search.query());
-        let needed = || shards.iter().filter(|of| is_in_postgres(of)).take(AHEAD_SHARDS);
+        let needed = || shards.iter().filter(|of| lacks_texts(of)).take(AHEAD_SHARDS);
         let mut tasks = Vec::new();
         for candidate in needed() {
             let id = candidate.shard.id;
             match selection.task(candidate, query, plans) {
                 None => {
-                    self.known.insert(id, Known::RuledOut);
+                    self.known.insert(id, Prefetched::RuledOut);
                 }
                 // No wanted file lies near what the filters of blocks leave.
                 Some(task)
-                    if Survivors::of(&task, selection, query, texts).rule_out(&task.query.plan) =>
+                    if Survivors::of(&task, selection, query, texts)
+                        .rules_out(&task.query.plan) =>
                 {
-                    self.known.insert(id, Known::RuledOut);
+                    self.known.insert(id, Prefetched::RuledOut);
                 }
                 Some(task) if !asks_together(&task) => {
-                    self.known.insert(id, Known::Nothing);
+                    self.known.insert(id, Prefetched::AsksItself);
                 }
                 Some(task) => tasks.push(task),
             }
@@ -141,10 +143,10 @@ impl ReadAhead {
     ) {
         let (mut few, mut chunks) = (Vec::new(), 0);
         for id in shards {
-            let Some(Known::Candidates(ready)) = self.known.get(&id) else { continue };
+            let Some(Prefetched::Candidates(ready)) = self.known.get(&id) else { continue };
             if ready.is_unread() {
                 chunks += ready.candidates.chunks();
-                if let Some(Known::Candidates(ready)) = self.known.remove(&id) {
+                if let Some(Prefetched::Candidates(ready)) = self.known.remove(&id) {
                     few.push(*ready);
                 }
                 if chunks >= most {

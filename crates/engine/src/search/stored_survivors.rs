@@ -14,12 +14,12 @@ use super::shards::ShardTask;
 
 /// The surviving chunks of a shard, for each lookup of scope chunk, by its terms.
 #[derive(Debug)]
-pub(crate) struct FilteredChunks {
+pub(crate) struct StoredSurvivors {
     rows: ChunkRows,
     chunks: Vec<(Vec<usize>, Columns)>,
 }
 
-impl FilteredChunks {
+impl StoredSurvivors {
     /// Returns the n-grams that the lookups of a plan ask the filters of chunks for.
     pub(crate) fn ngrams<'q>(
         shard_query: &'q ShardQuery,
@@ -40,17 +40,18 @@ impl FilteredChunks {
 
     /// Finds the chunks that survive, given the rows that the lookups of a shard asked for.
     pub(crate) fn of(rows: ChunkRows, task: &ShardTask, query: &CompiledQuery) -> Self {
-        let mut filtered = Self { rows, chunks: Vec::new() };
+        let mut stored = Self { rows, chunks: Vec::new() };
         for lookup in task.query.lookups() {
             if lookup.scope == Scope::Chunk {
-                let chunks = filtered.surviving(&lookup.ngrams(query), task);
-                filtered.chunks.push((lookup.terms.clone(), chunks));
+                let chunks = stored.surviving(&lookup.ngrams(query), task);
+                stored.chunks.push((lookup.terms.clone(), chunks));
             }
         }
-        filtered
+        stored
     }
 
-    /// Returns the chunks that may hold some n-grams: also by the filters of blocks, and of dense and large chunks.
+    /// Returns the chunks that may hold some n-grams, by the stored filters and by those in memory of blocks, dense and
+    /// large chunks.
     fn surviving(&self, ngrams: &NgramQuery, task: &ShardTask) -> Columns {
         let mut chunks = self.rows.surviving(ngrams);
         if let Some(filter) = task.cached.filters.as_ref().filter(|_| !chunks.is_empty()) {
@@ -108,12 +109,12 @@ impl FilteredChunks {
     }
 
     /// Returns whether a plan has no surviving chunk.
-    pub(crate) fn rule_out(&self, plan: &Plan) -> bool {
+    pub(crate) fn rules_out(&self, plan: &Plan) -> bool {
         match plan {
             Plan::Scan => false,
             Plan::Lookup(lookup) => self.get(lookup).is_some_and(Columns::is_empty),
-            Plan::All(parts) => parts.iter().any(|part| self.rule_out(part)),
-            Plan::Any(parts) => parts.iter().all(|part| self.rule_out(part)),
+            Plan::All(parts) => parts.iter().any(|part| self.rules_out(part)),
+            Plan::Any(parts) => parts.iter().all(|part| self.rules_out(part)),
         }
     }
 }
