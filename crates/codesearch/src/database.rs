@@ -94,7 +94,7 @@ impl Database {
 /// printed.
 pub(crate) fn close_postgres(postgres: Postgres) {
     if let Err(error) = postgres.close() {
-        eprintln!("codesearch: the private Postgres could not be stopped: {error}");
+        note!("codesearch: the private Postgres could not be stopped: {error}");
     }
 }
 

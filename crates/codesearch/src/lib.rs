@@ -7,10 +7,12 @@
 
 /// Prints a line to stdout. A closed pipe is an ordinary error, not a panic.
 macro_rules! say {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        writeln!(std::io::stdout(), $($text)*)?
-    }};
+    ($($text:tt)*) => { $crate::print::say(format_args!($($text)*))? };
+}
+
+/// Prints a line to stderr.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::print::note(format_args!($($text)*)) };
 }
 
 mod cli;
@@ -88,7 +90,7 @@ pub fn main() -> ExitCode {
         // The reader has closed the pipe: `codesearch repos | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(FOUND),
         Err(error) => {
-            eprintln!("codesearch: {error:#}");
+            note!("codesearch: {error:#}");
             ExitCode::from(FAILED)
         }
     }

@@ -82,9 +82,9 @@ impl IngestProgress {
     pub(crate) fn event(&self, event: Event) {
         let mut state = self.state.lock().expect("no panics hold it");
         match event {
-            Event::Notice(text) => state.bar.suspend(|| eprintln!("codesearch: {text}")),
+            Event::Notice(text) => state.bar.suspend(|| note!("codesearch: {text}")),
             Event::Waiting => {
-                eprintln!("codesearch: another ingest is running; waiting for it to end");
+                note!("codesearch: another ingest is running; waiting for it to end");
             }
             Event::Walked(totals) => {
                 let text = format!("scanning: {}", count(totals.files as usize, "file"));
@@ -167,7 +167,7 @@ impl IngestProgress {
         if self.terminal {
             state.bar.set_message(text);
         } else if state.last_line.elapsed() >= LINE_EVERY {
-            eprintln!("{text}");
+            note!("{text}");
             state.last_line = Instant::now();
         }
     }

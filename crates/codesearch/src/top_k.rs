@@ -12,6 +12,9 @@ use crate::order::Order;
 
 pub(crate) use engine::search::rank::POOL;
 
+/// Most memory for the kept results, in bytes.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
 pub(crate) type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
 
@@ -132,9 +135,12 @@ impl TopK {
         self.bytes = self.best.iter().map(|ranked| ranked.file.size()).sum();
     }
 
-    /// Returns the approximate size of the kept results in memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// Returns whether the kept results take more memory than one answer may. A cursor says how many are kept.
+    pub(crate) fn is_too_large(&mut self) -> bool {
+        if self.bytes > MAX_BYTES {
+            self.settle();
+        }
+        self.bytes > MAX_BYTES
     }
 
     /// Says how a result's score came about; `None` in an order without scores.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use store::{BlobId, Catalog, Shard, ShardId, Store, Switch, SymbolRow};
@@ -28,6 +28,8 @@ pub struct Searcher {
     store: Store,
     /// Number of shards that one search keeps busy at a time.
     parallel: usize,
+    /// Most time of a search, whatever its request says.
+    max_time: Option<Duration>,
     /// Runtime that runs the shards of a search without a limit; `None` for the runtime of the search itself.
     threads: Option<Handle>,
     snapshots: Snapshots,
@@ -39,7 +41,24 @@ impl Searcher {
     /// Creates a searcher that searches `parallel` shards at a time and keeps no shards in memory.
     pub fn new(store: Store, parallel: usize) -> Self {
         let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
-        Self { store, parallel, threads: None, snapshots, cache: None, tree }
+        Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree }
+    }
+
+    /// Bounds the time of every search, whatever its request says.
+    #[must_use]
+    pub fn with_max_time(mut self, most: Duration) -> Self {
+        self.max_time = Some(most);
+        self
+    }
+
+    /// Returns the bound on the time of every search, if there is one.
+    pub fn max_time(&self) -> Option<Duration> {
+        self.max_time
+    }
+
+    /// Returns the time that a search may take which asks for so much.
+    pub(crate) fn time_for(&self, timeout: Option<Duration>) -> Option<Duration> {
+        timeout.into_iter().chain(self.max_time).min()
     }
 
     /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
@@ -72,6 +91,13 @@ impl Searcher {
         request: &Arc<Request>,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
+        let timeout = self.time_for(request.timeout);
+        let bounded = (timeout != request.timeout).then(|| {
+            let mut bounded = Request::clone(request);
+            bounded.timeout = timeout;
+            Arc::new(bounded)
+        });
+        let request = bounded.as_ref().unwrap_or(request);
         if request.best {
             let plain = |request: Arc<Request>, found| {
                 async move { self.search_plain(&request, found).await }.boxed()

@@ -42,7 +42,7 @@ pub(crate) fn parse() -> Cli {
         if !error.use_stderr() || error.kind() == HELP {
             error.exit();
         }
-        eprintln!("codesearch: {}", sentence(&error, &typed));
+        note!("codesearch: {}", sentence(&error, &typed));
         exit(i32::from(crate::FAILED));
     })
 }

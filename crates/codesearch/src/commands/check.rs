@@ -19,7 +19,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
         let report = check(store, options, told).await?;
         bar.finish_and_clear();
         if report.is_new && report.problems.is_empty() {
-            eprintln!("codesearch: {}", store::Error::Empty);
+            note!("codesearch: {}", store::Error::Empty);
             return Ok(crate::NOTHING);
         }
         for problem in &report.problems {

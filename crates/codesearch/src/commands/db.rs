@@ -98,7 +98,7 @@ fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String
     let text = text(&postgres);
     close_postgres(postgres);
     if postgres::status(options)?.pid.is_none() {
-        eprintln!(
+        note!(
             "codesearch: the private Postgres is not running now; start it with: codesearch db start"
         );
     }

@@ -48,10 +48,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         }
         drop(out);
         if let Some(notice) = asked.notice() {
-            eprintln!("codesearch: {notice}");
+            note!("codesearch: {notice}");
         }
         if let Some((_, why)) = stopped(&found) {
-            eprintln!("codesearch: {why}");
+            note!("codesearch: {why}");
         }
         Ok(match found.stopped {
             Some(DocsStopped::Timeout(_) | DocsStopped::Shards(_)) => crate::FAILED,

@@ -1,6 +1,6 @@
 //! `codesearch files`: prints the files whose paths are most similar to the query.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
 use engine::browse::FindRequest;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::serve;
 use crate::cli::{DatabaseArgs, FilesArgs};
 use crate::database::Database;
-use crate::print::Paths;
+use crate::print::{self, Paths};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     // Reports a wrong query before the database is opened.
@@ -33,7 +33,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         });
         let (near, all) =
             work.await.context("the search for files failed; please report this as a bug")??;
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = print::stdout();
         for file in &near {
             let path = paths.joined(&file.repo, &file.path);
             if args.json {
@@ -53,7 +53,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         }
         out.flush()?;
         if near.len() < all {
-            eprintln!(
+            note!(
                 "codesearch: the {} nearest of {all} files (--limit for more, 0 for all)",
                 near.len()
             );

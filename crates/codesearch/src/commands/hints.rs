@@ -61,11 +61,11 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 
 /// Prints changes to the query that find something.
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
-    eprintln!("codesearch: nothing found");
+    note!("codesearch: nothing found");
     let Some(query) = as_one_query(args, options) else { return };
     let asked = NoResultsQuery { query: &query, client: Client::COMMAND_LINE, left_out: true };
     for hint in hints::for_no_results(searcher, &asked).await {
-        eprintln!("  {}", hints::line(&hint));
+        note!("  {}", hints::line(&hint));
     }
 }
 
@@ -108,6 +108,6 @@ pub(super) fn meant_as_text(args: &SearchArgs) {
     let text = args.query.join(" ");
     let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
     if let Some(hint) = hints::meant_as_text(&text, &parsed) {
-        eprintln!("codesearch: {}", hints::line(&hint));
+        note!("codesearch: {}", hints::line(&hint));
     }
 }

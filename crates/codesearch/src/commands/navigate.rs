@@ -1,6 +1,6 @@
 //! `codesearch def`, `refs` and `outline`: print where a name is defined or used, and what a file defines.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::serve;
 use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
 use crate::database::Database;
 use crate::human::count;
-use crate::print::outline_note;
+use crate::print::{self, outline_note};
 
 /// How long a search may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
         let asked = request(store, &searcher, args).await?;
         let found = searcher.definitions(&asked).await?;
         let is_precise = !found.symbols.is_empty();
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = print::stdout();
         for one in &found.found {
             let place = format!("{}/{}:{}", one.repo, one.path, one.symbol.line);
             if args.json {
@@ -57,7 +57,7 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
         let asked = request(store, &searcher, args).await?;
         let found = searcher.references(&asked).await?;
         let is_precise = !found.symbols.is_empty();
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = print::stdout();
         for file in &found.files {
             for line in &file.lines {
                 let label = line.label().word();
@@ -94,7 +94,7 @@ pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8>
         let searcher = Searcher::new(store.clone(), serve::cores());
         let place = place(store, &searcher, &args.path).await?;
         let outline = searcher.outline(&place).await?;
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = print::stdout();
         for one in &outline.symbols {
             if args.json {
                 let line = json!({
@@ -112,7 +112,7 @@ pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8>
         out.flush()?;
         let note = outline_note(&outline);
         if !note.is_empty() {
-            eprintln!("codesearch: {note}");
+            note!("codesearch: {note}");
         }
         Ok(if outline.symbols.is_empty() { crate::NOTHING } else { crate::FOUND })
     })
@@ -156,18 +156,18 @@ async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> 
 /// What is left to say, on stderr.
 fn report(stats: &Stats, all: usize, shown: usize, what: &str) {
     if shown < all {
-        eprintln!("codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
+        note!("codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
     }
     match &stats.stopped {
         Some(Stopped::Limit) => {
-            eprintln!("codesearch: there are more; narrow the search with --repo or --lang");
+            note!("codesearch: there are more; narrow the search with --repo or --lang");
         }
-        Some(Stopped::Timeout(timeout)) => eprintln!("codesearch: timed out after {timeout:?}"),
-        Some(Stopped::Shards(error)) => eprintln!("codesearch: incomplete: {error}"),
+        Some(Stopped::Timeout(timeout)) => note!("codesearch: timed out after {timeout:?}"),
+        Some(Stopped::Shards(error)) => note!("codesearch: incomplete: {error}"),
         None => {}
     }
     if let Some(left) = crate::print::symbols_left(stats) {
-        eprintln!("codesearch: {left}");
+        note!("codesearch: {left}");
     }
 }
 

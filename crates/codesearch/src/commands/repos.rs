@@ -30,7 +30,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
         }
         if repos.is_empty() {
-            eprintln!("codesearch: {}", store::Error::Empty);
+            note!("codesearch: {}", store::Error::Empty);
             return Ok(crate::NOTHING);
         }
         let wanted = |repo: &store::Repo| {
@@ -40,7 +40,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
         if repos.is_empty() {
             let parts = args.parts.join(" or ");
-            eprintln!("codesearch: no repository's name contains {parts}; codesearch repos lists all");
+            note!("codesearch: no repository's name contains {parts}; codesearch repos lists all");
             return Ok(crate::NOTHING);
         }
         let imports = store.scip_imports().await?;
@@ -73,7 +73,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         let symbols = store.symbols_progress().await?;
         if !symbols.is_complete() && !args.json {
-            eprintln!(
+            note!(
                 "codesearch: symbols were taken of {} % of the text; codesearch symbols takes the rest",
                 symbols.percent()
             );

@@ -38,7 +38,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ScipArgs) -> Result<u8> {
         say!("{}, {} on disk in all", summary(&report), size(bytes as u64));
         for (refusal, (n, path)) in report.refused.iter().take(NAMED) {
             let such = if *n > 1 { ", such as" } else { ":" };
-            eprintln!("codesearch: left out {} {refusal}{such} {path}", count(*n, "file"));
+            note!("codesearch: left out {} {refusal}{such} {path}", count(*n, "file"));
         }
         Ok(crate::FOUND)
     })

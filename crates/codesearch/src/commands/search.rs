@@ -216,7 +216,7 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats) {
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };
-            eprintln!(
+            note!(
                 "codesearch: stopped at {}; there are more (--limit 0 for all)",
                 count(stats.files, thing)
             );
@@ -228,20 +228,20 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats) {
                     format!("with {begun} of {} searched or begun", count(all, "shard"))
                 }
             };
-            eprintln!(
+            note!(
                 "codesearch: timed out after {timeout:?}, {begun}; there may be more (raise --timeout)"
             );
         }
         Some(Stopped::Shards(error)) => {
-            eprintln!("codesearch: incomplete: {error}");
+            note!("codesearch: incomplete: {error}");
         }
         _ => {}
     }
     if let Some(left) = crate::print::symbols_left(stats).filter(|_| !args.output.quiet) {
-        eprintln!("codesearch: {left}");
+        note!("codesearch: {left}");
     }
     if args.how.stats {
-        eprintln!(
+        note!(
             "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}",
             count(stats.matches, "matching line"),
             count(stats.files, "result"),

@@ -68,7 +68,6 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let settings = Settings {
         at_once,
         slow: Some(args.slow),
-        max_time: args.max_time,
         statistics: !args.no_statistics,
         limits,
         // A small container must not spend much of its memory on answers.
@@ -125,6 +124,7 @@ pub(crate) fn serve(
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
         .with_cache(cache)
+        .with_max_time(args.operator.max_time)
         .with_runtime(database.runtime.handle().clone());
     let searcher = Arc::new(searcher);
     let postgres = database.take_postgres().map(Arc::new);

@@ -79,11 +79,11 @@ async fn slow(store: &Store, args: &StatsArgs, span: Span) -> Result<u8> {
         }
     }
     if slow.is_empty() {
-        eprintln!("codesearch: no slow searches {}", span.describe());
+        note!("codesearch: no slow searches {}", span.describe());
         return Ok(crate::NOTHING);
     }
     if slow.len() as i64 == MAX_LISTED && !args.json {
-        eprintln!("codesearch: showing the slowest {MAX_LISTED}; choose a shorter span for others");
+        note!("codesearch: showing the slowest {MAX_LISTED}; choose a shorter span for others");
     }
     Ok(crate::FOUND)
 }

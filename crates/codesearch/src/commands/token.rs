@@ -10,6 +10,6 @@ use crate::http;
 pub(crate) fn run(args: &TokenArgs) -> Result<u8> {
     let (token, line) = http::new_token(&args.name, args.admin)?;
     say!("{line}");
-    eprintln!("the token of {}, which is not shown again: {token}", args.name);
+    note!("the token of {}, which is not shown again: {token}", args.name);
     Ok(crate::FOUND)
 }

@@ -45,7 +45,7 @@ const MAX_OF_ADDRESS: usize = MAX_CONNECTIONS / 2;
 /// Longest time for the head of a request, and for silence between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Longest time to wait for more of a request's body.
+/// Longest time in which the body of a request must arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest time that a client may read nothing of its answer before its connection is closed: its

@@ -1,6 +1,8 @@
 //! The body of a failed request: `{"error": {"code", "message", "position", "suggestion"}}`, and its status. Internal
 //! messages of the database are logged, not sent.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -94,6 +96,17 @@ impl Failure {
             StatusCode::SERVICE_UNAVAILABLE,
             "busy",
             "too many searches at once; try again in a moment",
+        )
+    }
+
+    /// An answer that has not begun after some time.
+    pub(crate) fn silent(waited: Duration) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            format!(
+                "there is no answer after {waited:?}; the database may not answer: see the server's log"
+            ),
         )
     }
 

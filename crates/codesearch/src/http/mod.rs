@@ -23,9 +23,11 @@ mod search;
 mod search_stream;
 mod server;
 mod stream;
+mod timely_body;
 
 use std::future::ready as ready_made;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -37,7 +39,6 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
-use tower_http::timeout::TimeoutBody;
 
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
@@ -48,6 +49,7 @@ pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use metrics::Metrics;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
+use timely_body::TimelyBody;
 
 /// The declared endpoints: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {
@@ -124,7 +126,7 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
         .layer(map_request(async |request: Request| {
-            request.map(|body| Body::new(TimeoutBody::new(connections::BODY_TIMEOUT, body)))
+            request.map(|body| Body::new(TimelyBody::new(body, connections::BODY_TIMEOUT)))
         }))
         .layer(from_fn(check_length))
         .layer(from_fn_with_state(hosts, hosts::check))
@@ -138,6 +140,13 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
 /// limits.
 fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
     let route = (endpoint.route)();
+    let route = match endpoint.class {
+        Class::Light => route,
+        class => {
+            let most = server.answers_within(class);
+            route.layer(from_fn(move |request, next| answer_within(most, request, next)))
+        }
+    };
     let route = match endpoint.class {
         Class::Search | Class::Whole => {
             route.layer(from_fn_with_state(server.clone(), limits::searches))
@@ -160,6 +169,16 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
         Admits::Anyone => route,
         Admits::Clients => route.layer(from_fn_with_state(server.clone(), access::clients)),
         Admits::Operators => route.layer(from_fn_with_state(server.clone(), access::operators)),
+    }
+}
+
+/// Gives a request up whose answer has not begun in time: Postgres may have gone silent.
+async fn answer_within(most: Duration, request: Request, next: Next) -> Response {
+    let is_zoekt = zoekt::is_zoekt_api(request.uri().path());
+    match tokio::time::timeout(most, next.run(request)).await {
+        Ok(answer) => answer,
+        Err(_) if is_zoekt => zoekt::refused(&Failure::silent(most)),
+        Err(_) => Failure::silent(most).into_response(),
     }
 }
 

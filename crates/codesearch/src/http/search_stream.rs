@@ -30,7 +30,7 @@ type Ended = Result<Stats, Failure>;
 impl SearchStream {
     pub(crate) fn start(server: &Server, request: &Arc<Request>) -> Self {
         let (found, files) = mpsc::channel(FOUND_AHEAD);
-        let (searcher, params) = (Arc::clone(&server.searcher), server.bounded(request));
+        let (searcher, params) = (Arc::clone(&server.searcher), Arc::clone(request));
         let search = async move {
             let search = AssertUnwindSafe(searcher.search(&params, found)).catch_unwind();
             search.await.map_or_else(|_| Err(Failure::panicked()), |stats| Ok(stats?))

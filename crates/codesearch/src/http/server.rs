@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::search::{Request, Searcher};
+use engine::search::Searcher;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::endpoint::Class;
 use super::error::Failure;
 use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
@@ -18,6 +19,9 @@ const SEARCHES_PER_CORE: usize = 4;
 
 /// Longest wait of a search for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
+const GRACE: Duration = Duration::from_secs(20);
 
 /// Processes of git at a time. One takes a core, perhaps for seconds, which searches would miss.
 const GIT_AT_ONCE: usize = 2;
@@ -43,8 +47,6 @@ pub(crate) struct Settings {
     pub(crate) statistics: bool,
     /// Concurrent searches, for all clients together.
     pub(crate) at_once: usize,
-    /// Longest duration of a search, whatever its request says.
-    pub(crate) max_time: Duration,
     pub(crate) limits: Limits,
     /// Most bytes of all answers together that are complete in memory but not sent yet.
     pub(crate) unread_bytes: u64,
@@ -64,7 +66,6 @@ pub(crate) fn searches_at_once() -> usize {
 pub(crate) struct Server {
     pub(super) searcher: Arc<Searcher>,
     turns: Arc<Semaphore>,
-    max_time: Duration,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) limits: Arc<Limits>,
     pub(super) unread: Arc<AnswerMemory>,
@@ -81,7 +82,6 @@ impl Server {
         Self {
             searcher,
             turns: Arc::new(Semaphore::new(settings.at_once)),
-            max_time: settings.max_time,
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
             unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
@@ -96,15 +96,14 @@ impl Server {
         &self.metrics.recorder
     }
 
-    /// Bounds a request's timeout by this server's.
-    pub(super) fn bounded(&self, request: &Arc<Request>) -> Arc<Request> {
-        let timeout = request.timeout.map_or(self.max_time, |timeout| timeout.min(self.max_time));
-        if request.timeout == Some(timeout) {
-            return Arc::clone(request);
-        }
-        let mut bounded = Request::clone(request);
-        bounded.timeout = Some(timeout);
-        Arc::new(bounded)
+    /// Returns how long an endpoint may take to begin an answer. A search ends by itself before that, unless Postgres
+    /// has gone silent.
+    pub(super) fn answers_within(&self, class: Class) -> Duration {
+        let search = match class {
+            Class::Search | Class::Whole => MAX_WAIT + self.searcher.max_time().unwrap_or_default(),
+            Class::Read | Class::Free | Class::Light => Duration::ZERO,
+        };
+        search + GRACE
     }
 
     /// Returns a turn to search if one is free, without waiting.

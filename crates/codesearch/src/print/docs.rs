@@ -6,7 +6,7 @@ use std::ops::Range;
 use engine::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
 use serde::Serialize;
 
-use super::style::{MATCH, PATH, coloured};
+use super::style::{MATCH, PATH, coloured, escape_controls};
 use crate::cli::Color;
 
 /// An answer as JSON, on a terminal and over HTTP.
@@ -151,6 +151,7 @@ pub(crate) fn print(
             writeln!(out)?;
         }
         let path = format!("{}/{}", doc.repo, doc.path);
+        let path = escape_controls(&path).into_owned();
         let path = if color { format!("{PATH}{path}{PATH:#}") } else { path };
         let same = match doc.same {
             0 => String::new(),

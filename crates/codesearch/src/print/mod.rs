@@ -8,6 +8,7 @@ mod replace;
 mod rows;
 mod scip;
 mod style;
+mod terminal;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
 pub(crate) use scip::{scip_json, scip_text};
+pub(crate) use terminal::{note, say, stdout};
 pub(crate) use text::{Text, keep_first};
 
 /// Prints the files of one search.

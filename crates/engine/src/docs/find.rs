@@ -1,6 +1,6 @@
 //! Finds docs by their words, best first. Several shards at a time rank their docs, each by itself.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use query::Matcher;
@@ -9,6 +9,9 @@ use store::{Catalog, DocHit, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, Sh
 use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY};
 use super::words;
 use crate::search::Searcher;
+
+/// Least time to read the titles and snippets of what was found.
+const SHOWING: Duration = Duration::from_secs(2);
 
 /// A hit, after the index of its shard in the catalog.
 pub(super) type ShardHit = (usize, DocHit);
@@ -21,7 +24,8 @@ impl Searcher {
     /// that fails makes the answer incomplete.
     pub async fn docs(&self, request: &DocsRequest) -> Result<Docs, DocsError> {
         let begun = Instant::now();
-        let deadline = request.timeout.map(|timeout| begun + timeout);
+        let timeout = self.time_for(request.timeout);
+        let deadline = timeout.map(|timeout| begun + timeout);
         if request.query.len() > MAX_QUERY {
             return Err(DocsError::Long);
         }
@@ -30,7 +34,12 @@ impl Searcher {
             return Err(DocsError::Empty);
         }
         let catalog = self.catalog().await?;
-        let query = self.docs_query(&words, request.dictionary).await?;
+        let parsing = self.docs_query(&words, request.dictionary);
+        let Some(query) = in_time(deadline, parsing).await else {
+            let stopped = timeout.map(DocsStopped::Timeout);
+            return Ok(Docs { stopped, duration: begun.elapsed(), ..Docs::default() });
+        };
+        let query = query?;
         let repos = (!request.repos.is_empty()).then(|| {
             // If this stops at the deadline, so does the search, which reports it.
             chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
@@ -52,11 +61,17 @@ impl Searcher {
 
         let mut docs = Docs { shards: shards.len(), ..Docs::default() };
         if deadline.is_some_and(|end| Instant::now() >= end) {
-            docs.stopped = request.timeout.map(DocsStopped::Timeout);
+            docs.stopped = timeout.map(DocsStopped::Timeout);
         }
-        let hits = self.best_docs(&catalog, shards, &search, request, deadline, &mut docs).await?;
+        let bounds = (request.limit, timeout, deadline);
+        let hits = self.best_docs(&catalog, shards, &search, bounds, &mut docs).await?;
         docs.ranking = begun.elapsed();
-        docs.docs = self.show_docs(&catalog, &search.files, request, hits).await?;
+        let showing = self.show_docs(&catalog, &search.files, request, hits);
+        // Ranking may have taken all of the time. What it found is shown yet, which takes milliseconds.
+        match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
+            Some(shown) => docs.docs = shown?,
+            None => docs.stopped = timeout.map(DocsStopped::Timeout),
+        }
         if docs.stopped.is_none() {
             docs.stopped = if docs.ranked < docs.matched {
                 Some(DocsStopped::Common)
@@ -98,8 +113,7 @@ impl Searcher {
         catalog: &Catalog,
         shards: Vec<usize>,
         search: &ShardDocsQuery,
-        request: &DocsRequest,
-        deadline: Option<Instant>,
+        (limit, timeout, deadline): (usize, Option<Duration>, Option<Instant>),
         docs: &mut Docs,
     ) -> Result<Vec<ShardHit>, store::Error> {
         let ask = async |at: usize| -> Result<(usize, ShardDocs), store::Error> {
@@ -112,27 +126,23 @@ impl Searcher {
             .buffer_unordered(self.parallel());
         let mut hits: Vec<ShardHit> = Vec::new();
         loop {
-            let next = match deadline {
-                Some(deadline) => tokio::time::timeout_at(deadline.into(), answers.next()).await,
-                None => Ok(answers.next().await),
-            };
-            match next {
-                Ok(None) => break,
-                Ok(Some(Ok((at, found)))) => {
+            match in_time(deadline, answers.next()).await {
+                Some(None) => break,
+                Some(Some(Ok((at, found)))) => {
                     docs.matched += found.matched as usize;
                     docs.ranked += found.ranked as usize;
                     hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
                 }
                 // A shard that fails degrades the answer; an unreachable database ends the search.
-                Ok(Some(Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)))) => {
+                Some(Some(Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)))) => {
                     return Err(error);
                 }
-                Ok(Some(Err(error))) => {
+                Some(Some(Err(error))) => {
                     tracing::error!("a shard could not be searched for docs: {error}");
                     docs.stopped.get_or_insert(DocsStopped::Shards(error.to_string()));
                 }
-                Err(_) => {
-                    docs.stopped = request.timeout.map(DocsStopped::Timeout);
+                None => {
+                    docs.stopped = timeout.map(DocsStopped::Timeout);
                     break;
                 }
             }
@@ -140,8 +150,16 @@ impl Searcher {
         // The order must not depend on which shard was faster.
         let key = |(at, hit): &ShardHit| (hit.comment, *at, hit.blob);
         hits.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then_with(|| key(a).cmp(&key(b))));
-        hits.truncate(request.limit);
+        hits.truncate(limit);
         Ok(hits)
+    }
+}
+
+/// Waits for some work until a deadline; returns `None` after it.
+async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), work).await.ok(),
+        None => Some(work.await),
     }
 }
 

@@ -19,9 +19,6 @@ use crate::top_k::{POOL, TopK};
 /// Most results in one answer. For more, a client continues with `next`, or leaves out `sort=`.
 const MAX_SORTED: usize = 1000;
 
-/// Most memory for results while the search runs, in bytes.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
-
 /// The results of a sorted search.
 pub(super) struct Sorted {
     pub(super) request: Arc<Request>,
@@ -74,7 +71,7 @@ impl Sort {
     /// Searches, and returns the first results in order.
     ///
     /// # Errors
-    /// The search failed, or its results need more than [`MAX_BYTES`].
+    /// The search failed, or its results take too much memory.
     pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
         let Self { request, order, shown, limit, around, enclosing } = self;
         let mut running = SearchStream::start(server, &request);
@@ -83,13 +80,10 @@ impl Sort {
             for file in found {
                 top.add(file, |_, _| Vec::new());
             }
-            if top.bytes() > MAX_BYTES {
-                top.settle();
-                if top.bytes() > MAX_BYTES {
-                    return Err(Failure::bad_request(
-                        "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",
-                    ));
-                }
+            if top.is_too_large() {
+                return Err(Failure::bad_request(
+                    "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",
+                ));
             }
         }
         let stats = running.end()?;

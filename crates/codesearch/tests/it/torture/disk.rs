@@ -8,8 +8,8 @@ use super::world::{World, printed};
 use crate::harness::is_root;
 use crate::private_postgres::Home;
 
-/// Room with which the disk is never full, in MB.
-const PLENTY: u64 = 1500;
+/// Room with which the disk is never full, in MB. Postgres keeps up to 4 GB of its log.
+const PLENTY: u64 = 8000;
 
 /// A file system in memory, of so many MB.
 struct Disk<'a> {

@@ -101,9 +101,14 @@ async fn search(
     };
     if let Some(request) = of_lines {
         stats = gather(&server, request, |file| {
-            bytes += file.size();
-            results.extend(lines(&file));
-            !full(results.len(), bytes)
+            for line in lines(&file) {
+                bytes += line.size();
+                results.push(line);
+                if full(results.len(), bytes) {
+                    return false;
+                }
+            }
+            true
         })
         .await?;
     }
@@ -143,6 +148,15 @@ async fn search(
         file_results,
         search_type: if query.paths_only { "filename_only" } else { "normal" },
     }))
+}
+
+impl LineResult {
+    /// Returns about how many bytes it takes in memory and in an answer.
+    fn size(&self) -> usize {
+        let near = self.context_before.iter().chain(&self.context_after);
+        let texts = near.chain([&self.tree, &self.path, &self.line]);
+        128 + texts.map(|text| 24 + text.len()).sum::<usize>()
+    }
 }
 
 /// Returns the matching lines of a file.

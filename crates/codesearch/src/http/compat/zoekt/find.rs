@@ -10,7 +10,7 @@ use store::Repo;
 
 use super::arguments::{MatchLimits, Options};
 use super::list::{HEAD, file_url, line_fragment};
-use super::matches::{self, Base64, ChunkMatch, LineMatch};
+use super::matches::{self, Base64, ChunkMatch, LineMatch, Room};
 use super::query::compiled;
 use super::result::{FileResult, SearchResult, SearchStats, nanos};
 use crate::http::compat::collect::{MAX_ANSWER_BYTES, gather};
@@ -187,22 +187,23 @@ pub(super) async fn matching(
     })
     .await?;
     found.sort();
-    let mut left = limits.matches;
+    let mut room = Room { matches: limits.matches, bytes: MAX_ANSWER_BYTES };
     let mut files = Vec::with_capacity(found.kept.len());
     for (score, file) in found.kept {
         // Zoekt's scores are positive.
         let score = f64::from(found.votes.points(&score)).max(LEAST_SCORE);
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
-            chunk_matches = matches::chunks(&file, context, spanning, &mut left);
+            chunk_matches = matches::chunks(&file, context, spanning, &mut room);
         } else {
-            line_matches = matches::lines(&file, context, &mut left);
+            line_matches = matches::lines(&file, context, &mut room);
         }
         files.push(FileResult::new(file, line_matches, chunk_matches, score));
-        if left == Some(0) {
+        if room.is_full() {
             break;
         }
     }
+    found.cut |= room.bytes == 0;
     let mut counts = SearchStats::of(&stats);
     counts.file_count = found.files;
     counts.match_count = found.matches;

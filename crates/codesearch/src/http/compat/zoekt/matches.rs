@@ -101,6 +101,33 @@ struct Position {
     column: u64,
 }
 
+/// The part of an answer that may still be made.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Matches: fragments of lines, or ranges of chunks.
+    pub(super) matches: Option<usize>,
+    /// Bytes as JSON, about.
+    pub(super) bytes: usize,
+}
+
+impl Room {
+    pub(super) fn is_full(&self) -> bool {
+        self.matches == Some(0) || self.bytes == 0
+    }
+
+    /// Returns how many of some matches there is room for, and takes it.
+    fn take(&mut self, matches: usize) -> usize {
+        let taken = self.matches.map_or(matches, |left| left.min(matches));
+        self.matches = self.matches.map(|left| left - taken);
+        taken
+    }
+
+    /// Takes the room of some text in base64, and of so many matches.
+    fn take_bytes(&mut self, text: usize, matches: usize) {
+        self.bytes = self.bytes.saturating_sub(256 + text / 3 * 4 + 128 * matches);
+    }
+}
+
 /// Returns the number of matching lines, or 1 for a path.
 pub(super) fn count(file: &FileMatch) -> usize {
     if of_path(file) { 1 } else { file.lines.iter().filter(|line| shown(line)).count() }
@@ -116,25 +143,23 @@ fn shown(line: &Line) -> bool {
     line.ranges.iter().any(|range| !range.is_empty())
 }
 
-/// Returns the matching lines of a file. `left` is the number of fragments that may still be shown.
-pub(super) fn lines(file: &FileMatch, context: usize, left: &mut Option<usize>) -> Vec<LineMatch> {
-    let mut all: Vec<LineMatch> = if of_path(file) {
-        vec![LineMatch::of_path(&file.path, &file.path_ranges)]
-    } else {
-        let shown = file.lines.iter().enumerate().filter(|(_, line)| shown(line));
-        shown.map(|(at, line)| LineMatch::new(file, at, line, context)).collect()
+/// Returns the matching lines of a file for which there is room.
+pub(super) fn lines(file: &FileMatch, context: usize, room: &mut Room) -> Vec<LineMatch> {
+    let mut all = Vec::new();
+    let mut add = |mut found: LineMatch, room: &mut Room| {
+        found.line_fragments.truncate(room.take(found.line_fragments.len()));
+        room.take_bytes(found.text_bytes(), found.line_fragments.len());
+        all.push(found);
     };
-    if let Some(left) = left {
-        let mut count = 0;
-        for found in &mut all {
-            if *left == 0 {
-                break;
-            }
-            found.line_fragments.truncate(*left);
-            *left -= found.line_fragments.len();
-            count += 1;
+    if of_path(file) {
+        add(LineMatch::of_path(&file.path, &file.path_ranges), room);
+        return all;
+    }
+    for (at, line) in file.lines.iter().enumerate().filter(|(_, line)| shown(line)) {
+        if room.is_full() {
+            break;
         }
-        all.truncate(count);
+        add(LineMatch::new(file, at, line, context), room);
     }
     all
 }
@@ -165,18 +190,15 @@ pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
     spans
 }
 
-/// Returns the chunks of a file. `left` is the number of ranges that may still be shown.
+/// Returns the chunks of a file for which there is room.
 pub(super) fn chunks(
     file: &FileMatch,
     context: usize,
     spanning: bool,
-    left: &mut Option<usize>,
+    room: &mut Room,
 ) -> Vec<ChunkMatch> {
     let mut spans = spans(file, spanning);
-    if let Some(left) = left {
-        spans.truncate(*left);
-        *left -= spans.len();
-    }
+    spans.truncate(room.take(spans.len()));
     if of_path(file) {
         return vec![ChunkMatch::of_path(&file.path, spans)];
     }
@@ -196,15 +218,21 @@ pub(super) fn chunks(
     }
     groups
         .into_iter()
-        .map(|(last, ranges)| {
+        .map_while(|(last, ranges)| {
+            if room.bytes == 0 {
+                return None;
+            }
             let first = ranges[0].start.line_number;
-            let wanted = first.saturating_sub(context)..=last + context;
-            let lines = || file.lines.iter().filter(|line| wanted.contains(&line.number));
-            let start = lines().next().expect("a range is in a line");
-            ChunkMatch {
+            let from = file.lines.partition_point(|line| line.number + context < first);
+            let end = file.lines.partition_point(|line| line.number <= last + context);
+            let lines = &file.lines[from..end];
+            let start = lines.first().expect("a range is in a line");
+            let content = text(lines.iter());
+            room.take_bytes(content.0.len(), ranges.len());
+            Some(ChunkMatch {
                 debug_score: "",
-                content: text(lines()),
-                symbol_info: symbols(lines(), &ranges),
+                content,
+                symbol_info: symbols(lines.iter(), &ranges),
                 ranges,
                 file_name: false,
                 content_start: Position {
@@ -214,7 +242,7 @@ pub(super) fn chunks(
                 },
                 score: 0.0,
                 best_line_match: first,
-            }
+            })
         })
         .collect()
 }
@@ -285,6 +313,12 @@ impl LineMatch {
                 })
                 .collect(),
         }
+    }
+
+    /// Returns the length of its texts, in bytes.
+    fn text_bytes(&self) -> usize {
+        let near = [&self.before, &self.after].into_iter().flatten();
+        self.line.0.len() + near.map(|text| text.0.len()).sum::<usize>()
     }
 
     /// Makes the match of a path, in the form of a line.

@@ -80,6 +80,8 @@ pub(crate) struct Search {
     shown: usize,
     /// Most ranked results shown, on all pages together.
     most: usize,
+    /// The results up to this page take too much memory.
+    too_large: bool,
     begun: Instant,
 }
 
@@ -127,6 +129,7 @@ impl Prepared {
             request,
             shown,
             most,
+            too_large: false,
             begun: Instant::now(),
         }
     }
@@ -147,6 +150,10 @@ impl Search {
             let Some(found) = found else { return true };
             for file in found {
                 self.top.add(file, trim);
+            }
+            if self.top.is_too_large() {
+                self.too_large = true;
+                return true;
             }
         }
     }
@@ -189,7 +196,12 @@ impl Search {
         server: &Server,
         params: &SearchParams,
     ) -> Result<(Results, UnrenderedFiles), Failure> {
-        let Self { running, request, mut top, shown, most, .. } = self;
+        let Self { running, request, mut top, shown, most, too_large, .. } = self;
+        if too_large {
+            return Err(Failure::bad_request(
+                "the results up to this page are too large to sort; narrow the query, or sort by relevance",
+            ));
+        }
         let stats = running.end()?;
         top.settle();
         let select = request.compiled_query().select;
