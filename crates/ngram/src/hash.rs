@@ -64,6 +64,19 @@ mod tests {
         }
     }
 
+    /// Filters are stored. Whoever changes these bits must raise `FORMAT` of the store's filters, or an index of before
+    /// would lack matches.
+    #[test]
+    fn bits_are_those_that_are_stored() {
+        for (ngram, bits) in
+            [(b"abc", [1708, 751, 1457]), (b"fn ", [1061, 145, 693]), (b"());", [1886, 525, 417])]
+        {
+            let number = u64::from_le_bytes(*ngram.first_chunk().unwrap());
+            let of = |multiplier| bit_of(mix(number, multiplier), 2048);
+            assert_eq!([MIX, MIX_EXACT, MIX_SHORT].map(of), bits);
+        }
+    }
+
     #[test]
     fn an_ngram_is_its_bytes() {
         assert_eq!(ngram_at(b"abcdefgh", 3), u64::from_le_bytes(*b"abc\0\0\0\0\0"));

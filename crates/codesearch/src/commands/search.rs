@@ -35,7 +35,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
-        let mut out = BufWriter::new(stdout().lock());
+        // Text is coloured, so its printer sees to control characters itself.
+        let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
+            Box::new(print::stdout())
+        } else {
+            Box::new(BufWriter::new(stdout().lock()))
+        };
         let paths = Paths::new(store, args.output.local || args.output.vimgrep).await?;
         let mut printer = printer(args, &request, paths, replacer, store.no_recheck())?;
         let after = options.context.1;

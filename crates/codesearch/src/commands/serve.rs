@@ -120,7 +120,7 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let address = listener.local_addr()?;
     let hosts = http::Hosts::of(address, &args.host, settings.access.needs_token);
-    let behind_proxy = args.operator.trust_forwarded;
+    let bounds = http::Bounds::of(args.operator.trust_forwarded);
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let searcher = Searcher::new(database.store.clone(), cores())
         .with_cache(cache)
@@ -170,14 +170,9 @@ pub(crate) fn serve(
                 symbols::take_beside(&store).await;
             }
         });
-        let ended = http::serve(
-            &threads,
-            listener,
-            http::routes_of(server.clone(), hosts),
-            behind_proxy,
-            stop,
-        )
-        .await;
+        let ended =
+            http::serve(&threads, listener, http::routes_of(server.clone(), hosts), bounds, stop)
+                .await;
         for task in [watching, with_cache, following, checking] {
             task.abort();
             let _ = task.await;

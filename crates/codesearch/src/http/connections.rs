@@ -90,6 +90,23 @@ impl Drop for Threads {
     }
 }
 
+/// The bounds on connections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Connections of one address.
+    of_address: usize,
+    /// Time in which a client may read nothing of its answer.
+    write_timeout: Duration,
+}
+
+impl Bounds {
+    /// Returns the bounds of a server. Behind a proxy, all connections come from its address.
+    pub(crate) fn of(behind_proxy: bool) -> Self {
+        let of_address = if behind_proxy { usize::MAX } else { MAX_OF_ADDRESS };
+        Self { of_address, write_timeout: WRITE_TIMEOUT }
+    }
+}
+
 /// Serves clients until `stop` resolves, and then finishes the answers that were begun.
 ///
 /// # Errors
@@ -98,24 +115,21 @@ pub(crate) async fn serve(
     threads: &Threads,
     listener: std::net::TcpListener,
     routes: Router,
-    behind_proxy: bool,
+    bounds: Bounds,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let handles: Vec<Handle> = threads.0.iter().map(|runtime| runtime.handle().clone()).collect();
-    let addresses = Addresses {
-        most: if behind_proxy { usize::MAX } else { MAX_OF_ADDRESS },
-        ..Addresses::default()
-    };
-    handles[0].clone().spawn(accept(handles, listener, routes, addresses, stop)).await?
+    handles[0].clone().spawn(accept(handles, listener, routes, bounds, stop)).await?
 }
 
 async fn accept(
     threads: Vec<Handle>,
     listener: std::net::TcpListener,
     routes: Router,
-    addresses: Addresses,
+    bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
+    let addresses = Addresses { most: bounds.of_address, ..Addresses::default() };
     let listener = TcpListener::from_std(listener)?;
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
@@ -148,7 +162,7 @@ async fn accept(
             }
         };
         let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(WRITE_TIMEOUT));
+        stream.set_write_timeout(Some(bounds.write_timeout));
         let routes = TowerToHyperService::new(routes.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(address.ip()));
@@ -319,6 +333,61 @@ mod tests {
         drop(held);
     }
 
+    /// Tells when it is dropped.
+    struct Told(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    #[test]
+    fn connections_end_that_are_too_many_or_not_read() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let endless = get(move || {
+            let told = Told(tell.clone());
+            let piece = std::iter::repeat_with(move || {
+                let _held = &told;
+                Ok::<_, std::io::Error>(vec![0; 1 << 16])
+            });
+            let body = axum::body::Body::from_stream(futures_util::stream::iter(piece));
+            std::future::ready(body)
+        });
+        let routes = Router::new().route("/endless", endless).route("/ok", get(|| async { "ok" }));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let threads = Threads::start().unwrap();
+        let bounds = Bounds { of_address: 2, write_timeout: Duration::from_millis(100) };
+        runtime.spawn(async move {
+            serve(&threads, listener, routes, bounds, std::future::pending()).await
+        });
+        let held = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+        // The third is closed without an answer.
+        let mut third = TcpStream::connect(address).unwrap();
+        third.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert!(!matches!(third.read(&mut [0]), Ok(1)));
+        drop(held);
+        let begun = std::time::Instant::now();
+        let is_served = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let _ = write!(stream, "GET /ok HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).is_ok() && answer.ends_with("ok")
+        };
+        while !is_served() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "connections that ended still count"
+            );
+        }
+        let mut unread = TcpStream::connect(address).unwrap();
+        write!(unread, "GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        told.recv_timeout(Duration::from_secs(30)).expect("its answer is given up");
+    }
+
     async fn broken() -> &'static str {
         panic!("on purpose")
     }
@@ -354,7 +423,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
         searches.spawn(async move {
-            serve(&threads, listener, routes, false, std::future::pending()).await
+            serve(&threads, listener, routes, Bounds::of(false), std::future::pending()).await
         });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {

@@ -42,7 +42,7 @@ use tower_http::compression::predicate::SizeAbove;
 
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
-pub(crate) use connections::{Threads, serve};
+pub(crate) use connections::{Bounds, Threads, serve};
 use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub(crate) use hosts::Hosts;

@@ -49,6 +49,12 @@ fn what_was_damaged_is_found() {
         "one/b.rs: its text does not match its hash",
     );
     is_found(
+        "update pg_database set datcollversion = 'older' where datname = current_database()",
+        "update pg_database set datcollversion = pg_database_collation_actual_version(oid)
+             where datname = current_database()",
+        "sorts texts by other rules",
+    );
+    is_found(
         "update blobs set lines = lines + 1",
         "update blobs set lines = lines - 1",
         "its stored number of lines is wrong",

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran, eventually};
+use crate::symbol_search::told;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -196,6 +197,15 @@ fn a_search_for_everything_ends_when_the_operator_says() {
         let (_, answer) = server.json(&format!("/search?q=serve&{asked}"));
         assert_eq!(answer["stats"]["stopped_because"], "timeout", "{asked}: {answer}");
     }
+    // Nor do agents and other engines' clients have more time.
+    let said = told(&server, "search", &json!({ "query": "serve timeout:60m" }));
+    assert!(said.contains("the time was up, 0.3 s"), "{said}");
+    let body = json!({ "Q": "serve", "Opts": { "MaxWallTime": i64::MAX } }).to_string();
+    let mut answer =
+        ureq::post(format!("http://{}/api/search", server.address)).send(body).unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert!(answer["Result"]["FilesSkipped"].as_u64() > Some(0), "{answer}");
     drop(held);
     assert_eq!(server.search("serve")["stats"]["complete"], true);
 }

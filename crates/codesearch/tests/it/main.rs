@@ -36,6 +36,7 @@ mod sql;
 mod stats;
 mod symbol_search;
 mod symbols;
+mod terminal;
 mod torture;
 mod trigrams;
 mod typed;

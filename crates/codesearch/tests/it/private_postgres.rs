@@ -186,6 +186,33 @@ fn a_damaged_data_directory_is_refused_and_left_alone() {
 }
 
 #[test]
+fn what_it_takes_of_memory_fits_a_limit() {
+    let home = Home::new();
+    home.ingest();
+    home.run(&["db", "start"]).code(0);
+    home.run(&["db", "stop", "--force"]).code(0);
+    // As a shell limits what it starts.
+    let limited = |args: &[&str], kib: u32| {
+        let run = home.command(args);
+        let words = std::iter::once(run.get_program()).chain(run.get_args());
+        let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+        let line = format!("ulimit -v {kib}; exec {}", words.join(" "));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(home.folder());
+        Ran::of(shell.output().unwrap())
+    };
+    limited(&["db", "start"], 3_000_000).code(0);
+    let settings = fs::read_to_string(home.path().join("data/managed.conf")).unwrap();
+    let shared = settings.lines().find_map(|line| line.strip_prefix("shared_buffers = '")).unwrap();
+    let mib: u64 = shared.trim_end_matches("MB'").parse().unwrap();
+    assert!((16..=375).contains(&mib), "{settings}");
+    assert!(settings.contains("the bound of"), "{settings}");
+    home.run(&["db", "stop", "--force"]).code(0);
+    // The log of the run before is kept.
+    assert!(home.path().join("run/server.log.1").exists());
+}
+
+#[test]
 fn it_is_closed_to_others_and_keeps_what_it_is_given() {
     let fixture = Fixture::new();
     fixture.run(&["init", "--shards", "1"]).code(0);

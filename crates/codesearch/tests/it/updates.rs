@@ -221,6 +221,46 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
 }
 
 #[test]
+fn a_database_that_falls_silent_holds_no_request() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.md", "# Alpha\n\nAll about alpha.\n");
+    fixture.ingest();
+    let server = fixture.serve_with(&["--cache", "0"]);
+    let paths =
+        ["/docs?q=alpha&timeout=1s", "/file?repo=r&path=a.md", "/search?q=alpha&timeout=1s"];
+    for path in paths {
+        assert_eq!(server.json(path).0, 200, "{path}");
+    }
+    let signal = |name: &str, pids: &[i32]| {
+        let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
+        assert!(Command::new("kill").arg(name).args(pids).status().unwrap().success());
+    };
+    // All processes of Postgres that answer this server stand still, then those that it gets in their place.
+    let mut stopped = Vec::<i32>::new();
+    let mut stop = || {
+        let now = fixture.sql::<Vec<i32>>(
+            "select array_agg(pid) from pg_stat_activity
+             where datname = current_database() and pid <> pg_backend_pid()",
+        );
+        signal("-STOP", &now);
+        stopped.extend(now);
+    };
+    stop();
+    std::thread::scope(|scope| {
+        let server = &server;
+        let asked = paths.map(|path| scope.spawn(move || server.json(path)));
+        for (path, asked) in paths.into_iter().zip(asked) {
+            let (status, answer) = asked.join().unwrap();
+            let text = answer.to_string();
+            let said = status == 503 && text.contains("answer") || text.contains("timeout");
+            assert!(said || text.contains("a.md"), "{path}: {status} {text}");
+        }
+    });
+    signal("-CONT", &stopped);
+    eventually("it answers again", || server.json(paths[0]).0 == 200);
+}
+
+#[test]
 fn a_killed_ingest_is_finished_by_the_next() {
     let fixture = Fixture::new();
     // About 30 MB in many files: copies of this crate's sources, each slightly different.

@@ -26,7 +26,8 @@ fn post(base: &str, path: &str, body: &str) -> (u16, String, String) {
     let agent: ureq::Agent = config.build().into();
     let mut answer = agent.post(format!("{base}{path}")).send(body).unwrap();
     let kind = answer.headers().get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();
-    (answer.status().as_u16(), kind, answer.body_mut().read_to_string().unwrap())
+    let text = answer.body_mut().with_config().limit(128 << 20).read_to_string().unwrap();
+    (answer.status().as_u16(), kind, text)
 }
 
 fn ask(server: &Server, path: &str, body: &Value) -> (u16, Value) {
@@ -45,6 +46,53 @@ fn search(server: &Server, query: &str, options: &Value) -> Value {
 
 fn encoded(text: &str) -> String {
     STANDARD.encode(text)
+}
+
+#[test]
+fn an_answer_that_would_be_huge_is_cut_and_says_so() {
+    let fixture = Fixture::new();
+    fixture.write("one/hay.txt", "hay\n".repeat(200_000));
+    fixture.write("one/every.txt", "hay\n\n".repeat(150_000));
+    fixture.ingest();
+    let server = fixture.serve();
+    let most = 100_000_000;
+    for (query, options) in [
+        ("hay file:hay", json!({ "NumContextLines": 100 })),
+        ("hay file:hay", json!({ "NumContextLines": 100, "ChunkMatches": true })),
+        ("hay file:every", json!({ "ChunkMatches": true })),
+    ] {
+        let mut options = options;
+        options["TotalMaxMatchCount"] = most.into();
+        options["ShardMaxMatchCount"] = most.into();
+        let body = json!({ "Q": query, "Opts": options }).to_string();
+        let (status, _, text) = post(&format!("http://{}", server.address), "/api/search", &body);
+        assert_eq!(status, 200, "{options}");
+        // The bound is on 32 MiB, about.
+        assert!(text.len() < 48 << 20, "{options}: {} bytes", text.len());
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        let file = &answer["Result"]["Files"][0];
+        let shown = |name: &str| file[name].as_array().map_or(0, Vec::len);
+        let skipped = answer["Result"]["FilesSkipped"].as_u64().unwrap();
+        if query.contains("every") {
+            assert!(
+                shown("ChunkMatches") > 10_000
+                    && (skipped > 0) == (shown("ChunkMatches") < 150_000)
+            );
+        } else if options["ChunkMatches"] == true {
+            // All lines are one chunk.
+            assert_eq!((shown("ChunkMatches"), skipped), (1, 0));
+        } else {
+            assert!(shown("LineMatches") > 10_000 && shown("LineMatches") < 200_000);
+            assert!(skipped > 0, "{}", answer["Result"]["FilesSkipped"]);
+        }
+    }
+    for (page, most) in [
+        ("/zoekt/search?q=hay&num=1000000&ctx=10&format=json", 64 << 20),
+        ("/api/v1/search/?q=hay&max_matches=0", 96 << 20),
+    ] {
+        let (status, _, text) = server.get(page, "application/json");
+        assert!(status == 200 && text.len() < most, "{page}: {status}, {} bytes", text.len());
+    }
 }
 
 #[test]
@@ -421,7 +469,8 @@ fn answers_are_those_of_a_real_zoekt() {
     let get = |base: &str, path: &str| {
         let mut answer = agent.get(format!("{base}{path}")).call().unwrap();
         let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
-        (answer.status().as_u16(), kind, answer.body_mut().read_to_string().unwrap())
+        let text = answer.body_mut().with_config().limit(128 << 20).read_to_string().unwrap();
+        (answer.status().as_u16(), kind, text)
     };
     for query in
         ["tide", "tide&ctx=2", "repo:o", "-repo:o&order=revsize", "nowhere-at-all", "repo:nowhere"]

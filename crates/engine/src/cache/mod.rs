@@ -107,11 +107,15 @@ impl ShardCache {
     pub(crate) fn clear_if_stale(&self, catalog: &Catalog) {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if !catalog.follows(index.identity, index.switch) {
-            self.change(BTreeMap::clear);
-            self.texts.clear();
-            index.generation += 1;
+            self.clear(&mut index);
         }
         (index.identity, index.switch) = (catalog.identity, catalog.switch);
+    }
+
+    fn clear(&self, index: &mut CachedIndex) {
+        self.change(BTreeMap::clear);
+        self.texts.clear();
+        index.generation += 1;
     }
 
     /// Returns how often the cache was cleared.
@@ -421,4 +425,20 @@ pub(crate) async fn read_files(
     lease.done();
     let work = tokio::task::spawn_blocking(|| Arc::new(ShardFiles::new(files)));
     Ok(work.await.expect("putting files together does not panic"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_the_cache_was_cleared_is_not_added() {
+        let cache = ShardCache::new(1 << 20);
+        let before = cache.generation();
+        cache.clear(&mut cache.index.lock().unwrap());
+        cache.add_unless_cleared(before, || panic!("it is of another index"));
+        let mut added = false;
+        cache.add_unless_cleared(cache.generation(), || added = true);
+        assert!(added);
+    }
 }

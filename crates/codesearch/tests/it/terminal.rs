@@ -1,0 +1,62 @@
+//! What files, paths and clients say does not control the terminal of who reads it.
+
+use std::process::Command;
+
+use crate::harness::Fixture;
+
+/// Sets the title of a window, and clears the screen.
+const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J";
+
+/// Runs the program on a terminal, and returns all that is written to it.
+fn on_a_terminal(fixture: &Fixture, args: &[&str]) -> String {
+    let run = fixture.command(args);
+    let words = std::iter::once(run.get_program()).chain(run.get_args());
+    let quoted = words.map(|word| format!("'{}'", word.to_str().unwrap().replace('\'', r"'\''")));
+    let line = quoted.collect::<Vec<_>>().join(" ");
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(fixture.path()).env("NO_COLOR", "1");
+    let out = script.output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.code().is_some_and(|code| code < 2), "{args:?}: {text}");
+    text
+}
+
+#[test]
+fn no_command_passes_controls_on() {
+    let fixture = Fixture::new();
+    let repo = format!("one{HOSTILE}");
+    fixture.write(&format!("{repo}/needle{HOSTILE}.md"), "# Needle\n\nAll about the needle.\n");
+    fixture.write(
+        &format!("{repo}/needle{HOSTILE}.go"),
+        format!("func needle() {{ /*{HOSTILE}*/ }}\n"),
+    );
+    fixture.write(&format!("{repo}/call{HOSTILE}.go"), "func main() { needle() }\n");
+    fixture.write(&format!("{repo}/image{HOSTILE}.bin"), b"\x89PNG\0\0".as_slice());
+    fixture.ingest();
+    fixture.run(&["symbols"]).code(0);
+    // A client's query that takes its time is logged.
+    let server = fixture.serve_with(&["--slow", "0.001ms"]);
+    let query = "needle%1B%5D0%3Bowned%07";
+    assert_eq!(server.json(&format!("/search?q={query}")).0, 200);
+    server.stop();
+    for args in [
+        &["search", "needle"][..],
+        &["search", "--heading", "needle"],
+        &["search", "--explain", "-F", HOSTILE],
+        &["files", "needle"],
+        &["docs", "needle"],
+        &["def", "needle"],
+        &["refs", "needle"],
+        &["repos"],
+        &["repos", "--skipped", &repo],
+        &["stats", "--slow"],
+        &["check"],
+    ] {
+        let text = on_a_terminal(&fixture, args);
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{args:?}: {text:?}");
+        assert!(text.contains("␛") || args == ["check"], "{args:?} was to show a name: {text:?}");
+    }
+    // A pipe gets every byte.
+    let piped = fixture.run(&["files", "needle"]).code(0).out;
+    assert!(piped.contains(HOSTILE), "{piped:?}");
+}
