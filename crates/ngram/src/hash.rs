@@ -68,10 +68,12 @@ mod tests {
     /// would lack matches.
     #[test]
     fn bits_are_those_that_are_stored() {
-        for (ngram, bits) in
-            [(b"abc", [1708, 751, 1457]), (b"fn ", [1061, 145, 693]), (b"());", [1886, 525, 417])]
-        {
-            let number = u64::from_le_bytes(*ngram.first_chunk().unwrap());
+        for (eight, length, bits) in [
+            (b"abcdefgh", 3, [1708, 751, 1457]),
+            (b"fn abcde", 3, [1061, 145, 693]),
+            (b"());abcd", 4, [1886, 525, 417]),
+        ] {
+            let number = ngram_at(eight, length);
             let of = |multiplier| bit_of(mix(number, multiplier), 2048);
             assert_eq!([MIX, MIX_EXACT, MIX_SHORT].map(of), bits);
         }

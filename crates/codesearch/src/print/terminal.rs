@@ -64,7 +64,7 @@ mod tests {
     fn lines_stay_lines_and_controls_do_not_reach_a_terminal() {
         let written = |is_terminal| {
             let mut out = Escaped { out: Vec::new(), is_terminal };
-            writeln!(out, "a\u{1b}[2J{}\tb\u{9b}1m", "\u{7}\nnext").unwrap();
+            writeln!(out, "a\u{1b}[2J\u{7}\nnext\tb\u{9b}1m").unwrap();
             String::from_utf8(out.out).unwrap()
         };
         assert_eq!(written(true), "a␛[2J␇\nnext\tb\u{fffd}1m\n");

@@ -227,11 +227,11 @@ pub(super) fn chunks(
             let end = file.lines.partition_point(|line| line.number <= last + context);
             let lines = &file.lines[from..end];
             let start = lines.first().expect("a range is in a line");
-            let content = text(lines.iter());
-            room.take_bytes(content.0.len(), ranges.len());
+            let texts = text(lines.iter());
+            room.take_bytes(texts.0.len(), ranges.len());
             Some(ChunkMatch {
                 debug_score: "",
-                content,
+                content: texts,
                 symbol_info: symbols(lines.iter(), &ranges),
                 ranges,
                 file_name: false,
