@@ -2,6 +2,7 @@
 //! the others.
 
 use engine::search::{FileMatch, Searcher};
+use rayon::prelude::*;
 use store::Switch;
 
 use crate::http::error::Failure;
@@ -57,7 +58,7 @@ impl UnrenderedFiles {
         Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
     }
 
-    /// Reads the symbols around their lines, and renders the files on a thread for blocking work.
+    /// Reads the symbols around their lines, and renders the files, on all cores: highlighting takes most of it.
     pub(super) async fn draw(mut self, searcher: &Searcher) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -67,15 +68,20 @@ impl UnrenderedFiles {
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after, .. } = self;
-            let drawn = files.into_iter().map(|UnrenderedFile { file, matches, score }| {
-                // Consecutive files of one repository share a heading.
-                let headed = after.as_ref() != Some(&file.repo);
-                if headed {
-                    after = Some(file.repo.clone());
+            // Consecutive files of one repository share a heading.
+            let heads = |of: &UnrenderedFile| {
+                let is_other = after.as_ref() != Some(&of.file.repo);
+                if is_other {
+                    after = Some(of.file.repo.clone());
                 }
-                FileView { score, ..view::file(&file, matches, &q, headed) }
-            });
-            drawn.collect()
+                is_other
+            };
+            let headed: Vec<bool> = files.iter().map(heads).collect();
+            let draw = |(UnrenderedFile { file, matches, score }, headed)| FileView {
+                score,
+                ..view::file(&file, matches, &q, headed)
+            };
+            files.into_par_iter().zip(headed).map(draw).collect()
         });
         work.await.map_err(|_| Failure::panicked())
     }
