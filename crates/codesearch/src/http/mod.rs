@@ -143,7 +143,7 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
     let route = match endpoint.class {
         Class::Light => route,
         class => {
-            let most = server.answers_within(class);
+            let most = answers_within(class, server);
             route.layer(from_fn(move |request, next| answer_within(most, request, next)))
         }
     };
@@ -170,6 +170,21 @@ fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Meth
         Admits::Clients => route.layer(from_fn_with_state(server.clone(), access::clients)),
         Admits::Operators => route.layer(from_fn_with_state(server.clone(), access::operators)),
     }
+}
+
+/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Returns how long an endpoint may take to begin an answer. A search ends by itself before that, unless Postgres has
+/// gone silent.
+fn answers_within(class: Class, server: &Server) -> Duration {
+    let search = match class {
+        Class::Search | Class::Whole => {
+            server::MAX_WAIT + server.searcher.max_time().unwrap_or_default()
+        }
+        Class::Read | Class::Free | Class::Light => Duration::ZERO,
+    };
+    search + GRACE
 }
 
 /// Gives a request up whose answer has not begun in time: Postgres may have gone silent.

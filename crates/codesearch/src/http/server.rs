@@ -7,7 +7,6 @@ use engine::search::Searcher;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::endpoint::Class;
 use super::error::Failure;
 use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
@@ -19,9 +18,6 @@ const SEARCHES_PER_CORE: usize = 4;
 
 /// Longest wait of a search for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
-
-/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
-const GRACE: Duration = Duration::from_secs(20);
 
 /// Processes of git at a time. One takes a core, perhaps for seconds, which searches would miss.
 const GIT_AT_ONCE: usize = 2;
@@ -94,16 +90,6 @@ impl Server {
     /// Returns its statistics.
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.metrics.recorder
-    }
-
-    /// Returns how long an endpoint may take to begin an answer. A search ends by itself before that, unless Postgres
-    /// has gone silent.
-    pub(super) fn answers_within(&self, class: Class) -> Duration {
-        let search = match class {
-            Class::Search | Class::Whole => MAX_WAIT + self.searcher.max_time().unwrap_or_default(),
-            Class::Read | Class::Free | Class::Light => Duration::ZERO,
-        };
-        search + GRACE
     }
 
     /// Returns a turn to search if one is free, without waiting.

@@ -235,17 +235,12 @@ fn a_database_that_falls_silent_holds_no_request() {
         let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
         assert!(Command::new("kill").arg(name).args(pids).status().unwrap().success());
     };
-    // All processes of Postgres that answer this server stand still, then those that it gets in their place.
-    let mut stopped = Vec::<i32>::new();
-    let mut stop = || {
-        let now = fixture.sql::<Vec<i32>>(
-            "select array_agg(pid) from pg_stat_activity
-             where datname = current_database() and pid <> pg_backend_pid()",
-        );
-        signal("-STOP", &now);
-        stopped.extend(now);
-    };
-    stop();
+    // All processes of Postgres that answer this server stand still.
+    let stopped = fixture.sql::<Vec<i32>>(
+        "select array_agg(pid) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    signal("-STOP", &stopped);
     std::thread::scope(|scope| {
         let server = &server;
         let asked = paths.map(|path| scope.spawn(move || server.json(path)));
