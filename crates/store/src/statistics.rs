@@ -287,7 +287,7 @@ impl Store {
         // Statements that differ only in the shard they name are added up.
         let rows: Vec<(String, i64, f64, i64, Option<f64>)> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!(
-                "select regexp_replace(query, '\\m(chunks|documents|filters|files|docs)_\\d{{3,4}}', '\\1_NNN', 'g') shape,
+                "select regexp_replace(query, '_\\d{{2,4}}\\M', '_NNN', 'g') shape,
                         sum(calls)::bigint, sum(total_exec_time), sum(rows)::bigint,
                         (sum(shared_blks_hit) / nullif(sum(shared_blks_hit + shared_blks_read), 0))::float8
                  from {schema}.pg_stat_statements
