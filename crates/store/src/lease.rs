@@ -207,6 +207,7 @@ impl Drop for Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::CONTROL;
     use crate::testing::{on_index, value};
 
     async fn one(lease: &mut Lease) -> Result<i32> {
@@ -247,6 +248,36 @@ mod tests {
             assert_eq!((pid(&lease), one(&mut lease).await.unwrap()), (process, 1));
             assert_ne!(pid(&lease), process);
             lease.done();
+        });
+    }
+
+    /// A connection counts as open until its statement was cancelled, however long that takes.
+    #[test]
+    fn a_dropped_connection_is_free_only_when_its_statement_is_cancelled() {
+        on_index(1, async |store| {
+            let mut control = Vec::new();
+            for _ in 0..CONTROL {
+                control.push(store.control().acquire().await.unwrap());
+            }
+            let mut lease = store.lease().await.unwrap();
+            let process = pid(&lease);
+            let long = lease.rows(BoundStatement::new("select pg_sleep(60)".to_owned()));
+            assert!(tokio::time::timeout(Duration::from_millis(50), long).await.is_err());
+            drop(lease);
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(store.connections(), (1, 4));
+            drop(control);
+            while store.connections() != (0, 4) {
+                tokio::task::yield_now().await;
+            }
+            let ended = format!(
+                "select not exists (select from pg_stat_activity where pid = {process} and state = 'active')"
+            );
+            while !value::<bool>(store, &ended).await {
+                tokio::task::yield_now().await;
+            }
         });
     }
 

@@ -2,11 +2,17 @@
 //! limits, whichever server answers, and whatever it has in memory.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use engine::Searcher;
+use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use query::{Case, Query};
 use serde_json::Value;
+use store::{Store, Target};
+use tokio::sync::mpsc;
 
-use crate::harness::{Fixture, Server, eventually};
+use crate::harness::{Fixture, Server, eventually, socket_folder};
 
 const SHARDS: usize = 6;
 const REPOS: usize = 12;
@@ -348,6 +354,54 @@ fn a_state_that_nothing_holds_any_longer_is_gone() {
     change(2);
     let (status, answer) = server.json(&url("/search", "needle", 50, Some(&next)));
     assert_refused(status, &answer);
+}
+
+#[test]
+fn a_search_whose_state_is_deleted_meanwhile_says_so() {
+    let fixture = fixture();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let target = Target::Socket {
+            folder: socket_folder(),
+            role: "codesearch".to_owned(),
+            database: fixture.index.clone(),
+        };
+        let searcher = Arc::new(Searcher::new(Store::connect(&target, 4).await.unwrap(), 2));
+        let query = Query::parse("value_", Case::Smart).unwrap();
+        let mut request = Request::new(&query).unwrap();
+        request.limit = None;
+        let request = Arc::new(request);
+        let run = |send| {
+            let (searcher, request) = (Arc::clone(&searcher), Arc::clone(&request));
+            tokio::spawn(async move { searcher.search(&request, send).await })
+        };
+        // It waits for its reader, who reads no more than a part.
+        let (send, mut found) = mpsc::channel(1);
+        let search = run(send);
+        let first = found.recv().await.unwrap().len();
+        let fixture = &fixture;
+        tokio::task::block_in_place(|| {
+            let ended = "select bool_and(pg_terminate_backend(pid, 10000))
+                 from pg_locks where locktype = 'advisory' and classid::bigint = 1668481025 and objsubid = 2
+                 and database = (select oid from pg_database where datname = current_database())";
+            assert!(fixture.sql::<bool>(ended));
+            std::fs::remove_dir_all(fixture.path().join("r03")).unwrap();
+            fixture.ingest_over(SHARDS);
+        });
+        searcher.catalog().await.unwrap();
+        let mut files = first;
+        while let Some(some) = found.recv().await {
+            files += some.len();
+        }
+        assert!(first < files, "it had ended before");
+        let told = search.await.unwrap().unwrap_err().to_string();
+        assert!(told.contains("search again"), "{told}");
+        // The same search on the new state.
+        let (send, mut found) = mpsc::channel(1);
+        let search = run(send);
+        while found.recv().await.is_some() {}
+        assert_eq!(search.await.unwrap().unwrap().files, 10 * (REPOS - 1));
+    });
 }
 
 /// Checks that a cursor whose epoch is gone is refused, in a sentence that says what to do.

@@ -173,6 +173,43 @@ fn a_broken_query_does_not_wait_for_a_turn() {
     });
 }
 
+/// Matching this takes minutes.
+const SLOW: &str = r#"c:"(?:[a-z]?){20000}[0-9]{9}[g-k][0-9]{9}""#;
+
+#[test]
+fn a_file_is_shown_though_a_pattern_takes_minutes() {
+    let fixture = Fixture::new();
+    fixture.write("one/line.txt", "a".repeat(1_000_000));
+    fixture.ingest();
+    let server = fixture.serve();
+    let terms = utf8_percent_encode(SLOW, NON_ALPHANUMERIC);
+    let path = format!("/file?repo=one&path=line.txt&q={terms}+{terms}");
+    let (status, _, page) = server.get(&path, "text/html");
+    assert!(status == 200 && page.contains("more bytes"), "{page}");
+}
+
+#[test]
+fn a_page_in_order_keeps_no_more_than_fits() {
+    let fixture = Fixture::new();
+    // Each letter is a match, and has its place in memory.
+    for n in 0..220 {
+        fixture.write(&format!("one/{n:03}.txt"), format!("{}\n", "a".repeat(4096)).repeat(10));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    let address = "/search?q=case:yes+c:a&wait=1&sort=path";
+    let mut path = address.to_owned();
+    // A later page keeps all that came before it.
+    for _ in 0..3 {
+        let (status, _, page) = server.get(&path, "text/html");
+        assert_eq!(status, 200, "{path}");
+        let next = page.split("cursor=").nth(1).unwrap().split(['"', '&']).next().unwrap();
+        path = format!("{address}&cursor={next}");
+    }
+    let (status, _, page) = server.get(&path, "text/html");
+    assert!(status == 400 && page.contains("too large to sort"), "{status}");
+}
+
 #[test]
 fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_search() {
     let fixture = indexed();

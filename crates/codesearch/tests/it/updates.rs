@@ -9,6 +9,53 @@ use std::time::{Duration, Instant};
 
 use crate::equality::copy;
 use crate::harness::{Fixture, eventually};
+use crate::private_postgres::Home;
+
+/// A process that goes on when dropped.
+struct Halted(String);
+
+impl Halted {
+    fn new(pid: String) -> Self {
+        assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+        Self(pid)
+    }
+}
+
+impl Drop for Halted {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-CONT", &self.0]).status();
+    }
+}
+
+/// A commit that is not flushed is lost in a crash, and the number of its epoch is used again.
+#[test]
+fn an_epoch_is_on_disk_before_anyone_is_told() {
+    let home = Home::new();
+    home.ingest();
+    let mut hold =
+        home.command(&["db", "hold"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("the server runs", || home.pid().is_some());
+    let sql = |sql: &str| home.sql_texts(sql).into_iter().next();
+    let text = |statement: &str| sql(statement).unwrap().into_os_string().into_string().unwrap();
+    sql("create table told (lsn pg_lsn)");
+    sql("create function note() returns trigger language plpgsql as
+         $$ begin insert into told values (pg_current_wal_insert_lsn()); return null; end $$");
+    sql("create trigger note after insert on switches for each row execute function note()");
+    sql("checkpoint");
+    {
+        // Nobody else flushes the log.
+        let _halted = Halted::new(text(
+            "select pid::text from pg_stat_activity where backend_type = 'walwriter'",
+        ));
+        fs::write(home.folder().join("r/b.txt"), "new\n").unwrap();
+        home.ingest();
+        let flushed =
+            "select bool_and(lsn < pg_current_wal_flush_lsn())::text || count(*) from told";
+        assert_eq!(text(flushed), "true1");
+    }
+    hold.kill().unwrap();
+    hold.wait().unwrap();
+}
 
 #[test]
 fn changes_are_reflected_and_nothing_else_is_read() {

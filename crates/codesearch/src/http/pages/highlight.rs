@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn lines_after_the_time_is_up_stay_plain() {
+        let late = std::iter::once_with(|| {
+            std::thread::sleep(MAX_TIME);
+            "return 1"
+        });
+        let grammar = Grammar::of(Some("Go"), "").unwrap();
+        let colours = grammar.colour(std::iter::once("return 0").chain(late));
+        assert!(!colours[0].is_empty() && colours[1].is_empty(), "{colours:?}");
+    }
+
+    #[test]
     fn grammars_are_found_by_language_or_name() {
         for (language, path) in [
             (Some("Rust"), "x"),
