@@ -1,0 +1,39 @@
+//! What comments, strings, numbers and words look like in many languages, and a lexer that finds them in lines.
+//!
+//! The lexer knows tokens, no grammar. So it takes any part of a text, reads each byte a bounded number of times
+//! whatever the text is, and needs no expression to be compiled. What only a grammar tells apart (a cast from a call)
+//! it tells by what is written around a name.
+
+mod code;
+mod languages;
+mod lexer;
+mod markup;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::ops::Range;
+
+pub use languages::Syntax;
+pub use lexer::Lexer;
+
+/// What a part of a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A comment, with its marks.
+    Comment,
+    /// A string, a character or a regular expression.
+    String,
+    /// A number, an escape within a string, or a word such as `true`.
+    Constant,
+    /// A word of the language, or a tag.
+    Keyword,
+    /// The name of a function where it is defined or called, of an attribute or of an annotation.
+    Function,
+    /// The name of a type, or of a property.
+    Type,
+}
+
+/// A part of a line, in bytes. Parts do not overlap, and are in order.
+pub type Token = (Range<usize>, Class);
