@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use engine::search::FileMatch;
-use engine::search::rank::{Explained, LinePoints, Ranking, Score, Votes};
+use engine::search::rank::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
 use query::Query;
+use rayon::prelude::*;
 
 use crate::order::Order;
 
@@ -14,6 +15,9 @@ pub(crate) use engine::search::rank::POOL;
 
 /// Most memory for the kept results, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// So many files are scored by several threads.
+const FEW: usize = 8;
 
 /// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
 pub(crate) type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
@@ -71,11 +75,32 @@ impl TopK {
         }
     }
 
-    /// Counts and ranks a file, and keeps as much of it as `trim` leaves. `trim` can ask for its best lines.
+    /// Counts and ranks files, and keeps as much of each as `trim` leaves. `trim` can ask for its best lines.
     pub(crate) fn add(
         &mut self,
+        files: Vec<FileMatch>,
+        mut trim: impl FnMut(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
+    ) {
+        let scored: Vec<Option<ScoredFile>> = match self.order {
+            // Scoring a file takes some ten microseconds.
+            Order::Relevance if files.len() >= FEW => {
+                files.par_iter().map(|file| Some(self.ranking.score_alone(file))).collect()
+            }
+            Order::Relevance => {
+                files.iter().map(|file| Some(self.ranking.score_alone(file))).collect()
+            }
+            Order::Path | Order::Repo => files.iter().map(|_| None).collect(),
+        };
+        for (file, scored) in files.into_iter().zip(scored) {
+            self.add_scored(file, scored, &mut trim);
+        }
+    }
+
+    fn add_scored(
+        &mut self,
         mut file: FileMatch,
-        trim: impl FnOnce(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
+        scored: Option<ScoredFile>,
+        trim: &mut impl FnMut(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
     ) {
         self.files += 1;
         let count = |counts: &mut HashMap<String, usize>, name: &str| match counts.get_mut(name) {
@@ -90,12 +115,12 @@ impl TopK {
         if let Some((folder, _)) = within.and_then(|path| path.split_once('/')) {
             count(&mut self.folders, folder);
         }
-        let (score, points) = match self.order {
-            Order::Relevance => {
-                let (score, points) = self.ranking.score(&file, &mut self.votes);
+        let (score, points) = match scored {
+            Some(scored) => {
+                let (score, points) = scored.vote(&mut self.votes);
                 (score, Some(points))
             }
-            Order::Path | Order::Repo => (Score::default(), None),
+            None => (Score::default(), None),
         };
         let matches = file.matches();
         self.matches += matches;

@@ -1,6 +1,6 @@
 //! Bloom filters of the n-grams of one text.
 
-use crate::hash::bit_of;
+use crate::hash::{bit_of, hashes_of_word};
 use crate::kind::FilterKind;
 use crate::query::NgramQuery;
 use crate::text::hashes_of;
@@ -36,6 +36,14 @@ impl BloomFilter {
         let kind = FilterKind::Chunk;
         let mut hashes = Vec::new();
         hashes_of(kind, text, &mut hashes);
+        Self { kind, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
+    }
+
+    /// Makes a filter of whole words, which only queries for [words](NgramQuery::word) are meant for. It has the size of a
+    /// chunk's.
+    pub fn of_words<'w>(words: impl Iterator<Item = &'w str>) -> Self {
+        let kind = FilterKind::Chunk;
+        let hashes: Vec<u64> = words.flat_map(hashes_of_word).collect();
         Self { kind, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
     }
 

@@ -4,8 +4,8 @@ use crate::columns::Columns;
 use crate::density::Densities;
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, bit_of, is_partly_ascii,
-    is_punctuation, mix, ngram_at, second_hash,
+    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, bit_of, hashes_of_word,
+    is_partly_ascii, is_punctuation, mix, ngram_at, second_hash,
 };
 use crate::kind::FilterKind;
 
@@ -168,6 +168,11 @@ impl NgramQuery {
         let chunk_long = chunk.len();
         chunk.extend(short.iter().flat_map(|hash| [*hash, second_hash(*hash)]));
         Hashes { block, long, chunk, chunk_long, chunk_ngrams: mixed + short.len() }.into()
+    }
+
+    /// Makes the query for a whole word, for filters [of words](crate::BloomFilter::of_words).
+    pub fn word(word: &str) -> Self {
+        Hashes { chunk: hashes_of_word(word).to_vec(), ..Hashes::default() }.into()
     }
 
     /// Makes the query for the n-grams with capitals of a literal within a line.

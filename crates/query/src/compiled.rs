@@ -4,6 +4,7 @@ use ngram::NgramQuery;
 
 use crate::error::QueryError;
 use crate::expr::{Expr, Predicate};
+use crate::extract::whole_names;
 use crate::language;
 use crate::literals::LiteralQuery;
 use crate::matcher::Matcher;
@@ -63,6 +64,8 @@ pub struct CompiledSymbol {
     pub whole: Option<Matcher>,
     /// The kinds that it may be of.
     pub kinds: SymbolKinds,
+    /// What filters of whole names, [folded](crate::fold), are asked for; `None` if it may match a part of a name.
+    pub words: Option<NgramQuery>,
 }
 
 impl CompiledQuery {
@@ -147,6 +150,9 @@ impl CompiledTerm {
                 containers: symbol.containers.iter().map(&mut matcher).collect::<Result<_, _>>()?,
                 whole: symbol.whole.as_ref().map(&mut matcher).transpose()?,
                 kinds: symbol.kinds,
+                words: whole_names(&term.pattern).map(|names| {
+                    NgramQuery::any(names.iter().map(|name| NgramQuery::word(name)).collect())
+                }),
             }),
             None => None,
         };

@@ -37,6 +37,12 @@ impl LiteralQuery {
     }
 }
 
+/// Returns the names, with letters folded, of which a pattern matches one if it matches a name; `None` if it is not for
+/// whole names, or for too many.
+pub(crate) fn whole_names(pattern: &Pattern) -> Option<Vec<String>> {
+    enumerate(&pattern.whole_line()?)
+}
+
 /// Characters that no string contains: chunks are cut at line feeds, and neither an SQL statement nor a stored text can
 /// hold a NUL.
 const BREAKS: [char; 2] = ['\n', '\0'];
@@ -221,8 +227,8 @@ fn bounded(run: &Run) -> Option<()> {
     (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
 }
 
-/// Folds letters.
-fn fold(text: &str) -> String {
+/// Folds letters: what differs in case only becomes one.
+pub fn fold(text: &str) -> String {
     fold_beyond_ascii(text).to_ascii_lowercase()
 }
 
@@ -245,6 +251,26 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn patterns_for_whole_names() {
+        let names = |pattern: &str| {
+            let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
+            whole_names(&pattern).map(|names| names.join(" "))
+        };
+        for (pattern, expected) in [
+            ("^read$", Some("read")),
+            ("^(?:Read_?File)$", Some("readfile read_file")),
+            ("^^(?:a|Größe)$", Some("a größe")),
+            (r"\Aa[bc]\z", Some("ab ac")),
+            ("^read", None),
+            ("read$", None),
+            ("^read.*$", None),
+            ("^a$|^b$", None),
+        ] {
+            assert_eq!(names(pattern).as_deref(), expected, "{pattern}");
+        }
+    }
+
     use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
     use super::*;

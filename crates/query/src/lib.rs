@@ -47,6 +47,7 @@ pub use build::Defaults;
 pub use compiled::{CompiledQuery, CompiledSymbol, CompiledTerm};
 pub use error::{QueryError, Suggestion};
 pub use expr::{Expr, Predicate};
+pub use extract::fold;
 pub use field::SUGGESTIONS;
 pub use glob::glob;
 pub use group::MAX_TERMS;

@@ -152,6 +152,21 @@ impl Pattern {
         &self.hir
     }
 
+    /// Returns what is between the ends of a line, if the pattern begins and ends with these; it is for whole lines then.
+    pub(crate) fn whole_line(&self) -> Option<Hir> {
+        let begins = |hir: &Hir| matches!(hir.kind(), HirKind::Look(Look::Start | Look::StartLF));
+        let ends = |hir: &Hir| matches!(hir.kind(), HirKind::Look(Look::End | Look::EndLF));
+        match self.hir.kind() {
+            HirKind::Concat(parts) => match &parts[..] {
+                [first, inside @ .., last] if begins(first) && ends(last) => {
+                    Some(Hir::concat(inside.to_vec()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Makes an error about the pattern as a whole.
     pub(crate) fn error(&self, message: impl Into<String>) -> QueryError {
         QueryError::new(&self.source, 0, message)

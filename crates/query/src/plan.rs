@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::compiled::CompiledQuery;
+use crate::compiled::{CompiledQuery, CompiledTerm};
 use crate::expr::{Expr, Predicate};
 use crate::literals::LiteralQuery;
 use ngram::NgramQuery;
@@ -56,6 +56,11 @@ pub enum Scope {
 }
 
 impl Lookup {
+    /// The terms that it is for.
+    pub fn compiled_terms<'q>(&self, query: &'q CompiledQuery) -> Vec<&'q CompiledTerm> {
+        self.terms.iter().map(|term| &query.terms[*term]).collect()
+    }
+
     /// The n-grams that filters are asked for in its place.
     pub fn ngrams<'p>(&self, query: &'p CompiledQuery) -> Cow<'p, NgramQuery> {
         let ngrams = |term: &usize| &query.terms[*term].ngrams;

@@ -29,9 +29,7 @@ impl ByRank {
     }
 
     pub(super) fn add(&mut self, found: Vec<FileMatch>) {
-        for file in found {
-            self.top.add(file, |_, _| Vec::new());
-        }
+        self.top.add(found, |_, _| Vec::new());
     }
 
     /// Returns the best files in order, each with how its score came about; the lines of context that they still need;

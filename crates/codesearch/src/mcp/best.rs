@@ -36,7 +36,7 @@ pub(super) async fn answer(
     let shown = from.map_or(0, |from| from.shown as usize);
     let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
     let stats = run(searcher, &request, found, |file| {
-        top.add(file, |file, lines| keep(file, lines, most));
+        top.add(vec![file], |file, lines| keep(file, lines, most));
         true
     })
     .await?;

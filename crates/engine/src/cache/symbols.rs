@@ -1,13 +1,13 @@
 //! The symbols of a shard in a server's memory: the groups that Postgres stores, compressed.
 //!
 //! The names of a group are compressed on their own, since a search decides on them, and have a Bloom filter of their
-//! n-grams, so that most groups need not be decompressed.
+//! n-grams and one of whole names, so that most groups need not be decompressed.
 
 use std::ops::Range;
 
 use lzzzz::{lz4, lz4_hc};
-use ngram::{BitSlices, BloomFilter, FilterKind, NgramQuery};
-use query::{CompiledTerm, Scratch};
+use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
+use query::{CompiledTerm, Scratch, fold};
 use store::{BlobId, SymbolGroup, SymbolRow};
 
 /// Compression level of LZ4 HC. Higher levels gain a hundredth.
@@ -31,7 +31,9 @@ pub(crate) struct ShardSymbols {
     groups: Vec<Group>,
     /// The compressed names and numbers of each group.
     data: Box<[u8]>,
+    /// Filters of the n-grams of all names of a group, and of whole names.
     filters: BitSlices,
+    words: BitSlices,
 }
 
 /// Neighbouring blobs.
@@ -57,8 +59,10 @@ impl ShardSymbols {
             groups: Vec::with_capacity(groups.len()),
             data: Box::default(),
             filters: BitSlices::new(FilterKind::Chunk, &[]),
+            words: BitSlices::new(FilterKind::Chunk, &[]),
         };
         let (mut data, mut filters) = (Vec::new(), Vec::with_capacity(groups.len()));
+        let mut words = Vec::with_capacity(groups.len());
         for group in groups {
             // Of a damaged group nothing is known.
             let sizes: Vec<u32> =
@@ -71,6 +75,8 @@ impl ShardSymbols {
             let numbers = data.len();
             lz4_hc::compress_to_vec(&group.numbers, &mut data, LEVEL).expect(ROOM);
             filters.push(BloomFilter::of_chunk(&group.names));
+            let folded = fold(&group.names);
+            words.push(BloomFilter::of_words(folded.split('\n')));
             all.groups.push(Group {
                 first: all.blobs.len() as u32,
                 names: names as u32,
@@ -85,6 +91,7 @@ impl ShardSymbols {
         }
         all.data = data.into();
         all.filters = BitSlices::new(FilterKind::Chunk, &filters);
+        all.words = BitSlices::new(FilterKind::Chunk, &words);
         all
     }
 
@@ -98,7 +105,26 @@ impl ShardSymbols {
         let lists = self.blobs.len() * size_of::<BlobId>()
             + self.first.len() * size_of::<u32>()
             + self.groups.len() * size_of::<Group>();
-        (lists + self.data.len() + self.filters.memory() + size_of::<Self>()) as u64
+        (lists + self.data.len() + self.filters.memory() + self.words.memory() + size_of::<Self>())
+            as u64
+    }
+
+    /// Returns the groups that may have a name which one of the terms matches.
+    fn groups_of(&self, terms: &[&CompiledTerm]) -> Columns {
+        let words = |term: &&CompiledTerm| term.symbol.as_ref()?.words.clone();
+        let words: Option<Vec<NgramQuery>> = terms.iter().map(words).collect();
+        match words {
+            Some(words) => self.words.columns(&NgramQuery::any(words)),
+            None => {
+                let ngrams = terms.iter().map(|term| term.ngrams.clone());
+                self.filters.columns(&NgramQuery::any(ngrams.collect()))
+            }
+        }
+    }
+
+    /// Returns about how many blobs [`ShardSymbols::matching`] looks at.
+    pub(crate) fn candidates(&self, terms: &[&CompiledTerm]) -> usize {
+        self.groups_of(terms).count() * self.blobs.len() / self.groups.len().max(1)
     }
 
     /// Returns the blobs in `blobs`, and in `left` if that is given, with a symbol whose name matches one of the
@@ -110,12 +136,12 @@ impl ShardSymbols {
         left: Option<&[BlobId]>,
         go_on: &dyn Fn() -> bool,
     ) -> Vec<BlobId> {
-        let any = NgramQuery::any(terms.iter().map(|term| term.ngrams.clone()).collect());
+        let groups = self.groups_of(terms);
         let mut scratches: Vec<Scratch> = terms.iter().map(|term| term.matcher.scratch()).collect();
         let wanted = self.place(blobs.start)..self.place(blobs.end);
         let mut matching = Vec::new();
         let mut names = Vec::new();
-        for group in self.filters.columns(&any).iter() {
+        for group in groups.iter() {
             let of_group = self.of_group(group);
             let here = of_group.start.max(wanted.start)..of_group.end.min(wanted.end);
             let near = |left: &[BlobId]| {

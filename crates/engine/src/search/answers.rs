@@ -70,15 +70,13 @@ impl PostgresAnswers<'_> {
 impl LookupExecutor for PostgresAnswers<'_> {
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer> {
         if let (Scope::Symbol, Some(symbols)) = (lookup.scope, &self.task.cached.symbols) {
-            let terms = &self.search.query().terms;
-            let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+            let terms = lookup.compiled_terms(self.search.query());
             let go_on = || self.search.state.clock.goes_on();
             return Some(Answer::Blobs(symbols.matching(&terms, &(0..i32::MAX), left, &go_on)));
         }
         match (lookup.scope, self.found(lookup), &self.task.cached.files) {
             (Scope::Path, _, Some(files)) => {
-                let terms = &self.search.query().terms;
-                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
+                let terms = lookup.compiled_terms(self.search.query());
                 let go_on = || self.search.state.clock.goes_on();
                 Some(Answer::Blobs(files.matching(&terms, &(0..i32::MAX), left, &go_on)))
             }

@@ -202,6 +202,10 @@ pub(crate) fn by_chance(ngrams: usize, chunks: i32) -> f64 {
     f64::from(chunks) * BY_CHANCE.powi(ngrams.min(32) as i32)
 }
 
+/// Most blobs of a shard whose names (paths, and what they define) are matched before filters are asked for chunks.
+/// Matching so many takes as long as asking the filters of a shard: about a quarter of a millisecond.
+pub(crate) const FEW_NAMED_BLOBS: usize = 300;
+
 /// Number of blobs left at which no more literals of a pattern that spans lines are looked up.
 pub(crate) const FEW_BLOBS_FOR_STRINGS: usize = 16;
 

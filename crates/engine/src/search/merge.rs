@@ -350,7 +350,8 @@ impl<'a> Merge<'a> {
         let query = self.search.query();
         let task = selection.task(candidate, query, plans)?;
         let texts = self.cache.map(|cache| &*cache.texts);
-        let survivors = Survivors::of(&task, selection, query, texts);
+        let go_on = || self.search.state.clock.goes_on();
+        let survivors = Survivors::of(&task, selection, query, texts, &go_on);
         let (candidates, contents) = (None, None);
         (!survivors.rules_out(&task.query.plan)).then_some(ReadyTask {
             task,

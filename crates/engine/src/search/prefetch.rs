@@ -105,6 +105,7 @@ impl Prefetch {
     ) {
         let (selection, query) = (&search.selection, search.query());
         let needed = || shards.iter().filter(|of| lacks_texts(of)).take(AHEAD_SHARDS);
+        let go_on = || search.state.clock.goes_on();
         let mut tasks = Vec::new();
         for candidate in needed() {
             let id = candidate.shard.id;
@@ -114,7 +115,7 @@ impl Prefetch {
                 }
                 // No wanted file lies near what the filters of blocks leave.
                 Some(task)
-                    if Survivors::of(&task, selection, query, texts)
+                    if Survivors::of(&task, selection, query, texts, &go_on)
                         .rules_out(&task.query.plan) =>
                 {
                     self.known.insert(id, Prefetched::RuledOut);

@@ -9,14 +9,19 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
 use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
 use store::{BlobId, Shard};
 
-use super::cost::by_chance;
+use super::cost::{FEW_NAMED_BLOBS, by_chance};
 use super::shards::{Selection, ShardTask};
 use crate::cache::files::{ShardFileFilter, ShardFiles};
 use crate::cache::texts::{Segment, Texts};
 
-/// The surviving chunks of a shard, for each lookup of scope chunk, by its terms.
+/// What of a shard survives the filters in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Survivors(Vec<(Vec<usize>, SurvivingChunks)>);
+pub(crate) struct Survivors {
+    /// The surviving chunks for each lookup of scope chunk, by its terms.
+    chunks: Vec<(Vec<usize>, SurvivingChunks)>,
+    /// No file has the names that are asked for.
+    no_name: bool,
+}
 
 /// The chunks of a shard that may hold what one lookup asks for.
 #[derive(Debug)]
@@ -41,6 +46,7 @@ impl Survivors {
         selection: &Selection,
         query: &CompiledQuery,
         texts: Option<&Texts>,
+        go_on: &dyn Fn() -> bool,
     ) -> Self {
         let mut survivors = Self::default();
         let Some(texts) = texts else { return survivors };
@@ -54,12 +60,18 @@ impl Survivors {
         };
         match &task.query.plan {
             Plan::All(parts) => {
+                let named = Names { task, query, go_on }.of_first(parts);
+                if named.as_ref().is_some_and(Vec::is_empty) {
+                    return Self { no_name: true, ..survivors };
+                }
+                let extents =
+                    |blobs: Vec<BlobId>| Some(task.cached.files.as_ref()?.extents(&blobs));
+                let mut left = named.and_then(extents);
                 // Begin with the part that fewest blocks may hold: it is the most likely to have no survivor,
                 // which rules the shard out.
                 let blocks = |lookup: &Lookup| surviving(lookup).map(|found| found.blocks.count());
                 let mut parts: Vec<&Plan> = parts.iter().collect();
                 parts.sort_by_cached_key(|part| count_blocks(part, &blocks));
-                let mut left: Option<Vec<Range<i32>>> = None;
                 for part in parts {
                     survivors.add(part, &|lookup| chunks_of(lookup, left.as_deref()));
                     if survivors.rules_out(part) {
@@ -100,20 +112,21 @@ impl Survivors {
         chunks_of: &impl Fn(&Lookup) -> Option<SurvivingChunks>,
     ) {
         if lookup.scope == Scope::Chunk {
-            self.0.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
+            self.chunks.extend(chunks_of(lookup).map(|chunks| (lookup.terms.clone(), chunks)));
         }
     }
 
     /// Returns the surviving chunks of a lookup.
     pub(crate) fn get(&self, lookup: &Lookup) -> Option<&SurvivingChunks> {
         let of = |(terms, _): &&(Vec<usize>, SurvivingChunks)| *terms == lookup.terms;
-        let found = self.0.iter().find(of).map(|(_, chunks)| chunks);
+        let found = self.chunks.iter().find(of).map(|(_, chunks)| chunks);
         found.filter(|_| lookup.scope == Scope::Chunk)
     }
 
     /// Returns whether a plan has no survivor.
     pub(crate) fn rules_out(&self, plan: &Plan) -> bool {
         match plan {
+            _ if self.no_name => true,
             Plan::Scan => false,
             Plan::Lookup(lookup) => self.get(lookup).is_some_and(|found| found.chunks == 0),
             Plan::All(parts) => parts.iter().any(|part| self.rules_out(part)),
@@ -164,6 +177,82 @@ impl Survivors {
                 let parts = parts.iter().filter(|part| part.is_of_chunks());
                 let counts: Option<Vec<usize>> = parts.map(|part| self.count(part)).collect();
                 counts?.into_iter().min()
+            }
+            Plan::Scan => None,
+        }
+    }
+}
+
+/// Matches the paths and symbols of a shard.
+struct Names<'s> {
+    task: &'s ShardTask,
+    query: &'s CompiledQuery,
+    go_on: &'s dyn Fn() -> bool,
+}
+
+impl Names<'_> {
+    /// Returns the blobs, ascending, that the first part finds which asks for symbols, for nothing but names, and for few.
+    /// Paths alone are decided with the other properties of files.
+    fn of_first(&self, parts: &[Plan]) -> Option<Vec<BlobId>> {
+        let few = |part: &&Plan| self.count(part).is_some_and(|count| count <= FEW_NAMED_BLOBS);
+        let symbols = |part: &&Plan| part.lookups().iter().any(|one| one.scope == Scope::Symbol);
+        self.blobs(parts.iter().filter(symbols).find(few)?, None)
+    }
+
+    /// Returns about how many blobs have to be looked at for a plan; `None` if it asks for more than names, or the names
+    /// are not in memory.
+    fn count(&self, plan: &Plan) -> Option<usize> {
+        let cached = &self.task.cached;
+        let each = |parts: &[Plan]| -> Option<Vec<usize>> {
+            parts.iter().map(|part| self.count(part)).collect()
+        };
+        Some(match plan {
+            Plan::Lookup(lookup) => match lookup.scope {
+                Scope::Path => cached.files.as_ref()?.candidates(&lookup.ngrams(self.query)),
+                Scope::Symbol => {
+                    cached.symbols.as_ref()?.candidates(&lookup.compiled_terms(self.query))
+                }
+                Scope::Chunk | Scope::Blob => return None,
+            },
+            // The others look only at what the first one leaves.
+            Plan::All(parts) => each(parts)?.into_iter().min()?,
+            Plan::Any(parts) => each(parts)?.into_iter().sum(),
+            Plan::Scan => return None,
+        })
+    }
+
+    /// Returns the blobs, ascending, that a plan finds; may leave out some that are not `left`.
+    fn blobs(&self, plan: &Plan, left: Option<&[BlobId]>) -> Option<Vec<BlobId>> {
+        match plan {
+            Plan::Lookup(lookup) => {
+                let (cached, terms) = (&self.task.cached, lookup.compiled_terms(self.query));
+                let all = 0..self.task.shard.chunks;
+                if lookup.scope == Scope::Path {
+                    Some(cached.files.as_ref()?.matching(&terms, &all, left, self.go_on))
+                } else {
+                    Some(cached.symbols.as_ref()?.matching(&terms, &all, left, self.go_on))
+                }
+            }
+            Plan::All(parts) => {
+                let mut parts: Vec<&Plan> = parts.iter().collect();
+                parts.sort_by_cached_key(|part| self.count(part));
+                let mut all: Option<Vec<BlobId>> = None;
+                for part in parts {
+                    let mut found = self.blobs(part, all.as_deref().or(left))?;
+                    if let Some(all) = &all {
+                        found.retain(|blob| all.binary_search(blob).is_ok());
+                    }
+                    all = Some(found);
+                }
+                all
+            }
+            Plan::Any(parts) => {
+                let each: Option<Vec<_>> =
+                    parts.iter().map(|part| self.blobs(part, left)).collect();
+                let mut any = each?.concat();
+                any.sort_unstable();
+                any.dedup();
+                Some(any)
             }
             Plan::Scan => None,
         }
@@ -442,7 +531,7 @@ mod tests {
             cached.filters = Some(Arc::clone(&filters));
             let task = selection.task(&selection.shards[0], &query, &mut PlanCache::default());
             let task = task.expect("the filters hold the word");
-            let survivors = Survivors::of(&task, &selection, &query, Some(&texts));
+            let survivors = Survivors::of(&task, &selection, &query, Some(&texts), &|| true);
             let plan = &task.query.plan;
             (survivors.rules_out(plan), survivors.count(plan))
         };

@@ -77,9 +77,7 @@ impl Sort {
         let mut running = SearchStream::start(server, &request);
         let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         while let Some(found) = running.next().await {
-            for file in found {
-                top.add(file, |_, _| Vec::new());
-            }
+            top.add(found, |_, _| Vec::new());
             if top.is_too_large() {
                 return Err(Failure::bad_request(
                     "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",

@@ -3,7 +3,7 @@
 //! Of a common word there are more files than can be ranked, and what is wanted may not be among the first. So two more
 //! queries are made of the first. The *near* one asks for what an index finds at once: `ReadFile` for definitions of
 //! the name and files called `ReadFile.*`, several words for texts that say them one after the other. The *wide* one asks
-//! for what else is likely to be wanted (two of three words in the path, a word that is all of a string), and is needed
+//! for what else is likely to be wanted (two of three words in the path), and is needed
 //! only if there are more files than are ranked. What they find are results of the first query, with
 //! one exception: `json.Unmarshal` also leads to the definition of `Unmarshal` in a folder or file called `json`, where
 //! nobody writes the qualifier.
@@ -65,7 +65,7 @@ impl BoostQueries {
                 boosts.defined(&names, &mut near)?;
                 boosts.pairs(&names, &mut wide)?;
             }
-            boosts.terms(tree, &mut near, &mut wide)?;
+            boosts.terms(tree, &mut near)?;
             let both = |any| Tree::all(vec![tree.clone(), Tree::any(any)]);
             boosts.near.extend((!near.is_empty()).then(|| both(near)));
             boosts.wide.extend((!wide.is_empty()).then(|| both(wide)));
@@ -144,12 +144,7 @@ impl BoostTrees {
 
     /// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
     /// qualifier says.
-    fn terms(
-        &mut self,
-        tree: &Tree,
-        near: &mut Vec<Tree>,
-        wide: &mut Vec<Tree>,
-    ) -> Result<(), QueryError> {
+    fn terms(&mut self, tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
         let parts = match tree {
             Tree::All(parts) => &parts[..],
             other => std::slice::from_ref(other),
@@ -163,11 +158,11 @@ impl BoostTrees {
             let Some(words) = of_term(term) else { continue };
             let source = term.pattern.source();
             let text = format!("(?:{source})");
-            // A string is all of it: a key. Of plain words, one alone may be a key; several are strings everywhere.
-            let is_key = !source.chars().all(is_name);
-            if source.len() >= MIN_NAME && (is_key || parts.len() == 1) {
-                let string = self.hide(Field::Content, &format!("[\"'`]{text}[\"'`]"))?;
-                if is_key { near.push(string) } else { wide.push(string) }
+            // A string is all of it: a key. Plain words are strings everywhere, and no key has spaces.
+            let is_key = !source.chars().all(is_name) && !source.contains(char::is_whitespace);
+            if source.len() >= MIN_NAME && is_key {
+                let quoted = format!("\"{text}\"|'{text}'|`{text}`");
+                near.push(self.hide(Field::Content, &quoted)?);
             }
             if term.field == Field::Anywhere && words.iter().any(|word| word.qualifier.is_some()) {
                 near.push(self.hide(Field::Path, &format!("(?:^|/){text}$"))?);

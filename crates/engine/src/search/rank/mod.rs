@@ -27,6 +27,8 @@ mod score;
 mod votes;
 mod words;
 
+use std::mem::take;
+
 use query::Query;
 
 use self::coverage::Coverage;
@@ -42,7 +44,7 @@ pub use votes::Votes;
 
 /// Files that are found before the best of them are shown. Fewer may not have what is wanted among them; to find and
 /// score more takes longer than people wait for a page.
-pub const POOL: usize = 1000;
+pub const POOL: usize = 500;
 
 /// The file's own name is what was looked for: as good as a definition that is no type, so that a file that is called so
 /// and one that defines it decide by what else they have.
@@ -93,12 +95,18 @@ impl Ranking {
 
     /// The score of a file and of its lines; what it says of others becomes part of the votes.
     pub fn score(&self, file: &FileMatch, votes: &mut Votes) -> (Score, LinePoints) {
+        self.score_alone(file).vote(votes)
+    }
+
+    /// The same before what it says of others is counted. Threads may score files at the same time.
+    pub fn score_alone(&self, file: &FileMatch) -> ScoredFile {
         let path = PathNames::of(&file.repo, &file.path);
         let mut lines = LinePoints::of(file);
         let mut best: Option<Scored> = None;
+        let mut callers = Vec::new();
         for group in &self.groups {
-            let summed = of_group(group, file, &path, &mut lines);
-            votes.add(&summed.callers);
+            let mut summed = of_group(group, file, &path, &mut lines);
+            callers.push(take(&mut summed.callers));
             if best.as_ref().is_none_or(|best| summed.parts.points() > best.parts.points()) {
                 best = Some(summed);
             }
@@ -112,7 +120,7 @@ impl Ranking {
             repository: REPOSITORY * f32::from(file.rank) / f32::from(u16::MAX),
             ..best.parts
         };
-        (Score::new(parts, best.line, homes), lines)
+        ScoredFile { score: Score::new(parts, best.line, homes), lines, callers }
     }
 
     /// The points of the lines alone.
@@ -128,6 +136,25 @@ impl Ranking {
             }
         }
         lines
+    }
+}
+
+/// A file that was scored, and what it says of others.
+#[derive(Debug)]
+pub struct ScoredFile {
+    score: Score,
+    lines: LinePoints,
+    /// For each group of words, the names by way of which the file calls what was looked for.
+    callers: Vec<Vec<String>>,
+}
+
+impl ScoredFile {
+    /// Adds what it says of others to the votes; returns its score and that of its lines.
+    pub fn vote(self, votes: &mut Votes) -> (Score, LinePoints) {
+        for callers in &self.callers {
+            votes.add(callers);
+        }
+        (self.score, self.lines)
     }
 }
 

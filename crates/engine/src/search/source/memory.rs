@@ -79,9 +79,8 @@ impl LookupExecutor for RangeLookups<'_> {
         let MemorySource { search, task, files, .. } = self.source;
         match lookup.scope {
             Scope::Path => {
-                let terms = &search.query().terms;
-                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
                 let go_on = || search.state.clock.goes_on();
+                let terms = lookup.compiled_terms(search.query());
                 Some(Answer::Blobs(files.matching(&terms, &self.blobs, left, &go_on)))
             }
             Scope::Chunk => {
@@ -90,9 +89,8 @@ impl LookupExecutor for RangeLookups<'_> {
             }
             Scope::Symbol => {
                 let symbols = task.cached.symbols.as_ref()?;
-                let terms = &search.query().terms;
-                let terms: Vec<_> = lookup.terms.iter().map(|term| &terms[*term]).collect();
                 let go_on = || search.state.clock.goes_on();
+                let terms = lookup.compiled_terms(search.query());
                 Some(Answer::Blobs(symbols.matching(&terms, &self.blobs, left, &go_on)))
             }
             Scope::Blob => {
@@ -102,11 +100,15 @@ impl LookupExecutor for RangeLookups<'_> {
     }
 
     fn count(&self, lookup: &Lookup) -> Option<usize> {
-        let MemorySource { search, files, survivors, .. } = self.source;
+        let MemorySource { search, task, files, survivors, .. } = self.source;
         match lookup.scope {
             Scope::Path => Some(files.candidates(&lookup.ngrams(search.query()))),
             Scope::Chunk => survivors.get(lookup).map(SurvivingChunks::count),
-            Scope::Symbol | Scope::Blob => None,
+            Scope::Symbol => {
+                let symbols = task.cached.symbols.as_ref()?;
+                Some(symbols.candidates(&lookup.compiled_terms(search.query())))
+            }
+            Scope::Blob => None,
         }
     }
 }

@@ -120,8 +120,7 @@ impl<'s> PostgresSource<'s> {
         for lookup in task.query.lookups().filter(|lookup| lookup.scope == Scope::Symbol) {
             let ngrams = lookup.ngrams(search.query());
             let groups = lease.symbol_names(reader.shard.id, &ngrams).await?;
-            let terms: Vec<_> =
-                lookup.terms.iter().map(|term| &search.query().terms[*term]).collect();
+            let terms = lookup.compiled_terms(search.query());
             let blobs = defining(&terms, &groups, &|| search.state.clock.goes_on());
             found.push((lookup, IndexAnswer::Blobs(blobs)));
         }

@@ -148,9 +148,7 @@ impl Search {
                 },
             };
             let Some(found) = found else { return true };
-            for file in found {
-                self.top.add(file, trim);
-            }
+            self.top.add(found, trim);
             if self.top.is_too_large() {
                 self.too_large = true;
                 return true;
