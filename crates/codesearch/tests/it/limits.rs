@@ -250,7 +250,7 @@ fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_sea
 fn the_page_of_a_file_takes_a_turn() {
     let fixture = indexed();
     // Searches wait for this lock, requests for texts do not.
-    let held = fixture.hold("lock table documents in access exclusive mode");
+    let held = fixture.hold("lock table documents, chunk_filters in access exclusive mode");
     let server = fixture.serve_with(&["--server-at-once", "1", "--cache", "0"]);
     let page = "/file?repo=one&path=a.rs&q=needle";
     std::thread::scope(|scope| {

@@ -221,7 +221,7 @@ fn of_a_file_the_best_lines_are_shown() {
 }
 
 #[test]
-fn the_best_are_found_beyond_the_first_thousand() {
+fn the_best_are_found_beyond_the_files_that_are_ranked() {
     let fixture = Fixture::new();
     for n in 0..1400 {
         fixture.write(
@@ -252,7 +252,7 @@ fn the_best_are_found_beyond_the_first_thousand() {
     let mut agent = Agent::of(&fixture);
     let told = agent.told("search", &json!({ "query": "Wanted" }));
     assert!(told.starts_with("at least "), "{told}");
-    assert!(told.contains("these are the best of the first 1,00"), "{told}");
+    assert!(told.contains("these are the best of the first 50"), "{told}");
     assert!(told.contains("\n\nr: zzz/pkg/impl.go (Go)\n3:func Wanted(x int) int {\n"), "{told}");
 }
 
