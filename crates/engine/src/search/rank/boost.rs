@@ -3,10 +3,9 @@
 //! Of a common word there are more files than can be ranked, and what is wanted may not be among the first. So two more
 //! queries are made of the first. The *near* one asks for what an index finds at once: `ReadFile` for definitions of
 //! the name and files called `ReadFile.*`, several words for texts that say them one after the other. The *wide* one asks
-//! for what else is likely to be wanted (two of three words in the path), and is needed
-//! only if there are more files than are ranked. What they find are results of the first query, with
-//! one exception: `json.Unmarshal` also leads to the definition of `Unmarshal` in a folder or file called `json`, where
-//! nobody writes the qualifier.
+//! for what else is likely to be wanted (two of three words in the path), and is needed only if there are more files than
+//! are ranked. What they find are results of the first query, with one exception: `json.Unmarshal` also leads to the
+//! definition of `Unmarshal` in a folder or file called `json`, where nobody writes the qualifier.
 
 use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
 
@@ -269,9 +268,10 @@ mod tests {
         assert_eq!(shown(&wide.unwrap()), ["/out/i", "/of/i", "/memory/i"]);
         assert!(of("read file").unwrap().1.is_none());
         let (near, wide) = of("core.autocrlf").unwrap();
-        assert!(near.tree.contains("(?:core.autocrlf)[") && wide.is_none(), "{}", near.tree);
-        let (near, wide) = of("scrape_interval").unwrap();
-        assert!(!near.tree.contains("(?:scrape_interval)["), "{}", near.tree);
-        assert!(wide.unwrap().tree.contains("(?:scrape_interval)["));
+        assert!(near.tree.contains("'(?:core.autocrlf)'") && wide.is_none(), "{}", near.tree);
+        for text in ["scrape_interval", "c:\"static int\""] {
+            let (near, wide) = of(text).unwrap();
+            assert!(!near.tree.contains('\'') && wide.is_none(), "{}", near.tree);
+        }
     }
 }
