@@ -47,6 +47,8 @@ pub(crate) struct Scan<'l> {
     pub(crate) before_value: bool,
     /// What the next name is.
     pub(crate) expects: Option<Class>,
+    /// In a style sheet, whether a colon stands before, in the same declaration.
+    pub(crate) after_colon: bool,
 }
 
 impl Scan<'_> {
@@ -113,6 +115,7 @@ impl Lexer {
             last: None,
             before_value: false,
             expects: None,
+            after_colon: false,
         };
         match &self.state {
             State::Nothing => self.begin(&mut scan),

@@ -56,10 +56,12 @@ impl Lexer {
         let name =
             |text: &str| text.bytes().take_while(|byte| is_name(*byte) || *byte == b'-').count();
         // Before a colon in braces stands a property, and behind it its value.
-        let in_value = self.depth > 0 && scan.line[..scan.at].contains(':');
+        let in_value = self.depth > 0 && scan.after_colon;
         match byte {
-            b'{' => self.depth += 1,
-            b'}' => self.depth = self.depth.saturating_sub(1),
+            b':' => scan.after_colon = true,
+            b';' => scan.after_colon = false,
+            b'{' => (self.depth, scan.after_colon) = (self.depth + 1, false),
+            b'}' => (self.depth, scan.after_colon) = (self.depth.saturating_sub(1), false),
             b'@' => {
                 scan.push(scan.at + 1 + name(&rest[1..]), Class::Keyword);
                 return true;

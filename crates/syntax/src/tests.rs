@@ -169,6 +169,11 @@ fn texts_that_are_no_programs() {
 }
 
 #[test]
+fn declarations_in_one_line() {
+    check("CSS", &["a{top:1px;left:#fff}b{top:0}", "k ttt nnn tttt nnnn k ttt n"]);
+}
+
+#[test]
 fn any_text_is_read_to_its_end() {
     for syntax in crate::table::all() {
         let mut lexer = Lexer::new(syntax);
