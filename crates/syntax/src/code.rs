@@ -3,11 +3,12 @@
 use std::mem::take;
 
 use crate::Class;
+use crate::languages::Syntax;
 use crate::languages::trait_bits::{
     ANNOTATIONS, ANY_CASE, CAPITALS, CHARS, COMMANDS, DIRECTIVES, HEREDOCS, LISP, MACROS, PRIMES,
     REGEX, SYMBOLS, T_TYPES,
 };
-use crate::lexer::{Lexer, Scan};
+use crate::scan::{Scan, is_name, name_length, number};
 use crate::words::Word;
 
 /// Longest regular expression or character that is looked for, in bytes.
@@ -18,153 +19,124 @@ const BEFORE_VALUES: &[&str] = &[
     "return", "case", "typeof", "in", "and", "or", "not", "if", "unless", "when", "while", "split",
 ];
 
-impl Lexer {
-    /// Reads a token of a programming language; returns false if none begins here.
-    pub(crate) fn code(&mut self, scan: &mut Scan<'_>) -> bool {
-        let Some(byte) = scan.byte(0) else { return false };
-        let next = scan.byte(1);
-        let begins_name = next.is_some_and(|next| next.is_ascii_alphabetic() || next == b'_');
-        let after_name = scan.before().is_some_and(is_name);
-        let has = |traits| self.syntax.has(traits);
-        match byte {
-            // An escaped quote begins no string.
-            b'\\' if next.is_some_and(|next| matches!(next, b'"' | b'\'' | b'#' | b'`')) => {
-                scan.skip();
-                false
-            }
-            b'\\' if begins_name && has(COMMANDS) => {
-                scan.push(scan.at + 1 + name_length(&scan.rest()[1..]), Class::Keyword);
-                true
-            }
-            b'\'' if has(CHARS) => character(scan),
-            b'/' if has(REGEX) => regex(scan),
-            b'#' if has(DIRECTIVES) && scan.last.is_none() => directive(scan),
-            b'@' if begins_name && has(ANNOTATIONS) && !after_name => {
-                scan.push(scan.at + 1 + name_length(&scan.rest()[1..]), Class::Function);
-                true
-            }
-            b':' if begins_name
-                && has(SYMBOLS)
-                && !after_name
-                && !matches!(scan.before(), Some(b':' | b')')) =>
-            {
-                scan.push(scan.at + 1 + self.length(&scan.rest()[1..]), Class::Constant);
-                true
-            }
-            b'<' if next == Some(b'<') && has(HEREDOCS) => {
-                let announced = heredoc(&scan.rest()[2..], has(REGEX));
-                self.heredoc = announced.or(self.heredoc.take());
-                scan.at += 1;
-                false
-            }
-            b'0'..=b'9' => {
-                number(scan);
-                true
-            }
-            _ if is_name(byte) || byte == b'$' && !has(LISP) => {
-                self.word(scan);
-                true
-            }
-            _ => false,
+/// Reads a token of a programming language; returns false if none begins here.
+pub(crate) fn token(scan: &mut Scan<'_>) -> bool {
+    let Some(byte) = scan.byte(0) else { return false };
+    let next = scan.byte(1);
+    let begins_name = next.is_some_and(|next| next.is_ascii_alphabetic() || next == b'_');
+    let after_name = scan.before().is_some_and(is_name);
+    let syntax = scan.syntax;
+    let has = |traits| syntax.has(traits);
+    match byte {
+        // An escaped quote begins no string.
+        b'\\' if next.is_some_and(|next| matches!(next, b'"' | b'\'' | b'#' | b'`')) => {
+            scan.skip();
+            false
         }
-    }
-
-    /// Returns the length of the name with which a text begins, in bytes.
-    fn length(&self, text: &str) -> usize {
-        let primes = self.syntax.has(PRIMES);
-        let lisp = self.syntax.has(LISP);
-        let more = |byte: &u8| {
-            is_name(*byte)
-                || *byte == b'$'
-                || primes && *byte == b'\''
-                || lisp && b"-!?*<>=/+.%&:".contains(byte)
-        };
-        text.bytes().take_while(|byte| more(byte)).count()
-    }
-
-    /// Reads a word, and tells by what is around it what it is.
-    fn word(&self, scan: &mut Scan<'_>) {
-        let rest = scan.rest();
-        let mut end = scan.at + self.length(rest).max(1);
-        let word = &scan.line[scan.at..end];
-        let dotted = scan.before() == Some(b'.') && scan.last == Some(b'.');
-        let spread = scan.line[..scan.at].ends_with("..");
-        let lower = self.syntax.has(ANY_CASE).then(|| word.to_ascii_lowercase());
-        let known = self.words.get(lower.as_deref().unwrap_or(word));
-        let known = known.copied().filter(|_| !dotted || spread);
-        let expected = take(&mut scan.expects);
-        let next = scan.line.as_bytes().get(end).copied();
-        let has = |traits| self.syntax.has(traits);
-        let is_macro = || {
-            let after = scan.line.as_bytes().get(end + 1);
-            next == Some(b'!') && after.is_none_or(|after| b"([{ ".contains(after))
-        };
-        let is_type = || {
-            let capital = has(CAPITALS)
-                && word.starts_with(|c: char| c.is_uppercase())
-                && word.contains(|c: char| c.is_lowercase());
-            capital || has(T_TYPES) && word.len() > 2 && word.ends_with("_t")
-        };
-        let mut expects = None;
-        let class = match known {
-            Some(Word::Keyword) => Some(Class::Keyword),
-            Some(Word::Constant) => Some(Class::Constant),
-            Some(Word::Function) => {
-                expects = Some(Class::Function);
-                Some(Class::Keyword)
-            }
-            Some(Word::Type) => {
-                expects = Some(Class::Type);
-                Some(Class::Keyword)
-            }
-            None if expected.is_some() => expected,
-            None if has(MACROS) && is_macro() => {
-                end += 1;
-                Some(Class::Function)
-            }
-            None if word == "$" => None,
-            None if next == Some(b'(') && !has(LISP) => Some(Class::Function),
-            None => is_type().then_some(Class::Type),
-        };
-        let before_value = BEFORE_VALUES.contains(&word);
-        match class {
-            Some(class) => scan.push(end, class),
-            None => {
-                scan.at = end;
-                scan.last = scan.before();
-            }
+        b'\\' if begins_name && has(COMMANDS) => {
+            scan.push(scan.at + 1 + name_length(&scan.rest()[1..]), Class::Keyword);
+            true
         }
-        (scan.before_value, scan.expects) = (before_value, expects);
+        b'\'' if has(CHARS) => character(scan),
+        b'/' if has(REGEX) => regex(scan),
+        b'#' if has(DIRECTIVES) && scan.last.is_none() => directive(scan),
+        b'@' if begins_name && has(ANNOTATIONS) && !after_name => {
+            scan.push(scan.at + 1 + name_length(&scan.rest()[1..]), Class::Function);
+            true
+        }
+        b':' if begins_name
+            && has(SYMBOLS)
+            && !after_name
+            && !matches!(scan.before(), Some(b':' | b')')) =>
+        {
+            scan.push(scan.at + 1 + length(scan.syntax, &scan.rest()[1..]), Class::Constant);
+            true
+        }
+        b'<' if next == Some(b'<') && has(HEREDOCS) => {
+            let announced = heredoc(&scan.rest()[2..], has(REGEX));
+            scan.carried.heredoc = announced.or(scan.carried.heredoc.take());
+            scan.at += 1;
+            false
+        }
+        b'0'..=b'9' => {
+            number(scan);
+            true
+        }
+        _ if is_name(byte) || byte == b'$' && !has(LISP) => {
+            word(scan);
+            true
+        }
+        _ => false,
     }
 }
 
-/// Whether a byte is part of names. All bytes of other alphabets are.
-pub(crate) fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+/// Returns the length of the name with which a text begins, in bytes.
+fn length(syntax: &Syntax, text: &str) -> usize {
+    let primes = syntax.has(PRIMES);
+    let lisp = syntax.has(LISP);
+    let more = |byte: &u8| {
+        is_name(*byte)
+            || *byte == b'$'
+            || primes && *byte == b'\''
+            || lisp && b"-!?*<>=/+.%&:".contains(byte)
+    };
+    text.bytes().take_while(|byte| more(byte)).count()
 }
 
-fn name_length(text: &str) -> usize {
-    text.bytes().take_while(|byte| is_name(*byte)).count()
-}
-
-/// Reads a number, with what is written directly behind it.
-pub(crate) fn number(scan: &mut Scan<'_>) {
-    let bytes = scan.line.as_bytes();
-    let mut end = scan.at;
-    while let Some(byte) = bytes.get(end) {
-        let next_is_digit = bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
-        let is_exponent = end > scan.at && matches!(bytes[end - 1], b'e' | b'E');
-        let more = match byte {
-            b'.' | b'\'' => next_is_digit,
-            b'+' | b'-' => next_is_digit && is_exponent && !scan.rest().starts_with("0x"),
-            byte => byte.is_ascii_alphanumeric() || *byte == b'_',
-        };
-        if !more {
-            break;
+/// Reads a word, and tells by what is around it what it is.
+fn word(scan: &mut Scan<'_>) {
+    let rest = scan.rest();
+    let mut end = scan.at + length(scan.syntax, rest).max(1);
+    let word = &scan.line[scan.at..end];
+    let dotted = scan.before() == Some(b'.') && scan.last == Some(b'.');
+    let spread = scan.line[..scan.at].ends_with("..");
+    let lower = scan.syntax.has(ANY_CASE).then(|| word.to_ascii_lowercase());
+    let known = scan.words.get(lower.as_deref().unwrap_or(word));
+    let known = known.copied().filter(|_| !dotted || spread);
+    let expected = take(&mut scan.expects);
+    let next = scan.line.as_bytes().get(end).copied();
+    let syntax = scan.syntax;
+    let has = |traits| syntax.has(traits);
+    let is_macro = || {
+        let after = scan.line.as_bytes().get(end + 1);
+        next == Some(b'!') && after.is_none_or(|after| b"([{ ".contains(after))
+    };
+    let is_type = || {
+        let capital = has(CAPITALS)
+            && word.starts_with(|c: char| c.is_uppercase())
+            && word.contains(|c: char| c.is_lowercase());
+        capital || has(T_TYPES) && word.len() > 2 && word.ends_with("_t")
+    };
+    let mut expects = None;
+    let class = match known {
+        Some(Word::Keyword) => Some(Class::Keyword),
+        Some(Word::Constant) => Some(Class::Constant),
+        Some(Word::Function) => {
+            expects = Some(Class::Function);
+            Some(Class::Keyword)
         }
-        end += 1;
+        Some(Word::Type) => {
+            expects = Some(Class::Type);
+            Some(Class::Keyword)
+        }
+        None if expected.is_some() => expected,
+        None if has(MACROS) && is_macro() => {
+            end += 1;
+            Some(Class::Function)
+        }
+        None if word == "$" => None,
+        None if next == Some(b'(') && !has(LISP) => Some(Class::Function),
+        None => is_type().then_some(Class::Type),
+    };
+    let before_value = BEFORE_VALUES.contains(&word);
+    match class {
+        Some(class) => scan.push(end, class),
+        None => {
+            scan.at = end;
+            scan.last = scan.before();
+        }
     }
-    scan.push(end.max(scan.at + 1), Class::Constant);
+    (scan.before_value, scan.expects) = (before_value, expects);
 }
 
 /// Reads a character: `'a'`, `'\n'`, `'\u{1f600}'`, or a few as in C.

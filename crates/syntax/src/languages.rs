@@ -1,7 +1,5 @@
 //! What the tokens of a language are.
 
-use crate::{table, words};
-
 /// A pair of marks around a string.
 #[derive(Debug)]
 pub(crate) struct Quote {
@@ -102,19 +100,8 @@ pub struct Syntax {
 }
 
 impl Syntax {
-    /// Returns what is known of a language; `None` if it is not in the table.
-    pub fn of(language: &str) -> Option<&'static Self> {
-        let lower = language.to_lowercase();
-        table::all().find(|syntax| syntax.names.contains(&lower.as_str()))
-    }
-
     /// Returns whether the language has some of [`trait_bits`].
     pub(crate) fn has(&self, traits: u32) -> bool {
         self.traits & traits != 0
-    }
-
-    /// Returns its words.
-    pub(crate) fn words(&'static self) -> &'static words::Words {
-        words::of(self)
     }
 }

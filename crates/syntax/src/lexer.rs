@@ -1,21 +1,21 @@
 //! Finds tokens line by line.
 
+use std::mem::take;
+
 use crate::languages::trait_bits::{DOCSTRINGS, LINE_START, NESTED, SPACED, TARGETS};
 use crate::languages::{Escape, Form, Quote, Syntax};
-use crate::words::Words;
+use crate::scan::{Carried, Scan};
+use crate::words::{self, Words};
 use crate::{Class, Token};
+use crate::{code, markup};
 
 /// Finds the tokens of consecutive lines.
 #[derive(Debug)]
 pub struct Lexer {
-    pub(crate) syntax: &'static Syntax,
-    pub(crate) words: &'static Words,
+    syntax: &'static Syntax,
+    words: &'static Words,
     state: State,
-    /// The word that ends the text that begins behind this line.
-    pub(crate) heredoc: Option<String>,
-    /// Whether a tag is open, and how many braces are.
-    pub(crate) in_tag: bool,
-    pub(crate) depth: usize,
+    carried: Carried,
 }
 
 /// What is open at the end of a line.
@@ -34,81 +34,19 @@ enum State {
     Fence,
 }
 
-/// A line, and what of it was read.
-#[derive(Debug)]
-pub(crate) struct Scan<'l> {
-    pub(crate) line: &'l str,
-    /// Offset of what comes next.
-    pub(crate) at: usize,
-    tokens: Vec<Token>,
-    /// The last character that is no space; `None` at the beginning.
-    pub(crate) last: Option<u8>,
-    /// Whether the last word was one after which a value comes.
-    pub(crate) before_value: bool,
-    /// What the next name is.
-    pub(crate) expects: Option<Class>,
-    /// In a style sheet, whether a colon stands before, in the same declaration.
-    pub(crate) after_colon: bool,
-}
-
-impl Scan<'_> {
-    pub(crate) fn rest(&self) -> &str {
-        &self.line[self.at..]
-    }
-
-    /// The byte at an offset from here.
-    pub(crate) fn byte(&self, ahead: usize) -> Option<u8> {
-        self.line.as_bytes().get(self.at + ahead).copied()
-    }
-
-    /// The byte before this one.
-    pub(crate) fn before(&self) -> Option<u8> {
-        self.line.as_bytes()[..self.at].last().copied()
-    }
-
-    /// Takes everything up to an offset as a token.
-    pub(crate) fn push(&mut self, end: usize, class: Class) {
-        let range = self.at..end;
-        match self.tokens.last_mut() {
-            _ if range.is_empty() => {}
-            Some((last, same)) if *same == class && last.end == range.start => last.end = end,
-            _ => self.tokens.push((range, class)),
-        }
-        self.at = end;
-        self.last = self.line[..end].bytes().next_back();
-        self.before_value = false;
-        self.expects = None;
-    }
-
-    /// Passes over a character that is part of no token.
-    pub(crate) fn skip(&mut self) {
-        let Some(next) = self.rest().chars().next() else { return };
-        if !next.is_whitespace() {
-            self.last = self.byte(0);
-            self.before_value = false;
-            if !matches!(next, '*' | '&') {
-                self.expects = None;
-            }
-        }
-        self.at += next.len_utf8();
-    }
-
-    /// Passes over spaces.
-    pub(crate) fn spaces(&mut self) {
-        self.at = self.line.len() - self.rest().trim_start().len();
-    }
-}
-
 impl Lexer {
     /// Makes a lexer that begins where nothing is open.
     pub fn new(syntax: &'static Syntax) -> Self {
-        let words = syntax.words();
-        Self { syntax, words, state: State::Nothing, heredoc: None, in_tag: false, depth: 0 }
+        let words = words::of(syntax);
+        Self { syntax, words, state: State::Nothing, carried: Carried::default() }
     }
 
     /// Returns the tokens of the next line, which is given without its line feed.
     pub fn line(&mut self, line: &str) -> Vec<Token> {
         let mut scan = Scan {
+            syntax: self.syntax,
+            words: self.words,
+            carried: take(&mut self.carried),
             line,
             at: 0,
             tokens: Vec::new(),
@@ -117,34 +55,41 @@ impl Lexer {
             expects: None,
             after_colon: false,
         };
+        self.read(&mut scan);
+        self.carried = scan.carried;
+        scan.tokens
+    }
+
+    /// Reads a line to its end.
+    fn read(&mut self, scan: &mut Scan<'_>) {
+        let line = scan.line;
         match &self.state {
-            State::Nothing => self.begin(&mut scan),
+            State::Nothing => self.begin(scan),
             State::Fence => {
                 if is_fence(line) {
                     self.state = State::Nothing;
                 }
-                return scan.tokens;
+                return;
             }
             State::Heredoc(word) => {
                 if line.trim() == word {
                     self.state = State::Nothing;
                 }
                 scan.push(line.len(), Class::String);
-                return scan.tokens;
+                return;
             }
             State::Block { .. } | State::String(_) => {}
         }
         while scan.at < line.len() {
             match self.state {
-                State::Block { marks, depth } => self.block(&mut scan, marks, depth),
-                State::String(quote) => self.string(&mut scan, quote),
-                _ => self.next(&mut scan),
+                State::Block { marks, depth } => self.block(scan, marks, depth),
+                State::String(quote) => self.string(scan, quote),
+                _ => self.next(scan),
             }
         }
-        if let (State::Nothing, Some(word)) = (&self.state, self.heredoc.take()) {
+        if let (State::Nothing, Some(word)) = (&self.state, scan.carried.heredoc.take()) {
             self.state = State::Heredoc(word);
         }
-        scan.tokens
     }
 
     /// Reads what is special at the beginning of a line.
@@ -154,11 +99,11 @@ impl Lexer {
                 self.state = State::Fence;
                 scan.at = scan.line.len();
             }
-            Form::Prose => crate::markup::heading(scan),
-            Form::Colons => crate::markup::colon_key(scan),
-            Form::Equations => crate::markup::equation_key(scan),
+            Form::Prose => markup::heading(scan),
+            Form::Colons => markup::colon_key(scan),
+            Form::Equations => markup::equation_key(scan),
             Form::Code if self.syntax.has(TARGETS) => {
-                crate::markup::target(scan);
+                markup::target(scan);
             }
             Form::Code | Form::Markup | Form::Styles => {}
         }
@@ -174,11 +119,11 @@ impl Lexer {
             return;
         }
         let done = match self.syntax.form {
-            Form::Code => self.code(scan),
-            Form::Markup => self.markup(scan),
-            Form::Styles => self.style(scan),
-            Form::Colons | Form::Equations => self.value(scan),
-            Form::Prose => Self::prose(scan),
+            Form::Code => code::token(scan),
+            Form::Markup => markup::tag(scan),
+            Form::Styles => markup::style(scan),
+            Form::Colons | Form::Equations => markup::value(scan),
+            Form::Prose => markup::prose(scan),
         };
         if !done {
             scan.skip();
@@ -209,7 +154,7 @@ impl Lexer {
             scan.push(scan.line.len(), Class::Comment);
             return true;
         }
-        if !self.in_tag && self.syntax.form == Form::Markup || !self.may_quote(scan) {
+        if !scan.carried.in_tag && self.syntax.form == Form::Markup || !self.may_quote(scan) {
             return false;
         }
         let Some(quote) = self.syntax.quotes.iter().find(|quote| rest.starts_with(quote.open))

@@ -8,6 +8,7 @@ mod code;
 mod languages;
 mod lexer;
 mod markup;
+mod scan;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
 //! | order the shards | [`order`] |
 //! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
-//! | filter chunks, in memory or as Postgres stores their filters | [`survivors`], [`stored_survivors`] |
+//! | match few names; filter chunks, in memory or as Postgres stores their filters | [`names`], [`survivors`], [`stored_survivors`] |
 //! | choose memory or Postgres for a shard | [`source`] |
 //! | ask Postgres about several shards at once, ahead of their turn | [`prefetch`], [`together`], [`answers`] |
 //! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
@@ -29,6 +29,7 @@ mod filters;
 mod jobs;
 pub(crate) mod left_out;
 pub(crate) mod merge;
+mod names;
 pub(crate) mod order;
 pub(crate) mod plans;
 mod prefetch;

@@ -71,3 +71,11 @@ const XML: Syntax = Syntax {
 pub(crate) fn all() -> impl Iterator<Item = &'static Syntax> {
     [braces::BRACED, scripts::SCRIPTS, others::OTHERS].into_iter().flatten()
 }
+
+impl Syntax {
+    /// Returns what is known of a language; `None` if it is not in the table.
+    pub fn of(language: &str) -> Option<&'static Self> {
+        let lower = language.to_lowercase();
+        all().find(|syntax| syntax.names.contains(&lower.as_str()))
+    }
+}

@@ -1,8 +1,7 @@
-//! Files that are not rendered yet. Highlighting takes most of a page's time, so the first files are rendered before
-//! the others.
+//! Files that are not rendered yet. The first ones are rendered and sent before the others, so that a browser paints
+//! them at once.
 
 use engine::search::{FileMatch, Searcher};
-use rayon::prelude::*;
 use store::Switch;
 
 use crate::http::error::Failure;
@@ -58,7 +57,7 @@ impl UnrenderedFiles {
         Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
     }
 
-    /// Reads the symbols around their lines, and renders the files, on all cores: highlighting takes most of it.
+    /// Reads the symbols around their lines, and renders the files.
     pub(super) async fn draw(mut self, searcher: &Searcher) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -68,20 +67,15 @@ impl UnrenderedFiles {
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after, .. } = self;
-            // Consecutive files of one repository share a heading.
-            let heads = |of: &UnrenderedFile| {
-                let is_other = after.as_ref() != Some(&of.file.repo);
-                if is_other {
-                    after = Some(of.file.repo.clone());
+            let draw = |UnrenderedFile { file, matches, score }| {
+                // Consecutive files of one repository share a heading.
+                let headed = after.as_ref() != Some(&file.repo);
+                if headed {
+                    after = Some(file.repo.clone());
                 }
-                is_other
+                FileView { score, ..view::file(&file, matches, &q, headed) }
             };
-            let headed: Vec<bool> = files.iter().map(heads).collect();
-            let draw = |(UnrenderedFile { file, matches, score }, headed)| FileView {
-                score,
-                ..view::file(&file, matches, &q, headed)
-            };
-            files.into_par_iter().zip(headed).map(draw).collect()
+            files.into_iter().map(draw).collect()
         });
         work.await.map_err(|_| Failure::panicked())
     }
