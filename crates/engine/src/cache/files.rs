@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
-use query::{CompiledQuery, CompiledTerm, Expr, Predicate, Scratch};
+use ngram::{BitSlices, BloomFilter, FilterKind, NgramQuery};
+use query::{CompiledTerm, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
 use crate::browse::entry::FileEntry;
+
+mod wanted;
+
+pub(crate) use wanted::ShardFileFilter;
 
 /// The files of a shard in one epoch, in the order of their blobs.
 #[derive(Debug)]
@@ -18,6 +22,30 @@ pub(crate) struct ShardFiles {
     languages: Vec<Language>,
     /// Bloom filters of the n-grams of paths, one for each block of [`BLOCK_FILES`] files.
     pub(crate) filters: BitSlices,
+    blocks: Vec<FileBlock>,
+}
+
+/// What is known of a block of [`BLOCK_FILES`] files beside its filter.
+#[derive(Clone, Copy, Debug)]
+struct FileBlock {
+    /// The blob of its first file.
+    first: BlobId,
+    languages: LanguageSet,
+}
+
+/// A set of languages of a shard: bit n % 64 for the language whose [`Row::language`] is n. May hold others, too, where
+/// a shard has 64 languages or more.
+#[derive(Clone, Copy, Debug, Default)]
+struct LanguageSet(u64);
+
+impl LanguageSet {
+    fn add(&mut self, language: usize) {
+        self.0 |= 1 << (language % 64);
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// Files in a block of the path filters.
@@ -54,6 +82,7 @@ impl ShardFiles {
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
             filters: BitSlices::new(FilterKind::PathGroup, &[]),
+            blocks: Vec::new(),
         };
         let mut bloom_filters: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
@@ -67,9 +96,13 @@ impl ShardFiles {
             });
             if all.rows.len().is_multiple_of(BLOCK_FILES) {
                 bloom_filters.push(BloomFilter::new(FilterKind::PathGroup));
+                all.blocks.push(FileBlock { first: blob, languages: LanguageSet::default() });
             }
             if let Some(filter) = bloom_filters.last_mut() {
                 filter.add(&path);
+            }
+            if let Some(block) = all.blocks.last_mut() {
+                block.languages.add(usize::from(language));
             }
             let path_at = all.paths.len() as u32;
             all.paths.push_str(&path);
@@ -77,38 +110,6 @@ impl ShardFiles {
         }
         all.filters = BitSlices::new(FilterKind::PathGroup, &bloom_filters);
         all
-    }
-
-    /// Prepares [`ShardFileFilter::chunks`]: the chunks of the blobs that have a wanted file, which is one in one of
-    /// `repos`, if given, and not ruled out by `condition`, as far as language, repository and path filters
-    /// tell.
-    pub(crate) fn wanted<'a>(
-        &'a self,
-        condition: &'a Expr,
-        query: &CompiledQuery,
-        repos: Option<&'a [RepoId]>,
-        repo_holds: impl Fn(RepoId, Predicate) -> Option<bool> + 'a,
-    ) -> ShardFileFilter<'a> {
-        let (mut languages, mut paths) = (Vec::new(), Vec::new());
-        condition.predicates(&mut |atom| match atom {
-            Predicate::Language(index) => {
-                let names = &query.languages[index];
-                let is_one = self.languages.iter().map(|l| names.contains(&l.small)).collect();
-                languages.push((index, is_one));
-            }
-            Predicate::Path(term) => {
-                paths.push((term, self.filters.columns(&query.terms[term].ngrams)));
-            }
-            Predicate::Content(_) | Predicate::Repo(_) | Predicate::Symbol(_) => {}
-        });
-        ShardFileFilter {
-            files: self,
-            condition,
-            repos,
-            languages,
-            paths,
-            repo_holds: Box::new(repo_holds),
-        }
     }
 
     /// Returns the files that have one of these blobs, or all files, in order.
@@ -213,7 +214,20 @@ impl ShardFiles {
 
     /// Returns the index of the first file whose blob has this number or a larger one.
     fn from(&self, blob: i32) -> usize {
-        self.rows.partition_point(|row| row.blob.0 < blob)
+        // Files of one blob may lie in two blocks.
+        let block = self.blocks.partition_point(|block| block.first.0 < blob).saturating_sub(1);
+        let start = block * BLOCK_FILES;
+        let rows = &self.rows[start..self.rows.len().min(start + BLOCK_FILES)];
+        start + rows.partition_point(|row| row.blob.0 < blob)
+    }
+
+    /// Returns the indexes of the files whose blobs have a range of chunks. Chunks that belong to no visible file are counted
+    /// to the blob before them.
+    fn rows_of(&self, chunks: &Range<i32>) -> Range<usize> {
+        // The first chunk may belong to a blob that begins before.
+        let first = self.rows[..self.from(chunks.start.saturating_add(1))].last();
+        let start = first.map_or(0, |row| self.from(row.blob.0));
+        start..self.from(chunks.end).max(start)
     }
 
     /// Returns the number of files.
@@ -267,78 +281,6 @@ impl ShardFiles {
     }
 }
 
-/// The files of a shard that are wanted whatever their texts.
-pub(crate) struct ShardFileFilter<'a> {
-    files: &'a ShardFiles,
-    condition: &'a Expr,
-    repos: Option<&'a [RepoId]>,
-    /// For each predicate on the language, which of the shard's languages are meant.
-    languages: Vec<(usize, Vec<bool>)>,
-    /// For each term on the path, the blocks of files that may match it.
-    paths: Vec<(usize, Columns)>,
-    repo_holds: Box<dyn Fn(RepoId, Predicate) -> Option<bool> + 'a>,
-}
-
-impl ShardFileFilter<'_> {
-    /// Returns, of a range of chunks, those of blobs with a wanted file, in order. Chunks that belong to no visible
-    /// file are counted to the blob before them.
-    pub(crate) fn chunks(&self, range: &Range<i32>) -> Vec<Range<i32>> {
-        let rows = &self.files.rows;
-        // The first chunk may belong to a blob that begins before.
-        let first = rows[..self.files.from(range.start.saturating_add(1))].last();
-        let mut at = first.map_or(0, |row| self.files.from(row.blob.0));
-        // Files that agree in block, language and repository have the same result.
-        let mut last: Option<(usize, &Row, bool)> = None;
-        let mut may_hold = |at: usize, row| {
-            let alike = last.filter(|(known, of, _)| {
-                let place = |row: &Row| (row.language, row.repo);
-                known / BLOCK_FILES == at / BLOCK_FILES && place(of) == place(row)
-            });
-            let may = alike.map_or_else(|| self.may_hold(at, row), |(.., may)| may);
-            last = Some((at, row, may));
-            may
-        };
-        let mut chunks: Vec<Range<i32>> = Vec::new();
-        let mut open = None;
-        for same in rows[at..].chunk_by(|row, next| row.blob == next.blob) {
-            let n = same[0].blob.0;
-            if n >= range.end {
-                break;
-            }
-            // Every row must be visited, since `at` counts them.
-            let mut any = false;
-            for row in same {
-                any |= may_hold(at, row);
-                at += 1;
-            }
-            if any {
-                open.get_or_insert(n.max(range.start));
-            } else if let Some(start) = open.take() {
-                chunks.push(start..n);
-            }
-        }
-        chunks.extend(open.map(|start| start..range.end));
-        chunks
-    }
-
-    fn may_hold(&self, at: usize, row: &Row) -> bool {
-        let known = |atom| match atom {
-            Predicate::Language(index) => {
-                let (_, is_one) = self.languages.iter().find(|(of, _)| *of == index)?;
-                Some(row.language.checked_sub(1).is_some_and(|i| is_one[usize::from(i)]))
-            }
-            Predicate::Path(term) => {
-                let (_, columns) = self.paths.iter().find(|(of, _)| *of == term)?;
-                (!columns.contains(at / BLOCK_FILES)).then_some(false)
-            }
-            Predicate::Repo(_) => (self.repo_holds)(row.repo, atom),
-            Predicate::Content(_) | Predicate::Symbol(_) => None,
-        };
-        self.repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
-            && self.condition.eval(&known) != Some(false)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use query::{Case, CompiledQuery, Query};
@@ -346,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    fn file(blob: i32, repo: i32, path: &str, language: Option<&str>) -> File {
+    pub(super) fn file(blob: i32, repo: i32, path: &str, language: Option<&str>) -> File {
         File {
             blob: BlobId(blob),
             bytes: 7,
@@ -354,89 +296,6 @@ mod tests {
             path: path.to_owned(),
             language: language.map(str::to_owned),
         }
-    }
-
-    /// Returns a query, and its condition on files.
-    fn of_files(query: &str) -> (CompiledQuery, Expr) {
-        let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
-        let condition = query.expr.without_text();
-        (query, condition)
-    }
-
-    #[test]
-    fn the_chunks_of_files_that_are_wanted_are_known() {
-        let (rust, go) = (Some("Rust"), Some("Go"));
-        let mut all = vec![
-            file(1, 1, "a.rs", rust),
-            // One blob is shared by a file of each language.
-            file(4, 1, "b.rs", rust),
-            file(4, 2, "b.go", go),
-            file(5, 1, "c.rs", rust),
-            file(6, 2, "d.go", go),
-            file(7, 2, "README", None),
-        ];
-        // Paths are told apart by block only.
-        all.extend((10..200).map(|n| file(n, 3, &format!("test/t{n}.rs"), rust)));
-        let files = ShardFiles::new(all.clone());
-        let wanted = |query: &str| {
-            let (query, condition) = of_files(query);
-            let holds = |repo: RepoId, atom| match atom {
-                Predicate::Repo(term) => {
-                    Some(query.terms[term].matcher.is_match(&format!("r{}", repo.0)))
-                }
-                _ => None,
-            };
-            let wanted = files.wanted(&condition, &query, None, holds);
-            let all_chunks = wanted.chunks(&(0..i32::MAX));
-            // A part of the chunks is judged as it is among all.
-            for (start, end) in [(0, 4), (4, 5), (5, 60), (6, 7), (60, 150), (150, 5000)] {
-                let part = |chunk: &i32| all_chunks.iter().any(|some| some.contains(chunk));
-                let of_part: Vec<i32> =
-                    wanted.chunks(&(start..end)).into_iter().flatten().collect();
-                assert_eq!(of_part, (start..end).filter(part).collect::<Vec<_>>(), "{query:?}");
-            }
-            let wanted = all_chunks;
-            // No file that matches is left out.
-            for file in &all {
-                let known = |atom| match atom {
-                    Predicate::Language(at) => Some(
-                        file.language
-                            .as_ref()
-                            .is_some_and(|name| query.languages[at].contains(&name.to_lowercase())),
-                    ),
-                    Predicate::Path(term) => Some(query.terms[term].matcher.is_match(&file.path)),
-                    atom => holds(file.repo, atom),
-                };
-                let holds = condition.eval(&known) != Some(false);
-                let is_in = wanted.iter().any(|range| range.contains(&file.blob.0));
-                assert!(is_in || !holds, "{condition:?}: {}", file.path);
-            }
-            wanted.into_iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(wanted("foo"), [(1, i32::MAX)]);
-        assert_eq!(wanted("foo lang:rust"), [(1, 6), (10, i32::MAX)]);
-        assert_eq!(wanted("foo lang:go"), [(4, 5), (6, 7)]);
-        assert_eq!(wanted("foo -lang:rust"), [(4, 5), (6, 10)]);
-        assert_eq!(wanted("foo lang:go or lang:rust r:r1"), [(1, 7)]);
-        assert_eq!(wanted("foo -r:r3"), [(1, 10)]);
-        assert_eq!(wanted("foo lang:java"), []);
-        // The 65th file has blob 68.
-        assert_eq!(wanted("foo f:README"), [(1, 68)]);
-        assert_eq!(wanted("foo f:README lang:go"), [(4, 5), (6, 7)]);
-        assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
-        assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
-        // A predicate on which all chosen repositories agree is not in the condition.
-        let (query, condition) = of_files("foo lang:rust");
-        let of_repos = |repos| {
-            let wanted = files.wanted(&condition, &query, Some(repos), |_, _| None);
-            wanted.chunks(&(0..i32::MAX))
-        };
-        assert_eq!(of_repos(&[RepoId(2)]), []);
-        assert_eq!(of_repos(&[RepoId(1), RepoId(2)]), of_repos(&[RepoId(1)]));
-        assert_eq!(
-            of_repos(&[RepoId(1)]).first().map(|range| (range.start, range.end)),
-            Some((1, 6))
-        );
     }
 
     #[test]
