@@ -6,7 +6,7 @@ use query::{LiteralQuery, Lookup, Scope};
 use store::{BlobId, IndexAnswer};
 
 use super::candidates::{Answer, LookupExecutor, blobs_with};
-use super::cost::{asks_path_index, asks_trigram_index};
+use super::cost::{IndexWorth, asks_path_index, asks_trigram_index};
 use super::shards::ShardTask;
 use super::state::Search;
 use super::stored_survivors::StoredSurvivors;
@@ -26,10 +26,12 @@ pub(crate) struct PostgresAnswers<'s> {
     pub(crate) found: Vec<(&'s Lookup, IndexAnswer)>,
 }
 
-/// Returns the lookups of a shard for which the trigram indexes are worth asking.
+/// Returns the lookups of a shard for which the trigram indexes are worth asking. `survivors` are those of a shard whose
+/// texts are in memory.
 pub(crate) fn indexed<'s>(
     search: &Search,
     task: &'s ShardTask,
+    survivors: Option<&Survivors>,
     no_recheck: bool,
 ) -> Vec<&'s Lookup> {
     let asks_paths = asks_path_index(&task.query.plan);
@@ -38,8 +40,12 @@ pub(crate) fn indexed<'s>(
         Scope::Chunk => {
             let ngrams = lookup.ngrams(search.query());
             let literals = lookup.literals.with_trigrams();
+            let worth = survivors.and_then(|found| found.index_worth(lookup, search, task));
             literals != LiteralQuery::Anything
-                && asks_trigram_index(&ngrams, literals.frequency(), no_recheck)
+                && worth.map_or_else(
+                    || asks_trigram_index(&ngrams, literals.frequency(), no_recheck),
+                    IndexWorth::is_positive,
+                )
         }
         Scope::Symbol | Scope::Blob => false,
     };

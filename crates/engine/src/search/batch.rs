@@ -106,6 +106,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) read_first: bool,
     /// Number of batches, about, into which one read is cut; 1 if nothing is read ahead.
     parts: usize,
+    /// The part of the blobs that the first of several candidate lists left, when they were last read one after the other.
+    pub(crate) left: Option<f64>,
 }
 
 impl<'a> Batches<'a> {
@@ -137,6 +139,7 @@ impl<'a> Batches<'a> {
             whole,
             read_first,
             parts: ahead.map_or(1, |cores| BATCHES_PER_CORE * cores),
+            left: None,
         }
     }
 
@@ -206,7 +209,17 @@ mod tests {
 
     fn batches(parts: usize) -> Batches<'static> {
         let (lists, blobs, used) = (&[], Vec::new(), Vec::new());
-        Batches { lists, blobs, files: None, at: 0, used, whole: false, read_first: true, parts }
+        Batches {
+            lists,
+            blobs,
+            files: None,
+            at: 0,
+            used,
+            whole: false,
+            read_first: true,
+            parts,
+            left: None,
+        }
     }
 
     /// Returns the sizes of the batches that start one after another while none is done.

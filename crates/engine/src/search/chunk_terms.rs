@@ -75,6 +75,21 @@ pub(crate) fn rarest_first(chunks: &[(i32, BlobId, usize)], lists: usize) -> Vec
     groups
 }
 
+/// Returns whether reading all candidate lists of a batch at once takes no more than reading the lists of `first` and then
+/// the others: if only the part `left` of the blobs remain after the first. Chunks that are in several lists are read twice
+/// then.
+pub(crate) fn are_read_at_once(
+    chunks: &[(i32, BlobId, usize)],
+    first: &[usize],
+    left: f64,
+) -> bool {
+    let before = chunks.iter().filter(|(.., list)| first.contains(list)).count();
+    let mut numbers: Vec<i32> = chunks.iter().map(|(n, ..)| *n).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() as f64 <= before as f64 + left * (chunks.len() - before) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +107,19 @@ mod tests {
         assert_eq!(order(&[500, 3, 4]), [vec![1, 2], vec![0]]);
         assert_eq!(order(&[500, 0, 400, 600]), [vec![1], vec![2], vec![0], vec![3]]);
         assert_eq!(order(&[0, 0]), [vec![0, 1]]);
+    }
+
+    #[test]
+    fn lists_are_read_at_once_if_the_first_rules_out_less_than_they_share() {
+        // The second list names all chunks of the first, and as many others.
+        let chunk = |n: i32, list| (n, BlobId(n), list);
+        let chunks: Vec<_> =
+            (0..10).map(|n| chunk(n, 0)).chain((0..20).map(|n| chunk(n, 1))).collect();
+        assert!(are_read_at_once(&chunks, &[0], 1.0) && are_read_at_once(&chunks, &[0], 0.5));
+        assert!(!are_read_at_once(&chunks, &[0], 0.4));
+        // Lists that share nothing are read one after the other, unless nothing is ruled out.
+        let chunks: Vec<_> =
+            (0..10).map(|n| chunk(n, 0)).chain((10..20).map(|n| chunk(n, 1))).collect();
+        assert!(are_read_at_once(&chunks, &[0], 1.0) && !are_read_at_once(&chunks, &[0], 0.9));
     }
 }

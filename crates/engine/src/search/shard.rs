@@ -23,6 +23,8 @@ use super::symbols::{enclose, lines};
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
 use crate::types::FileMatch;
 
+mod read_first;
+
 /// The search of one shard.
 pub(crate) struct ShardSearch<'s, S> {
     pub(crate) search: &'s Search,
@@ -128,7 +130,7 @@ impl<S: Source> ShardSearch<'_, S> {
             let Some(PendingBatch { batch, chunks, matching }) = pending.pop_front() else { break };
             let before = results.results();
             sizer.reads(chunks);
-            if self.finish(batch, matching, &batches, evaluator, results).await?.is_err() {
+            if self.finish(batch, matching, &mut batches, evaluator, results).await?.is_err() {
                 return Ok(Err(StopShard));
             }
             let found = results.results() - before;
@@ -190,13 +192,14 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         mut batch: Batch,
         matching: Option<Matching>,
-        batches: &Batches<'_>,
+        batches: &mut Batches<'_>,
         evaluator: Evaluator<'_>,
         results: &mut ResultSender,
     ) -> Result<Result<(), StopShard>, store::Error> {
         let mut hits = Hits::default();
         if batches.read_first {
-            self.read_chunks_first(&mut batch, matching, evaluator, &mut hits).await?;
+            let left = &mut batches.left;
+            self.read_chunks_first(&mut batch, matching, left, evaluator, &mut hits).await?;
         }
         if self.is_over() {
             return Ok(Err(StopShard));
@@ -215,58 +218,6 @@ impl<S: Source> ShardSearch<'_, S> {
             }
         }
         Ok(Ok(()))
-    }
-
-    /// Reads the candidate chunks of a batch, and drops the blobs whose files cannot match, whatever their
-    /// paths.
-    async fn read_chunks_first(
-        &self,
-        batch: &mut Batch,
-        matching: Option<Matching>,
-        evaluator: Evaluator<'_>,
-        hits: &mut Hits,
-    ) -> Result<(), store::Error> {
-        if let Some(matching) = matching {
-            hits.add(self.search.state.matching.found(matching).await);
-            evaluator.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
-        } else {
-            let count = evaluator.candidates.lists.len();
-            for lists in rarest_first(&batch.chunks, count) {
-                let mut named = batch.chunks.clone();
-                named.retain(|(_, blob, list)| {
-                    lists.contains(list) && evaluator.may_match(*blob, hits)
-                });
-                self.read_parts(&named, evaluator, hits).await?;
-                if self.is_over() {
-                    return Ok(());
-                }
-                for list in lists {
-                    hits.add_read(&evaluator.candidates.lists[list].terms);
-                }
-            }
-        }
-        batch.blobs.retain(|blob| evaluator.may_match(*blob, hits));
-        Ok(())
-    }
-
-    /// Reads some chunks in parts, since one chunk may be a line of any length. A part holds all chunks of its
-    /// blobs, since the hits of a blob are added all at once.
-    async fn read_parts(
-        &self,
-        mut rest: &[(i32, BlobId, usize)],
-        evaluator: Evaluator<'_>,
-        hits: &mut Hits,
-    ) -> Result<(), store::Error> {
-        while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
-            let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
-            rest = tail;
-            let named = ChunkTerms::of(part, evaluator, |_, term| !hits.has_read(term));
-            hits.add(self.match_chunks(named, evaluator).await?);
-            if self.is_over() {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Returns the files of a batch that may match, as far as this is known without their texts. The texts of

@@ -9,9 +9,10 @@ use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
 use query::{CompiledQuery, Expr, Lookup, Plan, Scope};
 use store::{BlobId, Shard};
 
-use super::cost::by_chance;
+use super::cost::IndexWorth;
 use super::names::Names;
 use super::shards::{Selection, ShardTask};
+use super::state::Search;
 use crate::cache::files::{ShardFileFilter, ShardFiles};
 use crate::cache::texts::{Segment, Texts};
 
@@ -53,7 +54,7 @@ impl Survivors {
         let Some(texts) = texts else { return survivors };
         // Prepared only when needed: most shards are ruled out before.
         let wanted = LazyCell::new(|| wanted_files(task, selection, query));
-        let wanted = |chunks: &Range<i32>| wanted.as_ref().map(|files| files.chunks(chunks));
+        let wanted = || wanted.as_ref();
         let surviving = |lookup: &Lookup| task.filters.surviving(lookup, &task.cached, query);
         let chunks_of = |lookup: &Lookup, left: Option<&[Range<i32>]>| {
             let (blocks, ngrams) = (surviving(lookup)?, lookup.ngrams(query));
@@ -150,21 +151,36 @@ impl Survivors {
         }
     }
 
-    /// Estimates how many surviving chunks of a plan are false positives, and how many chunks the trigram index would
-    /// return. All lookups are summed, also those of an `All`: what passes one of its parts lies in blobs that passed
-    /// the parts before.
-    pub(crate) fn by_chance(&self, plan: &Plan, query: &CompiledQuery, chunks: i32) -> (f64, f64) {
-        let (mut chance, mut named) = (0.0, 0.0);
-        for lookup in plan.lookups() {
-            let frequency = lookup.literals.frequency();
-            // At 1000 nothing is known of the literals, such as those without a trigram.
-            if let Some(found) = self.get(lookup).filter(|_| frequency < 1000) {
-                let ngrams = lookup.ngrams(query).chunk_ngrams();
-                chance += by_chance(ngrams, chunks).min(found.chunks as f64);
-                named += f64::from(chunks) * f64::from(frequency.max(1)) / 1000.0;
-            }
-        }
-        (chance, named)
+    /// Estimates what asking the trigram index for a lookup is worth; `None` if too little is known of it.
+    pub(crate) fn index_worth(
+        &self,
+        lookup: &Lookup,
+        search: &Search,
+        task: &ShardTask,
+    ) -> Option<IndexWorth> {
+        // At 1000 nothing is known of the literals, such as those without a trigram.
+        let frequency = Some(lookup.literals.frequency()).filter(|frequency| *frequency < 1000)?;
+        let ngrams = lookup.ngrams(search.query()).chunk_ngrams();
+        let worth = IndexWorth::of(ngrams, frequency, task.shard.chunks, self.get(lookup)?.chunks);
+        // With a limit, the shards with the most results come first, where less is ruled out.
+        let times = match search.request.limit {
+            None => self.chunks_for_each(lookup, &task.query.plan),
+            Some(_) => 1.0,
+        };
+        Some(worth.times(times))
+    }
+
+    /// Returns how many chunks need not be read for each chunk of a lookup that is ruled out: in a blob without what one
+    /// part of an `All` asks for, those of the other parts are not read.
+    fn chunks_for_each(&self, lookup: &Lookup, plan: &Plan) -> f64 {
+        let Plan::All(parts) = plan else { return 1.0 };
+        let count = |part: &Plan| -> usize {
+            let found = part.lookups().into_iter().filter_map(|lookup| self.get(lookup));
+            found.map(|found| found.chunks).sum()
+        };
+        let part = parts.iter().find(|part| part.lookups().contains(&lookup)).map_or(0, count);
+        let all: usize = parts.iter().map(count).sum();
+        if part == 0 { 1.0 } else { all as f64 / part as f64 }
     }
 
     /// Returns the number of chunks that survive for a plan, each lookup taken by itself; `None` if unknown.
@@ -216,12 +232,12 @@ fn wanted_files<'a>(
 impl SurvivingChunks {
     /// Finds the chunks in `blocks` that may hold some n-grams. Keeps only the chunks that are `left` if that
     /// is given, else only the `wanted` ones. `None` if no filters of the shard are in memory.
-    pub(crate) fn of(
+    pub(crate) fn of<'a>(
         ngrams: &NgramQuery,
         blocks: &SurvivingBlocks,
         task: &ShardTask,
         left: Option<&[Range<i32>]>,
-        wanted: &impl Fn(&Range<i32>) -> Option<Vec<Range<i32>>>,
+        wanted: &impl Fn() -> Option<&'a ShardFileFilter<'a>>,
         texts: &Texts,
     ) -> Option<Self> {
         let filter = task.cached.filters.as_ref()?;
@@ -233,14 +249,19 @@ impl SurvivingChunks {
             if left.is_some_and(|left| overlapping(left, &chunks).next().is_none()) {
                 continue;
             }
+            let files = left.is_none().then(wanted).flatten();
+            if files.is_some_and(|files| !files.may_want_block(number)) {
+                continue;
+            }
             let segment = reader.segment(chunks.start).map(|segment| {
                 let mut columns = segment.may_hold(ngrams);
                 if let Some(left) = left {
                     let here = overlapping(left, &chunks);
                     columns.retain_ranges(here.map(|numbers| segment.places(numbers)));
                 } else if !columns.is_empty()
-                    && let Some(here) = wanted(&chunks)
+                    && let Some(files) = files
                 {
+                    let here = files.chunks(&chunks);
                     columns.retain_ranges(here.iter().map(|numbers| segment.places(numbers)));
                 }
                 if !columns.is_empty() {
@@ -253,7 +274,7 @@ impl SurvivingChunks {
             });
             let count = match &segment {
                 Some((_, columns)) => columns.count(),
-                None => match wanted(&chunks) {
+                None => match wanted().map(|files| files.chunks(&chunks)) {
                     Some(here) if here.is_empty() => continue,
                     Some(here) => here.iter().map(ExactSizeIterator::len).sum(),
                     None => BLOCK_CHUNKS as usize,

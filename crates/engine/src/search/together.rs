@@ -140,7 +140,7 @@ pub(crate) async fn answer_all(
             let asked: Vec<Lookup> = if candidates.as_ref().is_none_or(is_few) {
                 Vec::new()
             } else {
-                indexed(&search, &task, store.no_recheck()).into_iter().cloned().collect()
+                indexed(&search, &task, None, store.no_recheck()).into_iter().cloned().collect()
             };
             if asked.is_empty() {
                 known.push((task.shard.id, ready(task, candidates)));

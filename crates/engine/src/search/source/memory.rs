@@ -120,7 +120,7 @@ impl RangeLookups<'_> {
         let filter = task.cached.filters.as_ref()?;
         let ngrams = ngrams_of_literals(literals);
         let blocks = filter.surviving(&ngrams, &filter.hits(&ngrams));
-        let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|_| None, &cache.texts)?;
+        let chunks = SurvivingChunks::of(&ngrams, &blocks, task, None, &|| None, &cache.texts)?;
         let chunks = chunks.with_blobs(&self.blobs, task.shard.chunks, None, files);
         let mut blobs: Vec<BlobId> = chunks.into_iter().map(|(_, blob)| blob).collect();
         blobs.dedup();

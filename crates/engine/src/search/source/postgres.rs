@@ -80,7 +80,8 @@ impl<'s> PostgresSource<'s> {
             Some(_) => Vec::new(),
         };
         let ngrams: Vec<&NgramQuery> = ngrams.iter().map(AsRef::as_ref).collect();
-        let asked = indexed(search, task, reader.store.no_recheck());
+        let in_memory = survivors.map(|(survivors, _)| survivors);
+        let asked = indexed(search, task, in_memory, reader.store.no_recheck());
         let (plan, negated) = (&task.query.plan, &task.query.negated);
         let mut lease = reader.store.lease().await?;
         let mut found = self.look_up_symbols(&mut lease).await?;

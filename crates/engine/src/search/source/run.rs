@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use query::Lookup;
 use store::{BlobId, Store};
 use tokio::sync::mpsc;
 
 use super::super::candidates::Candidates;
-use super::super::cost::prefers_trigram_index;
+use super::super::cost::{IndexWorth, prefers_trigram_index};
 use super::super::sender::ShardEvent;
 use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
@@ -56,8 +57,12 @@ pub(crate) fn is_in_memory(
         return false;
     }
     let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
-    let (by_chance, named) = survivors.by_chance(plan, search.query(), task.shard.chunks);
-    !prefers_trigram_index(by_chance, named, count, wanted, &search.state.hit_rate)
+    // All lookups are summed, also those of an `All`: what passes one of its parts lies in blobs that passed the parts
+    // before.
+    let of = |lookup: &Lookup| survivors.index_worth(lookup, search, task);
+    let each = plan.lookups().into_iter().filter_map(of).filter(|worth| worth.is_positive());
+    let worth = each.fold(IndexWorth::default(), IndexWorth::and);
+    !prefers_trigram_index(worth, count, wanted, &search.state.hit_rate)
 }
 
 impl ShardRun {

@@ -1,0 +1,76 @@
+//! Reading the candidate chunks of a batch before its files.
+
+use store::BlobId;
+
+use super::super::batch::Batch;
+use super::super::chunk_terms::{ChunkTerms, are_read_at_once, rarest_first};
+use super::super::cost::READ_FIRST;
+use super::super::evaluate::{Evaluator, Hits};
+use super::super::jobs::Matching;
+use super::super::source::Source;
+use super::ShardSearch;
+
+impl<S: Source> ShardSearch<'_, S> {
+    /// Reads the candidate chunks of a batch, and drops the blobs whose files cannot match, whatever their
+    /// paths.
+    pub(super) async fn read_chunks_first(
+        &self,
+        batch: &mut Batch,
+        matching: Option<Matching>,
+        left: &mut Option<f64>,
+        evaluator: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
+        if let Some(matching) = matching {
+            hits.add(self.search.state.matching.found(matching).await);
+            evaluator.candidates.lists.iter().for_each(|list| hits.add_read(&list.terms));
+        } else {
+            let count = evaluator.candidates.lists.len();
+            let mut groups = rarest_first(&batch.chunks, count);
+            if let ([first, _, ..], Some(left)) = (&*groups, *left)
+                && are_read_at_once(&batch.chunks, first, left)
+            {
+                groups = vec![groups.concat()];
+            }
+            for (nth, lists) in groups.into_iter().enumerate() {
+                if nth == 1 {
+                    let may = batch.blobs.iter().filter(|blob| evaluator.may_match(**blob, hits));
+                    *left = Some(may.count() as f64 / batch.blobs.len().max(1) as f64);
+                }
+                let mut named = batch.chunks.clone();
+                named.retain(|(_, blob, list)| {
+                    lists.contains(list) && evaluator.may_match(*blob, hits)
+                });
+                self.read_parts(&named, evaluator, hits).await?;
+                if self.is_over() {
+                    return Ok(());
+                }
+                for list in lists {
+                    hits.add_read(&evaluator.candidates.lists[list].terms);
+                }
+            }
+        }
+        batch.blobs.retain(|blob| evaluator.may_match(*blob, hits));
+        Ok(())
+    }
+
+    /// Reads some chunks in parts, since one chunk may be a line of any length. A part holds all chunks of its
+    /// blobs, since the hits of a blob are added all at once.
+    async fn read_parts(
+        &self,
+        mut rest: &[(i32, BlobId, usize)],
+        evaluator: Evaluator<'_>,
+        hits: &mut Hits,
+    ) -> Result<(), store::Error> {
+        while let Some((_, last, _)) = rest.get(READ_FIRST.min(rest.len()).wrapping_sub(1)) {
+            let (part, tail) = rest.split_at(rest.partition_point(|(_, blob, _)| blob <= last));
+            rest = tail;
+            let named = ChunkTerms::of(part, evaluator, |_, term| !hits.has_read(term));
+            hits.add(self.match_chunks(named, evaluator).await?);
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
