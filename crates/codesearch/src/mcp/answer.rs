@@ -22,8 +22,8 @@ pub(super) const MAX_LINE_BYTES: usize = 500;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
-    /// The same in the form of the tool's output schema: its first lines, what is listed below them, and how many things
-    /// of the list are left out here, as JSON needs more bytes.
+    /// The same in the form of the tool's output schema: its first lines and the last one, what is listed between them, and
+    /// how many things of the list are left out here, as JSON needs more bytes.
     pub(super) structured: JsonObject,
 }
 
@@ -85,12 +85,14 @@ pub(super) struct Text {
     items: Vec<Value>,
     /// Bytes of the answer at most.
     max: usize,
+    /// A sentence about what was not searched; empty, or it begins with a blank.
+    left_out: String,
 }
 
 impl Text {
     /// Of an answer of so many bytes at most.
     pub(super) fn of(max: usize) -> Self {
-        Self { text: String::new(), items: Vec::new(), max }
+        Self { text: String::new(), items: Vec::new(), max, left_out: String::new() }
     }
 
     /// Bytes that there is still room for.
@@ -135,15 +137,21 @@ impl Text {
         }
     }
 
+    /// Says what was not searched. It stands below the list, since it is the same for most queries.
+    pub(super) fn leave_out(&mut self, sentence: String) {
+        self.left_out = sentence;
+    }
+
     /// The whole answer, which lists what was added under a name. What is said of it is short, whatever was asked;
     /// `end` follows the list.
     pub(super) fn below(self, head: &str, name: &str, end: &str) -> Answer {
-        let text = if self.text.is_empty() {
-            format!("{head}{end}")
-        } else {
-            format!("{head}\n\n{}{end}", self.text)
+        let summary = format!("{head}{}", self.left_out);
+        let text = match (self.text.as_str(), self.left_out.trim_start()) {
+            ("", _) => format!("{summary}{end}"),
+            (list, "") => format!("{head}\n\n{list}{end}"),
+            (list, left_out) => format!("{head}\n\n{list}\n{left_out}\n{end}"),
         };
-        Answer::new(text, head, name, self.items, self.max)
+        Answer::new(text, &summary, name, self.items, self.max)
     }
 }
 

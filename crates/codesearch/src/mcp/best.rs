@@ -79,6 +79,9 @@ pub(super) async fn answer(
     };
     let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
+    if stats.stopped.is_none() {
+        page.text.leave_out(left_out(&stats));
+    }
     let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
     Ok(page.text.below(&head, "files", &hints).and("cursor", next))
@@ -215,9 +218,6 @@ impl Page {
         }
         if self.lines_cut {
             head += " Of some files not all matching lines are shown: read_file, a higher lines_per_file, or the query with file: has them.";
-        }
-        if stats.stopped.is_none() {
-            head += &left_out(stats);
         }
         if !all && !self.by.is_empty() {
             head += &format!("\n{}", self.by);

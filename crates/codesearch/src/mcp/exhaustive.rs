@@ -38,6 +38,9 @@ pub(super) async fn answer(
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
     let head = head(&page, &stats, &cursor, from.is_some());
+    if stats.stopped.is_none() && !page.full {
+        page.text.leave_out(left_out(&stats));
+    }
     let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
     let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
@@ -138,7 +141,7 @@ fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
         Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
         None => {
             let rest = if goes_on { "That is the rest." } else { "That is all." };
-            format!("{found}. {rest}{}", left_out(stats))
+            format!("{found}. {rest}")
         }
     }
 }

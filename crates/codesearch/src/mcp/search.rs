@@ -82,7 +82,7 @@ A query is made of terms with blanks between them; a file is found if every term
   type:file, type:repo         only paths, only repositories; type:symbol: only definitions
   timeout:60s                  instead of 10 s
 
-An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It begins with counts and says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next files. With order=exhaustive, answers put together hold every matching line. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
+An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It begins with counts and says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next files. It ends with what was not searched. With order=exhaustive, answers put together hold every matching line. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
     )
 }
 

@@ -111,7 +111,8 @@ fn searches() {
     );
     assert_eq!(
         agent.told("search", &json!({ "query": "func type:file lang:go" })),
-        "2 files of 2 repositories. That is all. Not in the index, though they might match: 1 binary.\n\none: a.go (Go)\ntwo: c.go (Go)\n"
+        "2 files of 2 repositories. That is all.\n\none: a.go (Go)\ntwo: c.go (Go)\n\n\
+         Not in the index, though they might match: 1 binary.\n"
     );
     let cut = agent.told("search", &json!({ "query": "func type:repo", "limit": 1 }));
     assert!(cut.starts_with("2 repositories. Here are 1 to 1: the limit was reached. "), "{cut}");
