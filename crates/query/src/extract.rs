@@ -48,7 +48,7 @@ pub(crate) fn whole_names(pattern: &Pattern) -> Option<Vec<String>> {
 const BREAKS: [char; 2] = ['\n', '\0'];
 
 fn of_tree(hir: &Hir, depth: usize) -> LiteralQuery {
-    let mut walk = Walk { run: empty_run(), parts: Vec::new(), depth };
+    let mut walk = Walk { run: empty_run(), parts: Vec::new(), depth, in_repetition: false };
     walk.visit(hir);
     walk.end_run();
     LiteralQuery::all(walk.parts)
@@ -66,6 +66,7 @@ struct Walk {
     parts: Vec<LiteralQuery>,
     /// The number of alternations around the current node.
     depth: usize,
+    in_repetition: bool,
 }
 
 impl Walk {
@@ -106,9 +107,13 @@ impl Walk {
     /// one (`abc+d` gives `abc` and `cd`).
     fn visit_repetition(&mut self, repetition: &Repetition) {
         const MAX_COPIES: u32 = 8;
-        for _ in 0..repetition.min.min(MAX_COPIES) {
+        // Of a repetition within another one a single copy is visited: copies of copies multiply.
+        let copies = if self.in_repetition { 1 } else { MAX_COPIES };
+        let around = std::mem::replace(&mut self.in_repetition, true);
+        for _ in 0..repetition.min.min(copies) {
             self.visit(&repetition.sub);
         }
+        self.in_repetition = around;
         self.end_run();
         if repetition.min > 0
             && let Some(last) = enumerate(&repetition.sub)
@@ -251,6 +256,13 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn repetitions_of_repetitions_are_not_multiplied() {
+        // Eight copies at each of 40 levels would never end.
+        let tree = regex_syntax::parse(&format!("alpha{}", "{9999}".repeat(40))).unwrap();
+        assert_ne!(of_tree(&tree, 0), LiteralQuery::Anything);
+    }
+
     #[test]
     fn patterns_for_whole_names() {
         let names = |pattern: &str| {
