@@ -107,7 +107,7 @@ pub(crate) struct Batches<'a> {
     /// Number of batches, about, into which one read is cut; 1 if nothing is read ahead.
     parts: usize,
     /// The part of the blobs that the first of several candidate lists left, when they were last read one after the other.
-    pub(crate) left: Option<f64>,
+    pub(crate) share_left: Option<f64>,
 }
 
 impl<'a> Batches<'a> {
@@ -139,7 +139,7 @@ impl<'a> Batches<'a> {
             whole,
             read_first,
             parts: ahead.map_or(1, |cores| BATCHES_PER_CORE * cores),
-            left: None,
+            share_left: None,
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
             whole: false,
             read_first: true,
             parts,
-            left: None,
+            share_left: None,
         }
     }
 

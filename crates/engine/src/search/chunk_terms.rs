@@ -76,18 +76,18 @@ pub(crate) fn rarest_first(chunks: &[(i32, BlobId, usize)], lists: usize) -> Vec
 }
 
 /// Returns whether reading all candidate lists of a batch at once takes no more than reading the lists of `first` and then
-/// the others: if only the part `left` of the blobs remain after the first. Chunks that are in several lists are read twice
+/// the others, if the share `share_left` of the blobs remains after the first. Chunks that are in several lists are read twice
 /// then.
 pub(crate) fn are_read_at_once(
     chunks: &[(i32, BlobId, usize)],
     first: &[usize],
-    left: f64,
+    share_left: f64,
 ) -> bool {
     let before = chunks.iter().filter(|(.., list)| first.contains(list)).count();
     let mut numbers: Vec<i32> = chunks.iter().map(|(n, ..)| *n).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.len() as f64 <= before as f64 + left * (chunks.len() - before) as f64
+    numbers.len() as f64 <= before as f64 + share_left * (chunks.len() - before) as f64
 }
 
 #[cfg(test)]

@@ -198,8 +198,8 @@ impl<S: Source> ShardSearch<'_, S> {
     ) -> Result<Result<(), StopShard>, store::Error> {
         let mut hits = Hits::default();
         if batches.read_first {
-            let left = &mut batches.left;
-            self.read_chunks_first(&mut batch, matching, left, evaluator, &mut hits).await?;
+            let share_left = &mut batches.share_left;
+            self.read_chunks_first(&mut batch, matching, share_left, evaluator, &mut hits).await?;
         }
         if self.is_over() {
             return Ok(Err(StopShard));

@@ -164,19 +164,9 @@ impl ShardFileFilter<'_> {
 #[cfg(test)]
 mod tests {
     use query::{Case, Query};
-    use store::File;
 
+    use super::super::tests::file;
     use super::*;
-
-    fn file(blob: i32, repo: i32, path: &str, language: Option<&str>) -> File {
-        File {
-            blob: BlobId(blob),
-            bytes: 7,
-            repo: RepoId(repo),
-            path: path.to_owned(),
-            language: language.map(str::to_owned),
-        }
-    }
 
     /// Returns a query, and its condition on files.
     fn of_files(query: &str) -> (CompiledQuery, Expr) {

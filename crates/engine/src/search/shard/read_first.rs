@@ -17,7 +17,7 @@ impl<S: Source> ShardSearch<'_, S> {
         &self,
         batch: &mut Batch,
         matching: Option<Matching>,
-        left: &mut Option<f64>,
+        share_left: &mut Option<f64>,
         evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {
@@ -27,15 +27,15 @@ impl<S: Source> ShardSearch<'_, S> {
         } else {
             let count = evaluator.candidates.lists.len();
             let mut groups = rarest_first(&batch.chunks, count);
-            if let ([first, _, ..], Some(left)) = (&*groups, *left)
-                && are_read_at_once(&batch.chunks, first, left)
+            if let ([first, _, ..], Some(share)) = (&*groups, *share_left)
+                && are_read_at_once(&batch.chunks, first, share)
             {
                 groups = vec![groups.concat()];
             }
             for (nth, lists) in groups.into_iter().enumerate() {
                 if nth == 1 {
                     let may = batch.blobs.iter().filter(|blob| evaluator.may_match(**blob, hits));
-                    *left = Some(may.count() as f64 / batch.blobs.len().max(1) as f64);
+                    *share_left = Some(may.count() as f64 / batch.blobs.len().max(1) as f64);
                 }
                 let mut named = batch.chunks.clone();
                 named.retain(|(_, blob, list)| {
