@@ -9,7 +9,6 @@ use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE, VARY, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -44,64 +43,58 @@ pub(super) const SIGN_OUT: Endpoint = Endpoint {
     ..Endpoint::undocumented("/sign-out", Class::Light, || post(sign_out))
 };
 
-/// Admits clients that may search.
-pub(crate) async fn clients(
-    State(server): State<Server>,
-    request: Request,
-    next: Next,
-) -> Response {
-    admit(&server, server.access.needs_token, request, next, |_| true).await
-}
-
-/// Admits callers that may see what others search for: those with an admin token, and those on this
-/// machine if the server does not need tokens.
-pub(crate) async fn operators(
-    State(server): State<Server>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let Access { needs_token, is_public } = server.access;
-    let needed = needs_token || is_public || server.limits.is_forwarded(request.headers());
-    admit(&server, needed, request, next, Caller::is_operator).await
-}
-
-async fn admit(
+/// Admits the caller of a request, and attaches it to the request.
+///
+/// # Errors
+/// The answer to a caller that is not admitted.
+pub(super) fn admit(
     server: &Server,
-    needs_token: bool,
-    mut request: Request,
-    next: Next,
-    may: fn(&Caller) -> bool,
-) -> Response {
+    admits: Admits,
+    request: &mut Request,
+) -> Result<(), Box<Response>> {
+    let Access { needs_token, is_public } = server.access;
+    let (needs_token, may): (bool, fn(&Caller) -> bool) = match admits {
+        Admits::Anyone => return Ok(()),
+        Admits::Clients => (needs_token, |_| true),
+        // Without tokens, those on this machine see what others search for.
+        Admits::Operators => {
+            let is_elsewhere = is_public || server.limits.is_forwarded(request.headers());
+            (needs_token || is_elsewhere, Caller::is_operator)
+        }
+    };
     let (sent, kept) = (bearer(request.headers()), cookie(request.headers()));
     let token = sent.map(str::to_owned).or(kept).filter(|_| server.limits.has_tokens());
     let caller = token.as_deref().and_then(|token| server.limits.caller(token));
     if sent.is_some() && token.is_some() && caller.is_none() {
         server.metrics.refuse(Refusal::Token);
         let message = "nobody has this token; ask the operator of this server for one";
-        return unauthorized("unknown_token", message, &request);
+        return Err(Box::new(unauthorized("unknown_token", message, request)));
     }
     match &caller {
         _ if !needs_token => {}
         Some(caller) if may(caller) => {}
         Some(_) => {
             let message = "only a token that is marked admin shows what others search for";
-            return refused(failure(StatusCode::FORBIDDEN, "admin_only", message), &request);
+            let failure = failure(StatusCode::FORBIDDEN, "admin_only", message);
+            return Err(Box::new(refused(failure, request)));
         }
         None => {
             server.metrics.refuse(Refusal::Token);
             let message = "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in";
-            return unauthorized("no_token", message, &request);
+            return Err(Box::new(unauthorized("no_token", message, request)));
         }
     }
     if let Some(caller) = caller {
         request.extensions_mut().insert(caller);
     }
-    let mut response = next.run(request).await;
-    if server.access.needs_token {
-        // The answer depends on the token, so shared caches must not give it to other clients.
+    Ok(())
+}
+
+/// Marks an answer that depends on the token, which shared caches must not give to other clients.
+pub(super) fn mark(server: &Server, admits: Admits, response: &mut Response) {
+    if server.access.needs_token && admits != Admits::Anyone {
         response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
     }
-    response
 }
 
 fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {

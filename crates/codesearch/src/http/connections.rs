@@ -3,7 +3,7 @@
 //! Like `axum::serve`, but bounded: neither a client that never finishes its request nor ten
 //! thousand clients at once may starve the others. Searches may not starve them either: connections
 //! have threads of their own, and searches run on others, except a lone search
-//! ([`on_search_threads`]).
+//! ([`SearchThreads::run`]).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,8 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request as AxumRequest, State};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use hyper::Request;
@@ -262,23 +260,20 @@ impl SearchThreads {
     pub(crate) fn only(self) -> Self {
         Self { alone: Arc::new(Semaphore::new(0)), ..self }
     }
-}
 
-/// Runs a request on the search threads: on those of connections, a thousand searches would delay
-/// everybody, even a health check. A lone request runs on its connection's thread, which saves
-/// waking other threads twice.
-pub(crate) async fn on_search_threads(
-    State(searches): State<SearchThreads>,
-    request: AxumRequest,
-    next: Next,
-) -> Response {
-    let answering = next.run(request);
-    let answered = if let Ok(_alone) = searches.alone.try_acquire() {
-        AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::panicked())
-    } else {
-        run_on(&searches.threads, answering).await
-    };
-    answered.unwrap_or_else(IntoResponse::into_response)
+    /// Makes an answer on the search threads: on those of connections, a thousand searches would delay everybody, even
+    /// a health check. A lone request is answered on its connection's thread, which saves waking other threads twice.
+    pub(super) async fn run(
+        &self,
+        answering: impl Future<Output = Response> + Send + 'static,
+    ) -> Response {
+        let answered = if let Ok(_alone) = self.alone.try_acquire() {
+            AssertUnwindSafe(answering).catch_unwind().await.map_err(|_| Failure::panicked())
+        } else {
+            run_on(&self.threads, answering).await
+        };
+        answered.unwrap_or_else(IntoResponse::into_response)
+    }
 }
 
 /// Runs work on other threads. Dropping the future cancels the work.
@@ -302,7 +297,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
 
-    use axum::middleware::from_fn_with_state;
+    use axum::middleware::{Next, from_fn};
     use axum::routing::get;
 
     use super::*;
@@ -412,8 +407,11 @@ mod tests {
             let _ = gate.acquire().await;
             "done"
         });
-        let layer =
-            from_fn_with_state(SearchThreads::on(searches.handle().clone()), on_search_threads);
+        let threads_of_searches = SearchThreads::on(searches.handle().clone());
+        let layer = from_fn(move |request, next: Next| {
+            let threads = threads_of_searches.clone();
+            async move { threads.run(next.run(request)).await }
+        });
         let routes = Router::new().route("/busy", busy).route("/alone", alone);
         let routes = routes.route("/broken", get(broken));
         let routes = routes.route_layer(layer);

@@ -13,11 +13,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Version};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::error::{Body, Failure};
@@ -55,38 +54,40 @@ impl Hosts {
             || address.is_ok_and(|ip| self.is_open || ip.to_canonical().is_loopback())
             || others.contains(&name)
     }
-}
 
-/// Refuses requests to other host names, and requests for pages of other sites.
-pub(crate) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    // https://www.rfc-editor.org/rfc/rfc9112#name-request-target: one name, and only HTTP/1.0 need not say it.
-    let names = request.headers().get_all(HOST).iter().count();
-    if names > 1 || names == 0 && request.version() == Version::HTTP_11 {
-        let failure = Failure::bad_request(if names > 1 {
-            "the request has several Host headers: send one"
+    /// Returns the answer to a request for another host name, or for a page of another site; `None` if it is for this
+    /// server.
+    pub(super) fn refusal(&self, request: &Request) -> Option<Response> {
+        // https://www.rfc-editor.org/rfc/rfc9112#name-request-target: one name, and only HTTP/1.0 need not say it.
+        let names = request.headers().get_all(HOST).iter().count();
+        if names > 1 || names == 0 && request.version() == Version::HTTP_11 {
+            let failure = Failure::bad_request(if names > 1 {
+                "the request has several Host headers: send one"
+            } else {
+                "the request has no Host header, which HTTP/1.1 asks for"
+            });
+            return Some(failure.into_response());
+        }
+        // An HTTP/1.0 client may leave out the host; browsers always send it.
+        let name = match request.uri().authority() {
+            Some(authority) => Some(authority.as_str()),
+            None => request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default()),
+        };
+        let (status, code, message) = if !name.is_none_or(|name| self.allow(name)) {
+            let message = "this server is asked by a name that it does not know; start it with codesearch serve \
+                           --host NAME, or ask for localhost";
+            (StatusCode::MISDIRECTED_REQUEST, "wrong_host", message)
+        } else if is_for_another_site(request.headers(), name) {
+            let message = "a page of another site asked for this; follow a link, or ask from a program that does not \
+                           send Origin or Sec-Fetch-Site";
+            (StatusCode::FORBIDDEN, "other_site", message)
         } else {
-            "the request has no Host header, which HTTP/1.1 asks for"
-        });
-        return failure.into_response();
+            return None;
+        };
+        let failure = Failure { status, body: Body::new(code, message) };
+        let is_page = wants_page(request.headers(), None);
+        Some(if is_page { failed("", failure) } else { failure.into_response() })
     }
-    // An HTTP/1.0 client may leave out the host; browsers always send it.
-    let name = match request.uri().authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default()),
-    };
-    let (status, code, message) = if !name.is_none_or(|name| hosts.allow(name)) {
-        let message = "this server is asked by a name that it does not know; start it with codesearch serve \
-                       --host NAME, or ask for localhost";
-        (StatusCode::MISDIRECTED_REQUEST, "wrong_host", message)
-    } else if is_for_another_site(request.headers(), name) {
-        let message = "a page of another site asked for this; follow a link, or ask from a program that does not \
-                       send Origin or Sec-Fetch-Site";
-        (StatusCode::FORBIDDEN, "other_site", message)
-    } else {
-        return next.run(request).await;
-    };
-    let failure = Failure { status, body: Body::new(code, message) };
-    if wants_page(request.headers(), None) { failed("", failure) } else { failure.into_response() }
 }
 
 /// Returns whether the headers say that a browser makes the request for a page of another site.

@@ -12,6 +12,7 @@ pub(crate) mod fuzz;
 mod hints;
 mod hosts;
 mod json;
+mod layers;
 mod limits;
 mod mcp;
 mod metrics;
@@ -25,18 +26,15 @@ mod server;
 mod stream;
 mod timely_body;
 
-use std::future::ready as ready_made;
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue, Uri};
-use axum::middleware::{Next, from_fn, from_fn_with_state, map_request, map_response};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
@@ -49,7 +47,6 @@ pub(crate) use hosts::Hosts;
 pub(crate) use limits::{Limits, Quota, TokenFile, new_token};
 pub(crate) use metrics::Metrics;
 pub(crate) use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
-use timely_body::TimelyBody;
 
 /// The declared endpoints: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {
@@ -111,7 +108,7 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
     let searches = SearchThreads::on(server.threads.clone());
     let mut router = Router::new();
     for endpoint in endpoints() {
-        router = router.route(endpoint.path, route(&endpoint, &server, &searches));
+        router = router.route(endpoint.path, layers::checked(&endpoint, &server, &searches));
     }
     router
         .route(
@@ -125,76 +122,10 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
-        .layer(map_request(async |request: Request| {
-            request.map(|body| Body::new(TimelyBody::new(body, connections::BODY_TIMEOUT)))
-        }))
-        .layer(from_fn(check_length))
-        .layer(from_fn_with_state(hosts, hosts::check))
+        .layer(from_fn_with_state(hosts, layers::every_request))
         // Server-sent events are compressed as well, while they are sent.
         .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
-        .layer(map_response(mark))
         .with_state(server)
-}
-
-/// Wraps an endpoint's handler in the checks that its declaration asks for. They run in this order: access, parameters,
-/// limits.
-fn route(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> MethodRouter<Server> {
-    let route = (endpoint.route)();
-    let route = match endpoint.class {
-        Class::Light => route,
-        class => {
-            let most = answers_within(class, server);
-            route.layer(from_fn(move |request, next| answer_within(most, request, next)))
-        }
-    };
-    let route = match endpoint.class {
-        Class::Search | Class::Whole => {
-            route.layer(from_fn_with_state(server.clone(), limits::searches))
-        }
-        Class::Read => route.layer(from_fn_with_state(server.clone(), limits::reads)),
-        Class::Free | Class::Light => route,
-    };
-    let params = endpoint.params;
-    let route =
-        route.layer(map_request(move |request| ready_made(params::read_address(params, request))));
-    let route = match endpoint.class {
-        Class::Light => route,
-        Class::Whole => {
-            let searches = searches.clone().only();
-            route.layer(from_fn_with_state(searches, connections::on_search_threads))
-        }
-        _ => route.layer(from_fn_with_state(searches.clone(), connections::on_search_threads)),
-    };
-    match endpoint.admits {
-        Admits::Anyone => route,
-        Admits::Clients => route.layer(from_fn_with_state(server.clone(), access::clients)),
-        Admits::Operators => route.layer(from_fn_with_state(server.clone(), access::operators)),
-    }
-}
-
-/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// Returns how long an endpoint may take to begin an answer. A search ends by itself before that, unless Postgres has
-/// gone silent.
-fn answers_within(class: Class, server: &Server) -> Duration {
-    let search = match class {
-        Class::Search | Class::Whole => {
-            server::MAX_WAIT + server.searcher.max_time().unwrap_or_default()
-        }
-        Class::Read | Class::Free | Class::Light => Duration::ZERO,
-    };
-    search + GRACE
-}
-
-/// Gives a request up whose answer has not begun in time: Postgres may have gone silent.
-async fn answer_within(most: Duration, request: Request, next: Next) -> Response {
-    let is_zoekt = zoekt::is_zoekt_api(request.uri().path());
-    match tokio::time::timeout(most, next.run(request)).await {
-        Ok(answer) => answer,
-        Err(_) if is_zoekt => zoekt::refused(&Failure::silent(most)),
-        Err(_) => Failure::silent(most).into_response(),
-    }
 }
 
 /// Addresses that people guess, and the ones that they mean.
@@ -226,23 +157,6 @@ fn meant(address: &Uri) -> Option<String> {
     Some(format!("{path}{query}"))
 }
 
-/// Largest body of a request, in bytes. Also the most that is read of a body of unknown length.
-const MAX_BODY: u64 = 2 << 20;
-
-/// Refuses a request whose declared length is above [`MAX_BODY`], before its body is read.
-async fn check_length(request: Request, next: Next) -> Response {
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    if length.and_then(|length| length.parse().ok()).is_none_or(|length: u64| length <= MAX_BODY) {
-        return next.run(request).await;
-    }
-    let failure = Failure::too_large();
-    if zoekt::is_zoekt_api(request.uri().path()) {
-        zoekt::refused(&failure)
-    } else {
-        failure.into_response()
-    }
-}
-
 /// Answers a request for an unknown address: redirects it or says that there is no such page.
 async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     if let Some(place) = meant(&address) {
@@ -254,16 +168,6 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     } else {
         failure.into_response()
     }
-}
-
-/// Adds headers to every response: browsers must not guess its type, other sites must not embed it, and caches must
-/// keep pages and JSON apart.
-async fn mark(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    headers.append(VARY, HeaderValue::from_static("accept"));
-    response
 }
 
 /// Answers whether searches work now.

@@ -102,7 +102,7 @@ pub(super) struct Admission {
 
 /// The cost of a request, besides the bytes of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cost {
+pub(crate) enum Cost {
     Search,
     Nothing,
 }

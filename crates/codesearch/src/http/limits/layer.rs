@@ -1,13 +1,12 @@
-//! The layers of the router that enforce the limits and count the bytes of answers.
+//! The limits of clients around a handler, and the count of the bytes of its answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
@@ -50,21 +49,13 @@ impl hyper::body::Body for MeteredBody {
     }
 }
 
-/// Applies the limits of searches.
-pub(crate) async fn searches(
-    State(server): State<Server>,
+/// Applies the limits of clients to a request.
+pub(crate) async fn limited<F: Future<Output = Response>>(
+    server: &Server,
+    cost: Cost,
     request: Request,
-    next: Next,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
-    limited(&server, Cost::Search, request, next).await
-}
-
-/// Applies the limits of requests that read without searching.
-pub(crate) async fn reads(State(server): State<Server>, request: Request, next: Next) -> Response {
-    limited(&server, Cost::Nothing, request, next).await
-}
-
-async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> Response {
     let limits = &server.limits;
     let peer = request.extensions().get::<Peer>().copied();
     let caller = request.extensions().get::<Caller>();
@@ -72,7 +63,7 @@ async fn limited(server: &Server, cost: Cost, request: Request, next: Next) -> R
     match ticket.await {
         Ok(ticket) => {
             let address = Address::of(&request);
-            let answer = next.run(request).await;
+            let answer = answer(request).await;
             let Some(answer) = server.unread.hold(answer) else {
                 server.metrics.refuse(Refusal::Busy);
                 return address.refused(Failure::unread());

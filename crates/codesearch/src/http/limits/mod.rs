@@ -15,8 +15,8 @@ mod quota;
 mod token;
 mod unread;
 
-pub(crate) use clients::{Caller, Limits};
-pub(crate) use layer::{reads, refused, searches};
+pub(crate) use clients::{Caller, Cost, Limits};
+pub(crate) use layer::{limited, refused};
 pub(crate) use quota::Quota;
 pub(crate) use token::{TokenFile, new_token};
 pub(crate) use unread::AnswerMemory;

@@ -1,0 +1,137 @@
+//! What surrounds the handlers: the checks of every request, and those that an endpoint's declaration asks for.
+//!
+//! Each of the two is one layer. A layer of its own for each check would read as well, but a router clones all layers
+//! below a layer for each request: with nine, they took a tenth of a short search.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_LENGTH, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
+
+use super::access;
+use super::compat::zoekt;
+use super::connections::{BODY_TIMEOUT, SearchThreads};
+use super::endpoint::{Admits, Class, Endpoint};
+use super::error::Failure;
+use super::hosts::Hosts;
+use super::limits::{Cost, limited};
+use super::params::{DeclaredParams, read_address};
+use super::server::{MAX_WAIT, Server};
+use super::timely_body::TimelyBody;
+
+/// Largest body of a request, in bytes. Also the most that is read of a body of unknown length.
+const MAX_BODY: u64 = 2 << 20;
+
+/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Checks every request before it reaches its route: its host and site, then its length. Bounds the time in which its
+/// body arrives, and marks its answer.
+pub(super) async fn every_request(
+    State(hosts): State<Hosts>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refusal = hosts.refusal(&request).or_else(|| too_long(&request));
+    let mut response = match refusal {
+        Some(response) => response,
+        None => next.run(request.map(|body| Body::new(TimelyBody::new(body, BODY_TIMEOUT)))).await,
+    };
+    mark(&mut response);
+    response
+}
+
+/// Returns the answer to a request whose declared length is above [`MAX_BODY`], before its body is read.
+fn too_long(request: &Request) -> Option<Response> {
+    let length = request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+    let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
+    (length > MAX_BODY).then(|| failed(is_zoekts, Failure::too_large()))
+}
+
+/// Adds headers to a response: browsers must not guess its type, other sites must not embed it, and caches must keep
+/// pages and JSON apart.
+fn mark(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.append(VARY, HeaderValue::from_static("accept"));
+}
+
+/// What an endpoint's declaration asks for, and what the checks need.
+struct Checks {
+    server: Server,
+    admits: Admits,
+    params: DeclaredParams,
+    /// Its cost in the limits of clients; `None` if they do not apply.
+    cost: Option<Cost>,
+    /// Where it runs; `None` if on its connection's thread.
+    threads: Option<SearchThreads>,
+    /// Longest time until its answer begins.
+    most: Duration,
+}
+
+/// Wraps an endpoint's handler in the checks that its declaration asks for.
+pub(super) fn checked(
+    endpoint: &Endpoint,
+    server: &Server,
+    searches: &SearchThreads,
+) -> MethodRouter<Server> {
+    let checks = Checks::of(endpoint, server, searches);
+    (endpoint.route)().layer(from_fn_with_state(Arc::new(checks), check))
+}
+
+/// Checks access, then the limits of clients, and lets the handler answer in time.
+async fn check(State(checks): State<Arc<Checks>>, request: Request, next: Next) -> Response {
+    let mut request = read_address(checks.params, request);
+    if let Err(refused) = access::admit(&checks.server, checks.admits, &mut request) {
+        return *refused;
+    }
+    let mut response = match &checks.threads {
+        None => next.run(request).await,
+        Some(threads) => threads.run(answer(Arc::clone(&checks), request, next)).await,
+    };
+    access::mark(&checks.server, checks.admits, &mut response);
+    response
+}
+
+/// Answers a request within its limits.
+async fn answer(checks: Arc<Checks>, request: Request, next: Next) -> Response {
+    let answering = |request| in_time(checks.most, request, next);
+    match checks.cost {
+        None => answering(request).await,
+        Some(cost) => limited(&checks.server, cost, request, answering).await,
+    }
+}
+
+/// Gives a request up whose answer has not begun in time: Postgres may have gone silent.
+async fn in_time(most: Duration, request: Request, next: Next) -> Response {
+    let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
+    let answered = tokio::time::timeout(most, next.run(request)).await;
+    answered.unwrap_or_else(|_| failed(is_zoekts, Failure::silent(most)))
+}
+
+fn failed(is_zoekts: bool, failure: Failure) -> Response {
+    if is_zoekts { zoekt::refused(&failure) } else { failure.into_response() }
+}
+
+impl Checks {
+    fn of(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Self {
+        // A search ends by itself before that, unless Postgres has gone silent.
+        let search = MAX_WAIT + server.searcher.max_time().unwrap_or_default();
+        let (cost, threads, search) = match endpoint.class {
+            Class::Search => (Some(Cost::Search), Some(searches.clone()), search),
+            Class::Whole => (Some(Cost::Search), Some(searches.clone().only()), search),
+            Class::Read => (Some(Cost::Nothing), Some(searches.clone()), Duration::ZERO),
+            Class::Free => (None, Some(searches.clone()), Duration::ZERO),
+            Class::Light => (None, None, Duration::ZERO),
+        };
+        let Endpoint { admits, params, .. } = *endpoint;
+        Self { server: server.clone(), admits, params, cost, threads, most: search + GRACE }
+    }
+}
