@@ -33,6 +33,8 @@ pub struct Matcher {
     spans_lines: bool,
     /// Size of the compiled pattern in bytes. Computing it takes as long as matching a path, so it is kept.
     memory: usize,
+    /// Most bytes of text that are searched without a call of `go_on`.
+    uninterrupted: usize,
     /// The pattern is an alternation of literals, which every engine finds fast.
     is_literal: bool,
     hir: Hir,
@@ -76,13 +78,19 @@ impl Matcher {
         Regex::builder()
             .configure(config)
             .build_from_hir(pattern.hir())
-            .map(|regex| Self {
-                memory: regex.memory_usage(),
-                regex,
-                spans_lines: pattern.spans_lines(),
-                is_literal: pattern.hir().properties().is_alternation_literal(),
-                hir: pattern.hir().clone(),
-                stepped: Arc::default(),
+            .map(|regex| {
+                let memory = regex.memory_usage();
+                let is_literal = pattern.hir().properties().is_alternation_literal();
+                let of_any = MAX_UNINTERRUPTED / memory.max(1);
+                Self {
+                    regex,
+                    spans_lines: pattern.spans_lines(),
+                    memory,
+                    uninterrupted: if is_literal { usize::MAX } else { of_any },
+                    is_literal,
+                    hir: pattern.hir().clone(),
+                    stepped: Arc::default(),
+                }
             })
             .map_err(|error| pattern.error(build_message(&error)))
     }
@@ -116,11 +124,32 @@ impl Matcher {
         let _ = if self.spans_lines {
             self.spans(scratch, text, go_on, found)
         } else {
-            self.line_by_line(scratch, text, go_on, found)
+            self.line_by_line(scratch, text, false, go_on, found)
         };
     }
 
+    /// Returns the first matching line of `text`, as [`Matcher::lines`] finds it.
+    pub fn first_line(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<LineMatch> {
+        let mut first = None;
+        let mut take = |line| {
+            first = Some(line);
+            false
+        };
+        let _ = if self.spans_lines {
+            self.spans(scratch, text, go_on, &mut take)
+        } else {
+            self.line_by_line(scratch, text, true, go_on, &mut take)
+        };
+        first
+    }
+
     /// Returns the first match in a part of a text.
+    #[inline]
     fn find(
         &self,
         scratch: &mut Scratch,
@@ -128,19 +157,39 @@ impl Matcher {
         part: Range<usize>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Range<usize>>, Interrupted> {
-        let most = self.uninterrupted();
+        if part.len() <= self.uninterrupted {
+            return Ok(self.find_at_once(scratch, text, part));
+        }
+        self.find_in_pieces(scratch, text, part, go_on)
+    }
+
+    /// Returns the first match in a part of a text that is too long to search at once.
+    fn find_in_pieces(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        part: Range<usize>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Range<usize>>, Interrupted> {
         let mut from = part.start;
         loop {
             // A match ends before a line feed, and what follows the line feed can be searched by itself.
-            let end = if part.end - from <= most || self.spans_lines {
+            let end = if part.end - from <= self.uninterrupted || self.spans_lines {
                 part.end
             } else {
-                let upto = from + most;
+                let upto = from + self.uninterrupted;
                 let last = memrchr(b'\n', &text[from..upto]).map(|length| from + length);
                 let next = || memchr(b'\n', &text[upto..part.end]).map(|length| upto + length);
                 last.or_else(next).unwrap_or(part.end)
             };
-            let found = self.find_in_line(scratch, text, from..end, go_on)?;
+            let found = if end - from <= self.uninterrupted {
+                self.find_at_once(scratch, text, from..end)
+            } else {
+                let stepped = || Stepped::new(&self.hir, MAX_COMPILED_BYTES);
+                let stepped = self.stepped.get_or_init(stepped);
+                let scratch = scratch.stepped.get_or_insert_with(|| stepped.scratch());
+                stepped.find(scratch, text, from..end, go_on)?
+            };
             if found.is_some() || end == part.end {
                 return Ok(found);
             }
@@ -149,27 +198,6 @@ impl Matcher {
             }
             from = end + 1;
         }
-    }
-
-    /// Returns the first match in a part of a text that cannot be searched piece by piece, such as one of a line.
-    fn find_in_line(
-        &self,
-        scratch: &mut Scratch,
-        text: &[u8],
-        part: Range<usize>,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<Range<usize>>, Interrupted> {
-        if part.len() <= self.uninterrupted() {
-            return Ok(self.find_at_once(scratch, text, part));
-        }
-        let stepped = self.stepped.get_or_init(|| Stepped::new(&self.hir, MAX_COMPILED_BYTES));
-        let scratch = scratch.stepped.get_or_insert_with(|| stepped.scratch());
-        stepped.find(scratch, text, part, go_on)
-    }
-
-    /// Returns the most bytes of text that are searched without a call of `go_on`.
-    fn uninterrupted(&self) -> usize {
-        if self.is_literal { usize::MAX } else { MAX_UNINTERRUPTED / self.memory.max(1) }
     }
 
     fn find_at_once(
@@ -182,44 +210,54 @@ impl Matcher {
         self.regex.search_with(&mut scratch.cache, &input).map(|found| found.range())
     }
 
+    /// Finds lines of a pattern whose matches lie within lines. With `first_only`, does not look beyond the first one.
     fn line_by_line(
         &self,
         scratch: &mut Scratch,
         text: &[u8],
+        first_only: bool,
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) -> Result<(), Interrupted> {
-        let (mut at, mut counted, mut line) = (0, 0, 0);
-        while at < text.len() {
-            let Some(first) = self.find(scratch, text, at..text.len(), go_on)? else { break };
+        if text.is_empty() {
+            return Ok(());
+        }
+        let (mut counted, mut line) = (0, 0);
+        let mut next = self.find(scratch, text, 0..text.len(), go_on)?;
+        while let Some(first) = next.take() {
             // No line follows a final line feed, though `$` matches there.
             if first.start == text.len() && text.ends_with(b"\n") {
                 break;
             }
-            let start = memrchr(b'\n', &text[at..first.start]).map_or(at, |i| at + i + 1);
+            let start =
+                memrchr(b'\n', &text[counted..first.start]).map_or(counted, |i| counted + i + 1);
             let end = memchr(b'\n', &text[first.end..]).map_or(text.len(), |i| first.end + i);
             line += memchr_iter(b'\n', &text[counted..start]).count();
             counted = start;
 
+            let upto = if first_only { end } else { text.len() };
+            let mut from = after(text, &first);
             let mut ranges: Vec<Range<usize>> = Vec::new();
             ranges.push(first.start - start..first.end - start);
-            let mut from = after(text, &first);
-            while from <= end {
+            while from <= upto {
                 if !go_on() {
                     return Err(Interrupted);
                 }
-                let Some(next) = self.find_in_line(scratch, text, from..end, go_on)? else { break };
-                // An empty match right after another match does not count, as in the `regex` crate.
-                let behind = ranges.last().is_some_and(|last| start + last.end == next.end);
-                if !(next.is_empty() && behind) {
-                    ranges.push(next.start - start..next.end - start);
+                let Some(more) = self.find(scratch, text, from..upto, go_on)? else { break };
+                if more.start > end {
+                    next = Some(more);
+                    break;
                 }
-                from = after(text, &next);
+                // An empty match right after another match does not count, as in the `regex` crate.
+                let behind = ranges.last().is_some_and(|last| start + last.end == more.end);
+                if !(more.is_empty() && behind) {
+                    ranges.push(more.start - start..more.end - start);
+                }
+                from = after(text, &more);
             }
             if !found(LineMatch { line, span: start..end, ranges }) {
                 break;
             }
-            at = end + 1;
         }
         Ok(())
     }
@@ -322,12 +360,8 @@ impl Matcher {
         if !self.is_slow() {
             return self.regex.find_iter(text).map(|found| found.range()).collect();
         }
-        let mut ranges = Vec::new();
-        self.lines(&mut self.scratch(), text.as_bytes(), go_on, &mut |line| {
-            ranges = line.ranges;
-            false
-        });
-        ranges
+        let line = self.first_line(&mut self.scratch(), text.as_bytes(), go_on);
+        line.map(|line| line.ranges).unwrap_or_default()
     }
 
     /// Whether matching it against a few names may take long.
@@ -384,7 +418,7 @@ mod tests {
             let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
             let matcher = Matcher::new(&pattern).unwrap();
             for most in 1..8 {
-                let heavy = Matcher { memory: MAX_UNINTERRUPTED / most, ..matcher.clone() };
+                let heavy = Matcher { uninterrupted: most, ..matcher.clone() };
                 for text in texts {
                     let lines = |matcher: &Matcher| {
                         let mut lines = Vec::new();
@@ -396,7 +430,10 @@ mod tests {
                         lines
                     };
                     let source = pattern.source();
-                    assert_eq!(lines(&heavy), lines(&matcher), "{source} {text:?} {most}");
+                    let all = lines(&matcher);
+                    assert_eq!(lines(&heavy), all, "{source} {text:?} {most}");
+                    let first = heavy.first_line(&mut heavy.scratch(), text.as_bytes(), &|| true);
+                    assert_eq!(first.as_ref(), all.first(), "{source} {text:?} {most}");
                 }
             }
         }

@@ -34,7 +34,13 @@ impl Clock {
     /// Returns whether the search goes on. Ends it if the deadline has passed: a search that computes on its
     /// own task cannot watch its deadline otherwise.
     pub(crate) fn goes_on(&self) -> bool {
-        if !self.is_over() && self.has_timed_out() {
+        self.goes_on_at(Instant::now())
+    }
+
+    /// Like [`Clock::goes_on`], for a caller that has just read the time: reading it takes as long as finding a literal
+    /// in a line.
+    pub(crate) fn goes_on_at(&self, now: Instant) -> bool {
+        if !self.is_over() && self.deadline().is_some_and(|deadline| now >= deadline) {
             self.end();
         }
         !self.is_over()
@@ -45,11 +51,6 @@ impl Clock {
             u64::MAX => None,
             nanos => self.begun.checked_add(Duration::from_nanos(nanos)),
         }
-    }
-
-    /// Returns whether the deadline has passed.
-    fn has_timed_out(&self) -> bool {
-        self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Waits for `work`; `None` if the deadline passes first.

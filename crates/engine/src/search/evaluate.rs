@@ -1,10 +1,10 @@
 //! Evaluates the query on files: drops files early, lists the terms still to be matched, and decides which
 //! files are results.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use query::{Expr, Predicate, Scratch, Select};
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::{BlobId, File, SymbolRow};
 
 use super::candidates::Candidates;
@@ -25,15 +25,15 @@ pub(crate) struct OpenFile {
 /// The matches found in some texts.
 #[derive(Default)]
 pub(crate) struct Hits {
-    hits: HashMap<(BlobId, usize), Vec<Line>>,
+    hits: FxHashMap<(BlobId, usize), Vec<Line>>,
     /// Terms all of whose candidate chunks were read: a blob without a hit of such a term does not match it.
     read: Vec<usize>,
     /// Blobs whose whole text was read, each with the terms matched in it.
-    whole: HashMap<BlobId, Terms>,
+    whole: FxHashMap<BlobId, Terms>,
     /// Symbols that terms ask for, by blob and term.
-    symbols: HashMap<(BlobId, usize), Vec<Symbol>>,
+    symbols: FxHashMap<(BlobId, usize), Vec<Symbol>>,
     /// Blobs whose symbols were looked at.
-    outlined: HashSet<BlobId>,
+    outlined: FxHashSet<BlobId>,
 }
 
 impl Hits {
@@ -54,7 +54,7 @@ impl Hits {
     }
 
     /// Notes that whole blobs were read.
-    pub(crate) fn add_whole(&mut self, blobs: HashMap<BlobId, Terms>) {
+    pub(crate) fn add_whole(&mut self, blobs: FxHashMap<BlobId, Terms>) {
         self.whole.extend(blobs);
     }
 
@@ -240,8 +240,8 @@ impl<'a> Evaluator<'a> {
 
     /// Returns for each blob the terms still to be matched in it: those that decide whether a file matches,
     /// and those whose lines are shown.
-    pub(crate) fn wanted(&self, open: &[OpenFile], hits: &Hits) -> HashMap<BlobId, Vec<usize>> {
-        let mut wanted: HashMap<BlobId, Vec<usize>> = HashMap::new();
+    pub(crate) fn wanted(&self, open: &[OpenFile], hits: &Hits) -> FxHashMap<BlobId, Vec<usize>> {
+        let mut wanted: FxHashMap<BlobId, Vec<usize>> = FxHashMap::default();
         for open in open {
             let known = |of| self.known_with(open, hits, of);
             let mut want = |of| {

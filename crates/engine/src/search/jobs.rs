@@ -181,8 +181,9 @@ impl MatchQueue {
     fn match_inline(&self, inputs: &[MatchInput]) -> Result<Verified, InlineTimeout> {
         let (begun, gave_up) = (Instant::now(), Cell::new(false));
         let verified = self.matched(inputs, &|| {
-            gave_up.set(begun.elapsed() > MAX_INLINE_TIME);
-            !gave_up.get() && self.clock.goes_on()
+            let now = Instant::now();
+            gave_up.set(now - begun > MAX_INLINE_TIME);
+            !gave_up.get() && self.clock.goes_on_at(now)
         });
         if gave_up.get() { Err(InlineTimeout) } else { Ok(verified) }
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rustc_hash::FxHashMap;
 use store::{BlobId, File};
 use tokio::sync::mpsc;
 
@@ -335,7 +336,7 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn read_whole(
         &self,
         open: &[OpenFile],
-        wanted: HashMap<BlobId, Vec<usize>>,
+        wanted: FxHashMap<BlobId, Vec<usize>>,
         evaluator: Evaluator<'_>,
         hits: &mut Hits,
     ) -> Result<(), store::Error> {

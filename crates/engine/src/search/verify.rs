@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::{CompiledQuery, Expr, Predicate, Scratch};
+use query::{CompiledQuery, Expr, LineMatch, Predicate, Scratch};
 use store::{BlobId, Chunk, SharedText};
 
 use crate::cache::texts::{CompressedChunk, DecompressBuffer, TEXT};
@@ -211,7 +211,7 @@ impl Verifier<'_> {
                 } else {
                     input.chunk.text.read(self.buffer)
                 };
-                matcher.lines(scratch, text, go_on, &mut |found| {
+                let mut add = |found: LineMatch| {
                     lines.push(Line {
                         number: input.chunk.line + found.line as u64,
                         offset: input.chunk.start + found.span.start as u64,
@@ -220,8 +220,15 @@ impl Verifier<'_> {
                         ranges: found.ranges,
                         ..Line::default()
                     });
-                    !first_only && go_on()
-                });
+                };
+                if first_only {
+                    matcher.first_line(scratch, text, go_on).into_iter().for_each(add);
+                } else {
+                    matcher.lines(scratch, text, go_on, &mut |found| {
+                        add(found);
+                        true
+                    });
+                }
             }
             if !lines.is_empty() {
                 hits.push(Hit { blob: inputs[0].chunk.blob, term: *term, lines });

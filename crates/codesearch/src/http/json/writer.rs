@@ -37,6 +37,9 @@ const ESCAPED: usize = 8;
 /// Size of a file's JSON, in bytes, from which on it is sent without a copy. Smaller ones are copied together.
 const LARGE_BYTES: usize = 16 * 1024;
 
+/// Bytes of the end of an answer, at most in most cases.
+const TAIL_BYTES: usize = 2 * 1024;
+
 /// Bytes of a line that are escaped at once. The escaper reserves six times as much.
 const ESCAPED_AT_ONCE: usize = 16 * 1024;
 
@@ -74,10 +77,10 @@ impl FieldSet {
         }
         let mut before = b'{';
         for (name, _) in FIELDS.into_iter().zip(self.0).filter(|(_, wanted)| *wanted) {
-            to.push(before);
+            to.extend_from_slice(&[before, b'"']);
             before = b',';
-            escape_into(name, to);
-            to.push(b':');
+            to.extend_from_slice(name.as_bytes());
+            to.extend_from_slice(b"\":");
             match (name, &file.language) {
                 ("repo", _) => escape_into(&file.repo, to),
                 ("path", _) => escape_into(&file.path, to),
@@ -245,7 +248,9 @@ impl JsonWriter {
     pub(crate) fn end(self, stats: &StatsJson, parts: Tail) -> Response {
         let pieces: Vec<Bytes> = self.pieces.into_iter().map(Bytes::from).collect();
         let mut body = Pieces::default();
-        let mut small = Vec::with_capacity(PIECE_BYTES.start);
+        let small = self.files.iter().map(|(.., (_, range))| range.len() + 1);
+        let small: usize = small.filter(|bytes| *bytes <= LARGE_BYTES).sum();
+        let mut small = Vec::with_capacity(self.head + small + TAIL_BYTES);
         small.extend_from_slice(&pieces[0][..self.head]);
         for (at, (.., (piece, range))) in self.files.into_iter().enumerate() {
             if at > 0 {
