@@ -56,9 +56,8 @@ struct RunningShard {
     chunks: Arc<ChunkCount>,
     /// The blocks of the shard that may match: [`ShardCandidate::expected_blocks`].
     expected_blocks: u64,
-    /// Whether it is searched in memory and keeps a core busy. Otherwise it waits for Postgres half of the
-    /// time.
-    in_memory: bool,
+    /// Whether its texts are in memory, so that it keeps a core busy. Otherwise it waits for Postgres half of the time.
+    has_texts: bool,
 }
 
 /// A shard to search, and what is known of its candidates.
@@ -238,6 +237,7 @@ impl<'a> Merge<'a> {
             }
             let wanted = limit.map(|limit| limit.saturating_sub(self.results));
             let in_memory = is_in_memory(search, &task, &survivors, wanted);
+            let has_texts = task.cached.texts;
             let (send, events) = mpsc::channel(AHEAD_BATCHES);
             let run = ShardRun {
                 search: Arc::clone(search),
@@ -263,7 +263,7 @@ impl<'a> Merge<'a> {
                 || self.running.is_empty() && limit.is_some();
             let done = inline && run.as_mut().now_or_never().is_some();
             let expected_blocks = candidate.expected_blocks.unwrap_or(0);
-            self.running.push_back(RunningShard { events, chunks, expected_blocks, in_memory });
+            self.running.push_back(RunningShard { events, chunks, expected_blocks, has_texts });
             if !done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
@@ -283,7 +283,7 @@ impl<'a> Merge<'a> {
         let chunks = self.running.iter().map(|running| running.chunks.chunks()).sum();
         let wanted = limit.saturating_sub(self.results);
         let rate = &self.search.state.hit_rate;
-        let waits = self.running.iter().any(|running| !running.in_memory);
+        let waits = self.running.iter().any(|running| !running.has_texts);
         let busy = if waits { 2 * self.cores } else { self.cores };
         rate.is_enough(chunks, self.running.len(), busy, wanted)
     }
