@@ -58,6 +58,8 @@ struct RunningShard {
     expected_blocks: u64,
     /// Whether its texts are in memory, so that it keeps a core busy. Otherwise it waits for Postgres half of the time.
     has_texts: bool,
+    /// Whether it was searched to its end at once, so that all of its events are there.
+    is_done: bool,
 }
 
 /// A shard to search, and what is known of its candidates.
@@ -208,7 +210,7 @@ impl<'a> Merge<'a> {
         let mut paused = Instant::now();
         // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
         // match. With a limit `has_enough` stops earlier, since their work may be in vain.
-        while self.running.len() < 2 * self.cores && !self.has_enough() {
+        while self.running.len() < 2 * self.cores && !self.is_first_done() && !self.has_enough() {
             let Some((candidate, later)) = waiting.split_first() else { break };
             if self.prefetch.lacks(candidate) {
                 if !self.prefetch.is_reading() {
@@ -261,20 +263,23 @@ impl<'a> Merge<'a> {
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
             let inline = counted.is_some_and(|counted| counted <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
-            let done = inline && run.as_mut().now_or_never().is_some();
+            let is_done = inline && run.as_mut().now_or_never().is_some();
             let expected_blocks = candidate.expected_blocks.unwrap_or(0);
-            self.running.push_back(RunningShard { events, chunks, expected_blocks, has_texts });
-            if !done {
+            let running = RunningShard { events, chunks, expected_blocks, has_texts, is_done };
+            self.running.push_back(running);
+            if !is_done {
                 match threads.filter(|_| limit.is_none()) {
                     Some(threads) => tasks.spawn_on(run, threads),
                     None => tasks.spawn(run),
                 };
-            } else if self.running.len() == 1 {
-                // Hand on its results before starting another shard.
-                break;
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the first running shard is done. Then its results are handed on before another shard is started.
+    fn is_first_done(&self) -> bool {
+        self.running.front().is_some_and(|first| first.is_done)
     }
 
     /// Returns whether the running shards are likely to give all results still wanted.

@@ -27,8 +27,8 @@ impl<S: Source> ShardSearch<'_, S> {
         } else {
             let count = evaluator.candidates.lists.len();
             let mut groups = rarest_first(&batch.chunks, count);
-            if let ([first, _, ..], Some(share)) = (&*groups, *share_left)
-                && are_read_at_once(&batch.chunks, first, share)
+            if let [first, _, ..] = &*groups
+                && self.are_read_at_once(&batch.chunks, first, *share_left)
             {
                 groups = vec![groups.concat()];
             }
@@ -37,10 +37,13 @@ impl<S: Source> ShardSearch<'_, S> {
                     let may = batch.blobs.iter().filter(|blob| evaluator.may_match(**blob, hits));
                     *share_left = Some(may.count() as f64 / batch.blobs.len().max(1) as f64);
                 }
-                let mut named = batch.chunks.clone();
-                named.retain(|(_, blob, list)| {
-                    lists.contains(list) && evaluator.may_match(*blob, hits)
-                });
+                let named: Vec<_> = batch
+                    .chunks
+                    .chunk_by(|(_, blob, _), (_, next, _)| blob == next)
+                    .filter(|chunks| evaluator.may_match(chunks[0].1, hits))
+                    .flat_map(|chunks| chunks.iter().filter(|(.., list)| lists.contains(list)))
+                    .copied()
+                    .collect();
                 self.read_parts(&named, evaluator, hits).await?;
                 if self.is_over() {
                     return Ok(());
@@ -52,6 +55,18 @@ impl<S: Source> ShardSearch<'_, S> {
         }
         batch.blobs.retain(|blob| evaluator.may_match(*blob, hits));
         Ok(())
+    }
+
+    /// Returns whether all candidate lists of a batch are read at once. From memory they always are: a chunk is only
+    /// decompressed if the blob has the terms that were matched before.
+    fn are_read_at_once(
+        &self,
+        chunks: &[(i32, BlobId, usize)],
+        first: &[usize],
+        share_left: Option<f64>,
+    ) -> bool {
+        self.task.cached.texts
+            || share_left.is_some_and(|share| are_read_at_once(chunks, first, share))
     }
 
     /// Reads some chunks in parts, since one chunk may be a line of any length. A part holds all chunks of its
