@@ -1,6 +1,9 @@
 //! Compiles the parameters of a search to a request, on a thread where that delays nobody.
 
+use std::sync::LazyLock;
+
 use engine::search::Request;
+use tokio::sync::Semaphore;
 
 use super::error::Failure;
 use super::params::SearchParams;
@@ -33,7 +36,12 @@ pub(crate) async fn built(q: String, options: Options, client: Client) -> Result
     .await
 }
 
-/// Compiles on the calling thread if `short`, else on a thread for blocking work.
+/// Turns to compile long patterns, one for each core. Such a pattern takes up to a quarter of a second and tens of MB, so
+/// clients wait here, and one that leaves gives its place up: work on a thread cannot be taken back.
+static TURNS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
+
+/// Compiles on the calling thread if `short`, else on a thread for blocking work, in turn.
 ///
 /// # Errors
 /// The same as those of `work`.
@@ -44,7 +52,12 @@ pub(crate) async fn compile(
     if short {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.expect("compiling does not panic")
+    let turn = TURNS.acquire().await.expect("it is never closed");
+    let compiling = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work()
+    });
+    compiling.await.expect("compiling does not panic")
 }
 
 /// Whether patterns compile in less time than it takes to wake another thread. A long one would delay other requests.

@@ -54,7 +54,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
 pub(crate) const EXPLANATION: Endpoint = Endpoint {
     path: "/explain",
     route: || get(explain),
-    class: Class::Read,
+    class: Class::Search,
     admits: Admits::Clients,
     params: DeclaredParams {
         documented: &[Q, CASE, REPO, FILE, LANG],
