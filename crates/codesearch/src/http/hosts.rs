@@ -16,7 +16,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Version};
+use axum::http::{HeaderMap, Method, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 
 use super::error::{Body, Failure};
@@ -46,7 +46,9 @@ impl Hosts {
     /// Returns whether a value of `Host`, with or without a port, names this server.
     fn allow(&self, host: &str) -> bool {
         let Some(others) = &self.others else { return true };
-        let Ok(authority) = host.parse::<Authority>() else { return false };
+        // A name before an @ would be a user's.
+        let parsed = host.parse::<Authority>().ok().filter(|_| !host.contains('@'));
+        let Some(authority) = parsed else { return false };
         let name = authority.host().trim_end_matches('.').to_lowercase();
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         name == "localhost"
@@ -77,7 +79,7 @@ impl Hosts {
             let message = "this server is asked by a name that it does not know; start it with codesearch serve \
                            --host NAME, or ask for localhost";
             (StatusCode::MISDIRECTED_REQUEST, "wrong_host", message)
-        } else if is_for_another_site(request.headers(), name) {
+        } else if is_for_another_site(request.method(), request.headers(), name) {
             let message = "a page of another site asked for this; follow a link, or ask from a program that does not \
                            send Origin or Sec-Fetch-Site";
             (StatusCode::FORBIDDEN, "other_site", message)
@@ -90,8 +92,9 @@ impl Hosts {
     }
 }
 
-/// Returns whether the headers say that a browser makes the request for a page of another site.
-fn is_for_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
+/// Returns whether the headers say that a browser makes the request for a page of another site, other than to follow a
+/// link. Links only read: a form of another site must not sign a person in, or out.
+fn is_for_another_site(method: &Method, headers: &HeaderMap, host: Option<&str>) -> bool {
     let told = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let Some(site) = told("sec-fetch-site") else {
         // An older browser, or a program like one, sends the page's origin where that matters.
@@ -101,7 +104,8 @@ fn is_for_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     };
     // Another port of this machine counts as the same site, but may be another user's.
     let is_ours = site == "same-origin" || site == "none";
-    let is_followed = told("sec-fetch-mode") == Some("navigate")
+    let is_followed = method.is_safe()
+        && told("sec-fetch-mode") == Some("navigate")
         && told("sec-fetch-dest").is_none_or(|for_what| for_what == "document");
     !is_ours && !is_followed
 }
@@ -117,7 +121,12 @@ mod tests {
             for (name, value) in told {
                 headers.insert(*name, value.parse().unwrap());
             }
-            assert_eq!(is_for_another_site(&headers, Some("localhost:8080")), expected, "{told:?}");
+            let is_other = is_for_another_site(&Method::GET, &headers, Some("localhost:8080"));
+            assert_eq!(is_other, expected, "{told:?}");
+            // A form is no link.
+            let is_link = told.contains(&("sec-fetch-dest", "document"));
+            let is_other = is_for_another_site(&Method::POST, &headers, Some("localhost:8080"));
+            assert_eq!(is_other, expected || is_link, "{told:?}");
         };
         // Programs, the server's own pages, and addresses that a person types.
         check(false, &[]);
@@ -163,6 +172,7 @@ mod tests {
             "127.0.0.1.evil.example",
             "192.168.0.1",
             "0.0.0.0:8080",
+            "evil.example@localhost",
             "a b",
         ] {
             assert!(!hosts.allow(host), "{host}");
