@@ -1,6 +1,6 @@
 //! Walks one repository: notes every file by path and `stat`, and reads none.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use store::{RepoId, SeenRow, Session, Totals};
@@ -43,6 +43,9 @@ pub(crate) async fn walk(
     Ok(totals)
 }
 
+/// Largest ignore file that is read, in bytes: those that people write have some KB.
+const MAX_IGNORE_BYTES: u64 = 1 << 20;
+
 fn see_all(
     folder: &Path,
     id: RepoId,
@@ -50,6 +53,19 @@ fn see_all(
     max_bytes: u64,
     send: &mpsc::Sender<SeenRow>,
 ) {
+    let (root, rows) = (folder.to_owned(), send.clone());
+    let is_read = move |folder: &Path| {
+        let odd = if gitignore { odd_ignore_file(folder) } else { None };
+        if let Some(odd) = &odd {
+            // A receiver that has failed ends the walk elsewhere.
+            let _ = rows.blocking_send(unreadable(id, &root, odd));
+        }
+        odd.is_none()
+    };
+    // The walk asks this of every folder but its first.
+    if !is_read(folder) {
+        return;
+    }
     WalkBuilder::new(folder)
         .standard_filters(false)
         .git_ignore(gitignore)
@@ -57,7 +73,10 @@ fn see_all(
         .parents(false)
         .require_git(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| {
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.file_name() != ".git" && (!is_folder || is_read(entry.path()))
+        })
         .threads(cores())
         .build_parallel()
         .run(|| {
@@ -74,6 +93,26 @@ fn see_all(
         });
 }
 
+/// Returns an ignore file of a folder that is no ordinary file, or larger than [`MAX_IGNORE_BYTES`]. Reading a pipe or a
+/// device would not end, so the folder is left out.
+fn odd_ignore_file(folder: &Path) -> Option<PathBuf> {
+    let is_odd = |path: &PathBuf| {
+        path.metadata().is_ok_and(|found| !found.is_file() || found.len() > MAX_IGNORE_BYTES)
+    };
+    [".gitignore", ".git/info/exclude"].map(|name| folder.join(name)).into_iter().find(is_odd)
+}
+
+/// Returns the row of what cannot be read.
+fn unreadable(repo: RepoId, folder: &Path, path: &Path) -> SeenRow {
+    SeenRow {
+        repo,
+        path: below(folder, path).0,
+        bytes: 0,
+        fingerprint: 0,
+        reason: Some(SkipReason::Unreadable.word()),
+    }
+}
+
 /// Returns the row of one entry of the walk; `None` for a folder.
 fn see(
     folder: &Path,
@@ -81,18 +120,11 @@ fn see(
     max_bytes: u64,
     entry: Result<DirEntry, ignore::Error>,
 ) -> Option<SeenRow> {
-    let unreadable = |path: &Path, reason: SkipReason| SeenRow {
-        repo,
-        path: below(folder, path).0,
-        bytes: 0,
-        fingerprint: 0,
-        reason: Some(reason.word()),
-    };
     let entry = match entry {
         Ok(entry) => entry,
         // An error names its file or folder, unless it is about a broken `.gitignore`.
         Err(error) => {
-            return error_path(&error).map(|path| unreadable(path, SkipReason::Unreadable));
+            return error_path(&error).map(|path| unreadable(repo, folder, path));
         }
     };
     let kind = entry.file_type()?;
@@ -100,7 +132,7 @@ fn see(
         return None;
     }
     let Ok(found) = entry.path().symlink_metadata() else {
-        return Some(unreadable(entry.path(), SkipReason::Unreadable));
+        return Some(unreadable(repo, folder, entry.path()));
     };
     let (path, utf8) = below(folder, entry.path());
     let reason = match () {
