@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use engine::search::FileMatch;
 use engine::search::rank::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
-use query::Query;
+use query::{Query, Select};
 use rayon::prelude::*;
 
 use crate::order::Order;
@@ -37,6 +37,8 @@ pub(crate) struct TopK {
     pub(crate) order: Order,
     ranking: Ranking,
     votes: Votes,
+    /// Whether lines are found for ranking only, and not to be shown.
+    drops_lines: bool,
     /// Number of results to keep.
     keep: usize,
     /// Number of kept results at which they are sorted and cut.
@@ -62,6 +64,7 @@ impl TopK {
             order,
             ranking: Ranking::of(query),
             votes: Votes::default(),
+            drops_lines: query.settings.select == Select::Files,
             keep,
             full: keep.saturating_mul(2),
             best: Vec::new(),
@@ -122,6 +125,9 @@ impl TopK {
             }
             None => (Score::default(), None),
         };
+        if self.drops_lines {
+            file.lines.clear();
+        }
         let matches = file.matches();
         self.matches += matches;
         let dropped = trim(&mut file, &BestLines { ranking: &self.ranking, points });

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use query::{CompiledQuery, Count, Plan, Query, QueryError};
+use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
 use store::{BlobId, RepoId, ShardId, Switch};
 
 use crate::symbol::{LineSymbol, Symbol};
@@ -38,7 +38,7 @@ pub struct Request {
     /// It is auxiliary: another request runs at the same time and counts the files left out.
     pub(crate) is_auxiliary: bool,
     /// The results will be ranked: also find files likely to rank high that the limit would cut off.
-    pub best: bool,
+    pub(crate) best: bool,
 }
 
 impl Request {
@@ -73,6 +73,13 @@ impl Request {
         &self.query
     }
 
+    /// Makes the search find what ranking needs: files that the limit would cut off, and lines, though only files are to
+    /// be shown. What to show is in the settings of [`Request::query`].
+    pub fn rank(&mut self) {
+        self.best = true;
+        find_lines(&mut self.program);
+    }
+
     /// Returns the compiled query.
     pub fn compiled_query(&self) -> &CompiledQuery {
         &self.program
@@ -81,11 +88,13 @@ impl Request {
     /// The request for another query beside this one, for up to `limit` results.
     pub(crate) fn auxiliary(
         &self,
-        program: CompiledQuery,
+        mut program: CompiledQuery,
         limit: usize,
         timeout: Option<Duration>,
-        resume: Option<Resume>,
     ) -> Self {
+        if self.best {
+            find_lines(&mut program);
+        }
         Self {
             program,
             query: self.query.clone(),
@@ -95,7 +104,7 @@ impl Request {
             enclosing: self.enclosing,
             skipped: false,
             brute: self.brute,
-            resume,
+            resume: None,
             is_auxiliary: true,
             best: false,
         }
@@ -104,6 +113,13 @@ impl Request {
     /// Returns the plan of the query, before it is simplified for a single shard.
     pub fn plan(&self) -> Plan {
         if self.brute { Plan::Scan } else { Plan::of(&self.program.expr, &self.program) }
+    }
+}
+
+/// Makes a query that shows only files find their lines.
+fn find_lines(program: &mut CompiledQuery) {
+    if program.select == Select::Files {
+        program.select = Select::Lines;
     }
 }
 

@@ -22,7 +22,7 @@ impl ByRank {
     pub(super) fn of(request: &mut Request) -> Self {
         let keep = request.limit.unwrap_or(POOL).min(POOL);
         request.limit = Some(POOL);
-        request.best = true;
+        request.rank();
         // Context is read later, for the files that are printed only.
         let around = std::mem::take(&mut request.context);
         Self { top: TopK::new(request.query(), Order::Relevance, keep), around }

@@ -46,6 +46,10 @@ impl Collected {
         }
     }
 
+    pub(super) fn is_ranked(&self) -> bool {
+        matches!(self, Self::ByRank(_))
+    }
+
     pub(super) fn add(&mut self, found: Vec<FileMatch>) {
         match self {
             Self::ByPath(files) => files.add(found),

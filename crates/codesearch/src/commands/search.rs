@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::human::count;
 use crate::print::{self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
 use crate::request::{self, Client, Options};
+use crate::top_k::POOL;
 
 /// Batches of files that the search may be ahead of the printer.
 const FOUND_AHEAD: usize = 2;
@@ -31,9 +32,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     if args.output.max_count == Some(0) {
         return Ok(crate::NOTHING);
     }
+    let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open(database, parallel as u32)?.run(async |store| {
+    Database::open_index(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         // Text is coloured, so its printer sees to control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
@@ -74,7 +76,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                 if args.how.explain {
                     scores = print::scores(&files, &explained);
                 }
-                if around != (0, 0) && request.compiled_query().select.has_lines() {
+                if around != (0, 0) && request.query().settings.select.has_lines() {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
@@ -101,7 +103,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             other => other.context("cannot write")?,
         }
         drop(out);
-        report(args, request.compiled_query().select, &stats);
+        report(args, request.query().settings.select, &stats, is_ranked);
         if hints::wanted(args) {
             if stats.files == 0 && stats.stopped.is_none() {
                 hints::nothing_found(&searcher, args, &options).await;
@@ -203,7 +205,7 @@ fn printer(
     replacer: Option<Replacer>,
     loose: bool,
 ) -> Result<Box<dyn Printer>> {
-    let select = request.compiled_query().select;
+    let select = request.query().settings.select;
     Ok(if args.how.explain {
         Box::new(Explain::new(Arc::clone(request), loose))
     } else if args.output.quiet {
@@ -217,14 +219,16 @@ fn printer(
 }
 
 /// Prints to stderr whether the result is incomplete and, with `--stats`, the work done.
-fn report(args: &SearchArgs, select: Select, stats: &Stats) {
+fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };
-            note!(
-                "codesearch: stopped at {}; there are more (--limit 0 for all)",
-                count(stats.files, thing)
-            );
+            let shown = count(stats.files, thing);
+            if is_ranked && stats.files >= POOL {
+                note!("codesearch: the best {shown} of those found first; --sort path prints all");
+            } else {
+                note!("codesearch: stopped at {shown}; there are more (--limit 0 for all)");
+            }
         }
         Some(Stopped::Timeout(timeout)) => {
             let begun = match (stats.shards_searched, stats.shards - stats.shards_pruned) {

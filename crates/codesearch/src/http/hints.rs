@@ -13,6 +13,9 @@ use crate::request::{self, Client};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
+/// Longest time for all hints together after nothing was found.
+const WITHIN: Duration = Duration::from_millis(100);
+
 /// Adds to a failure the number of files that its suggested query finds, if a turn is free and counting ends within
 /// [`COUNTING`].
 pub(crate) async fn counted(
@@ -48,6 +51,7 @@ pub(crate) async fn beside(
         return Vec::new();
     }
     let query = request::as_one_query(&params.q, &[], &options);
-    let asked = NoResultsQuery { query: &query, client: Client::PROGRAM, left_out: false };
+    let asked =
+        NoResultsQuery { query: &query, client: Client::PROGRAM, within: WITHIN, left_out: false };
     hints::for_no_results(&server.searcher, &asked).await
 }

@@ -28,7 +28,7 @@ pub(super) async fn answer(
     let context = (asked.context_lines, asked.context_lines);
     let request = request(searcher, asked, from.as_ref(), |request| {
         request.limit = Some(POOL);
-        request.best = true;
+        request.rank();
         // They are read for the files that are shown only.
         request.context = (0, 0);
     })
@@ -45,7 +45,7 @@ pub(super) async fn answer(
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
-    let select = request.compiled_query().select;
+    let select = request.query().settings.select;
     let mut page = Page {
         select,
         text: Text::of(asked.max_bytes),

@@ -142,6 +142,21 @@ fn everybody_is_shown_the_same_order() {
 }
 
 #[test]
+fn paths_alone_are_ranked_by_lines_that_are_not_shown() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    for (query, first) in WANTED {
+        let of_paths = format!("{query} type:file");
+        assert_eq!(ranked(&server, &of_paths, 10), ranked(&server, query, 10), "{query}");
+        let found = asked(&server, &of_paths, 3, "");
+        let files = found["files"].as_array().unwrap();
+        assert!(files.iter().all(|file| file["matches"] == json!([])), "{found}");
+        let shown = fixture.run(&["search", "-l", "--sort", "relevance", query]).code(0).out;
+        assert!(shown.lines().next().unwrap().ends_with(first), "{query}: {shown}");
+    }
+}
+
+#[test]
 fn a_score_says_how_it_came_about() {
     let fixture = fixture();
     let server = fixture.serve();

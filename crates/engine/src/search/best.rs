@@ -157,8 +157,8 @@ impl BoostedSearch<'_, '_> {
         let Some(query) = query else { return Ok((Vec::new(), Stats::default())) };
         let timeout = self.request.timeout;
         let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
-        let resume = Resume::start(self.switch, order::hash(&query));
-        let lead = self.request.auxiliary(query, boost::MOST, timeout, Some(resume));
+        let mut lead = self.request.auxiliary(query, boost::MOST, timeout);
+        lead.resume = Some(Resume::start(self.switch, order::hash(lead.compiled_query())));
         let (send, mut files) = mpsc::channel(AHEAD);
         let all = async {
             let mut all = Vec::new();

@@ -52,7 +52,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         if next.is_some() && found_all {
             stats.cut_at_limit();
         }
-        let select = request.compiled_query().select;
+        let select = request.query().settings.select;
         let mut writer = JsonWriter::new(&params.q, select, fields);
         for (file, score) in files.into_iter().zip(scores) {
             writer.add_scored(file, score.filter(|_| params.explains()));
@@ -68,7 +68,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let turn = server.turn().await?;
     // When the client disconnects, this future is dropped, and the search with it.
     let mut search = SearchStream::start(server, &request);
-    let select = request.compiled_query().select;
+    let select = request.query().settings.select;
     let mut writer = JsonWriter::new(&params.q, select, fields);
     while let Some(found) = search.next().await {
         for file in found {

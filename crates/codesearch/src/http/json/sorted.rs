@@ -59,7 +59,9 @@ impl Sort {
             )));
         };
         request.limit = (order == Order::Relevance).then_some(POOL);
-        request.best = order == Order::Relevance;
+        if order == Order::Relevance {
+            request.rank();
+        }
         request.resume = cursor.map(|cursor| cursor.resume);
         // Context is read later, for the files that are sent only.
         let around = std::mem::take(&mut request.context);
@@ -89,7 +91,7 @@ impl Sort {
         let best = top.into_best(shown).map(|(ranked, explained)| (ranked.file, explained));
         let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
-        if around != (0, 0) && request.compiled_query().select.has_lines() {
+        if around != (0, 0) && request.query().settings.select.has_lines() {
             server.searcher.add_context(&mut files, stats.switch, around).await?;
         }
         if enclosing {

@@ -107,11 +107,14 @@ impl Prepared {
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
         // Context is read later, for the files that are shown only.
         request.context = (0, 0);
-        request.best = order == Order::Relevance;
+        let is_ranked = order == Order::Relevance;
+        if is_ranked {
+            request.rank();
+        }
         // Results are ranked before the limit is applied.
-        let most = request.limit.filter(|_| request.best).unwrap_or(usize::MAX);
+        let most = request.limit.filter(|_| is_ranked).unwrap_or(usize::MAX);
         let most = if most < POOL { most } else { usize::MAX };
-        request.limit = if request.best { Some(POOL) } else { request.limit };
+        request.limit = if is_ranked { Some(POOL) } else { request.limit };
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
         let request = Arc::new(request);
@@ -202,7 +205,7 @@ impl Search {
         }
         let stats = running.end()?;
         top.settle();
-        let select = request.compiled_query().select;
+        let select = request.query().settings.select;
         let best = top.best.iter().take(most).skip(shown).take(PAGE);
         let scores: Vec<Option<String>> = best
             .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
@@ -334,7 +337,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.stopped.is_some() { "at least " } else { "" };
-    let found = match request.compiled_query().select {
+    let found = match request.query().settings.select {
         // The files matched by their paths, or because something is not in them.
         Select::Lines | Select::Symbols if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
