@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use postgres::{Postgres, Source};
 use store::{Store, Target};
 use tokio::runtime::Runtime;
@@ -37,6 +37,21 @@ impl Database {
                 Err(error.into())
             }
         }
+    }
+
+    /// Opens the database to read its index, as [`Database::open`] does. Makes no private Postgres where there is none: a
+    /// mistyped folder must not become a new one.
+    pub(crate) fn open_index(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        if external(args).is_none() {
+            let status = postgres::status(&postgres_options(args)?)?;
+            if status.build.is_none() {
+                bail!(
+                    "nothing is indexed yet in {}; run: codesearch ingest FOLDER (or: codesearch up FOLDER)",
+                    status.home.display()
+                );
+            }
+        }
+        Self::open(args, connections)
     }
 
     /// Whether the database can be opened without anything being started first.

@@ -18,7 +18,7 @@ codesearch repos --skipped NAME
 Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly as it was before, or \
 wholly as it is after. If ingest is interrupted, run it again.
 
-Symbols (definitions of functions, types and so on) are taken at the end, when texts are searched already.";
+Symbols (definitions of functions, types and so on) are extracted last; texts can be searched before.";
 
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {
@@ -51,7 +51,7 @@ pub(crate) struct IngestOptions {
     /// Leave out files larger than this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub(crate) max_size: u64,
-    /// Leave out what .gitignore names (a tracked file may be among it)
+    /// Leave out files that .gitignore matches, tracked ones too
     #[arg(long)]
     pub(crate) gitignore: bool,
     /// Read every file again, also those that look unchanged

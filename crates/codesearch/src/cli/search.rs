@@ -30,8 +30,8 @@ Examples:
   codesearch search --json deadlock | jq .            for programs
 
 A query that begins with a minus comes after --: codesearch search -l -- '-foo lang:go'. What the query itself says \
-(count:, timeout:, case:) overrides options. ripgrep's other options are accepted where they change nothing here, and \
-say why they are not where they would: docs/ripgrep.md lists them all.
+(count:, timeout:, case:) overrides options. ripgrep's other options are accepted if they change nothing here; the others \
+say why not. docs/ripgrep.md lists all of them.
 
 Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be searched \
 in time.";

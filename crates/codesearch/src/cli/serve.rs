@@ -8,15 +8,16 @@ use clap::Args;
 
 pub(super) const SERVE_HELP: &str = "\
 Limits:
-  None is set unless you say so, but for --server-at-once. A client is an address (of IPv6 its /64), or the owner of a \
-token. Budgets fill by the second and hold a minute's worth. Who asks for more gets status 429 and is told when to come \
+  Only --server-at-once has a default. A client is an address (of IPv6 its /64), or the owner of a \
+token. What a client does not use is kept, up to a minute's worth. Who asks for more gets status 429 and is told when to come \
 back (Retry-After).
 
 Tokens:
   With --tokens, only who has a token is answered, unless --open is there, too. A program sends Authorization: Bearer \
 TOKEN, a person signs in on a page. Without --tokens or --open, a server listens on a loopback address only. Each line of \
-the file is made by codesearch token NAME: a name, the hash of the token, and what may follow: limits (those not said are \
-as for an address, none is no limit), and admin for who may see /stats and /metrics. A server follows changes of the file.
+the file is made by codesearch token NAME: a name, the hash of the token, and what may follow: limits (one that is \
+not given is that of an address; none is no limit), and admin for who may see /stats and /metrics. A server follows \
+changes of the file.
 
     # name  hash          limits
     ci      sha256:9f...  at-once=8 per-minute=600
@@ -31,20 +32,24 @@ what it has to tell people goes to stderr. In an agent's configuration:
   {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
 
 Tools:
-  search      lines, paths or repositories that match a query
-  read_file   the lines of a file, or what lies in a folder
-  find_file   files by some letters of their paths
-  list_repos  the repositories that are indexed
+  search       lines, paths or repositories that match a query
+  definitions  where a name is defined
+  references   where a name is used
+  outline      what a file defines
+  read_file    the lines of a file, or what lies in a folder
+  find_file    files by some letters of their paths
+  list_repos   the repositories that are indexed
+  docs         documents and comments, by words
 
-An answer has 32 KiB of text at most. One that was cut says so in its first line, and how to get the rest.";
+An answer has 8 KiB of text unless the agent asks for more. One that was cut says so, and how to get the rest.";
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 for any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
-    /// Answer to this name, too, as when a proxy passes it on (several: each of them). A server answers to
-    /// localhost and to addresses only, so that no other site can read it, unless it asks for tokens
+    /// Answer requests for this host name, too, for example behind a proxy (several: each of them). Others are
+    /// answered only for localhost and addresses, so that no other site can read the server, unless it asks for tokens
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
     /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
@@ -84,13 +89,13 @@ pub(crate) struct OperatorArgs {
     /// MiB of answers that all clients together may be sent in a minute
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) server_mib_per_minute: Option<u32>,
-    /// How long a search may take, whatever its request says: one for everything (`limit=0`) has no time limit of its own
+    /// Longest time for any search, also for one without a limit (`limit=0`)
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = query::duration)]
     pub(crate) max_time: Duration,
-    /// How often to check a shard by chance, as `codesearch check --sample 1` does, or `never`
+    /// How often to check a random shard, as `codesearch check --sample 1` does, or `never`
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = time_or_never)]
     pub(crate) check_every: Duration,
-    /// Do not show blame and history of files, nor what files were before, which git reads from the clones
+    /// Show no blame, no history and no old versions of files, which git reads from the clones
     #[arg(long)]
     pub(crate) no_history: bool,
     /// Answer only to those who have a token of this file, and give each the limits that stand there

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SQL_HELP: &str = "\
 The views are in the schema codesearch_sql: repositories, files, file_texts, left_out, searches, search_times,
-slow_searches, refusals; the function grep(PATTERN) finds lines by the trigram index. The session reads only. Without
-a statement, on a terminal, it opens psql; elsewhere it reads the statement from standard input.
+slow_searches, refusals; the function grep(PATTERN) finds lines by the trigram index. The session can only read.
+Without a statement, on a terminal, it opens psql; elsewhere it reads the statement from standard input.
 
 Examples:
   codesearch sql                                             psql, if it is installed; there: \\dv+
@@ -32,7 +32,7 @@ pub(crate) struct SqlArgs {
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SqlFormat {
-    /// Columns below their names; control characters as pictures
+    /// Columns below their names; control characters as symbols (␉)
     Table,
     /// Values with commas between them, below a line of names
     Csv,

@@ -10,7 +10,7 @@ use crate::human::count;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
     let options = Options { sample: args.sample, repair: args.repair };
-    Database::open(database, 1)?.run(async |store| {
+    Database::open_index(database, 1)?.run(async |store| {
         let bar = ProgressBar::no_length();
         let told = |read: usize, of: usize| {
             bar.set_length(of as u64);

@@ -28,7 +28,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let languages = [args.lang.as_slice(), &asked.languages].concat();
     let request = request::docs(request, &repos, &languages).map_err(refused)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open(database, 2 * parallel as u32)?.run(async |store| {
+    Database::open_index(database, 2 * parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
         let found = searcher.docs(&request).await?;
         let mut out = BufWriter::new(stdout().lock());

@@ -18,7 +18,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     PathQuery::new(&args.query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
-    Database::open(database, serve::connections())?.run(async |store| {
+    Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let paths = Paths::new(store, args.local).await?;
         let tree = searcher.tree().await?;

@@ -15,6 +15,9 @@ use crate::request::{self, Client, Options};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
+/// Longest time for all hints after nothing was found: the process is new, and has nothing in memory.
+const WITHIN: Duration = Duration::from_secs(1);
+
 /// Whether hints are printed. By default they are if stdout and stderr are terminals.
 pub(super) fn wanted(args: &SearchArgs) -> bool {
     if args.how.explain || args.output.quiet {
@@ -63,7 +66,12 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
     note!("codesearch: nothing found");
     let Some(query) = as_one_query(args, options) else { return };
-    let asked = NoResultsQuery { query: &query, client: Client::COMMAND_LINE, left_out: true };
+    let asked = NoResultsQuery {
+        query: &query,
+        client: Client::COMMAND_LINE,
+        within: WITHIN,
+        left_out: true,
+    };
     for hint in hints::for_no_results(searcher, &asked).await {
         note!("  {}", hints::line(&hint));
     }

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `codesearch def`.
 pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open(database, serve::connections())?.run(async |store| {
+    Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let asked = request(store, &searcher, args).await?;
         let found = searcher.definitions(&asked).await?;
@@ -52,7 +52,7 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
 
 /// `codesearch refs`.
 pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open(database, serve::connections())?.run(async |store| {
+    Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let asked = request(store, &searcher, args).await?;
         let found = searcher.references(&asked).await?;
@@ -90,7 +90,7 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
 
 /// `codesearch outline`.
 pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8> {
-    Database::open(database, serve::connections())?.run(async |store| {
+    Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let place = place(store, &searcher, &args.path).await?;
         let outline = searcher.outline(&place).await?;

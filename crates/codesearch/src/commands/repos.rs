@@ -11,7 +11,7 @@ use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
-    Database::open(database, 1)?.run(async |store| {
+    Database::open_index(database, 1)?.run(async |store| {
         let repos = store.repos().await?;
         if let Some(name) = &args.skipped {
             let repo = repos
@@ -83,7 +83,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
 }
 
 pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {
-    Database::open(database, 1)?.run(async |store| {
+    Database::open_index(database, 1)?.run(async |store| {
         let progress = IngestProgress::new();
         ingest::remove(store, &args.names, &|event| progress.event(event)).await?;
         say!("removed {}", count(args.names.len(), "repository"));

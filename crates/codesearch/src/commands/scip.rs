@@ -21,7 +21,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ScipArgs) -> Result<u8> {
         Some(file) => Some(open(file)?),
         None => None,
     };
-    Database::open(database, 1)?.run(async |store| {
+    Database::open_index(database, 1)?.run(async |store| {
         let progress = IngestProgress::new();
         let repo = &args.repo;
         let Some((index, bytes)) = index else {

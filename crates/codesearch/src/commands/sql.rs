@@ -24,7 +24,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
     if statement.trim().is_empty() {
         bail!("there is no statement: codesearch sql 'select repository, files from repositories'");
     }
-    Database::open(database, 1)?.run(async |store| answer(store, &statement, args).await)
+    Database::open_index(database, 1)?.run(async |store| answer(store, &statement, args).await)
 }
 
 /// Runs one statement, and prints its rows.
@@ -48,7 +48,7 @@ async fn answer(store: &Store, statement: &str, args: &SqlArgs) -> Result<u8> {
 
 /// Opens psql with the views in its search path, read-only.
 fn psql(args: &DatabaseArgs) -> Result<u8> {
-    let database = Database::open(args, 1)?;
+    let database = Database::open_index(args, 1)?;
     let opened = database.runtime.block_on(async {
         let settings = database.store.sql_settings().await?;
         let mut command = Command::new("psql");

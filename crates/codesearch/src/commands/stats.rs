@@ -29,7 +29,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &StatsArgs) -> Result<u8> {
     };
     // An extension may be created in the private Postgres, but not in a user's database.
     let ours = external(database).is_none();
-    Database::open(database, 1)?.run(async |store| {
+    Database::open_index(database, 1)?.run(async |store| {
         if args.statements {
             return statements(store, args, ours).await;
         }

@@ -14,9 +14,6 @@ use super::count::{FileCount, QueryContext, compiled, count};
 use super::{Hint, MAX_QUERY, near};
 use crate::request::{Client, Options};
 
-/// Longest time for all hints together.
-const BUDGET: Duration = Duration::from_millis(100);
-
 /// Changed queries that are counted concurrently.
 const AT_ONCE: usize = 4;
 
@@ -35,6 +32,8 @@ pub(crate) struct NoResultsQuery<'a> {
     pub(crate) query: &'a str,
     /// The kind of client.
     pub(crate) client: Client,
+    /// Longest time for all hints together.
+    pub(crate) within: Duration,
     /// Whether to report files that are not in the index. Off for answers that report them anyway.
     pub(crate) left_out: bool,
 }
@@ -55,7 +54,7 @@ enum Change {
 
 /// Returns changes to a query that find something, the most helpful first.
 pub(crate) async fn for_no_results(searcher: &Searcher, asked: &NoResultsQuery<'_>) -> Vec<Hint> {
-    let until = Instant::now() + BUDGET;
+    let until = Instant::now() + asked.within;
     let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
     let Some(parts) = parts else { return Vec::new() };
     let search = Search {

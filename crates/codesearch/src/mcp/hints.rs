@@ -11,6 +11,9 @@ use crate::request::{Client, Options, Refused};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
+/// Longest time for all hints together. The first call of a process reads what later ones have in memory.
+const WITHIN: Duration = Duration::from_secs(1);
+
 /// Returns the error of a call, with the query to call with instead.
 pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Error {
     let suggestion = match &refused {
@@ -42,7 +45,8 @@ pub(super) async fn appendix(
         hint.into_iter().collect()
     } else {
         // The answer itself says how many files were left out.
-        let asked = NoResultsQuery { query, client: Client::AGENT, left_out: false };
+        let asked =
+            NoResultsQuery { query, client: Client::AGENT, within: WITHIN, left_out: false };
         hints::for_no_results(searcher, &asked).await
     };
     if hints.is_empty() {

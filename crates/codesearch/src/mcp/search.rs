@@ -68,10 +68,10 @@ pub(super) fn description() -> String {
     format!(
         r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context), under the function or type around them (in KIND NAME:). Definitions and files that are called so come first.
 
-A query is made of terms with blanks between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); in small letters it matches any case.
+A query is made of terms with spaces between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); without capital letters it matches any case.
   fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
   json.Unmarshal               uses, and the definition of Unmarshal in a folder or file called json
-  "two words"                  a phrase: blanks need quotes (it is still a regular expression)
+  "two words"                  a phrase: spaces need quotes (it is still a regular expression)
   lit:a[i]   lit:"f(x) + 1"    the very characters, nothing to escape
   foo or bar   -foo   (a or b) c
   file:\.go$  repo:name  lang:rust   regular expressions on path and repository, and the language; negate: -file:_test

@@ -116,7 +116,7 @@ pub(crate) fn stopped(found: &Docs) -> Option<(&'static str, String)> {
         DocsStopped::Common => (
             "common",
             format!(
-                "words so common that of {} only {} were ranked, those whose titles and headings fit best; add a \
+                "the words are common: of {} only {} were ranked, those whose titles and headings fit best; add a \
                  word to narrow it",
                 found.matched, found.ranked
             ),

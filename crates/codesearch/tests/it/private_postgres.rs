@@ -98,15 +98,29 @@ fn the_last_user_stops_it_and_a_killed_one_leaves_it_to_the_next() {
 }
 
 #[test]
+fn a_command_that_reads_makes_no_database() {
+    let home = Home::new();
+    for command in [&["search", "x"][..], &["repos"], &["docs", "x"], &["stats"], &["check"]] {
+        let ran = home.run(command).code(2);
+        assert!(ran.err.contains("nothing is indexed yet in /"), "{command:?}: {}", ran.err);
+    }
+    assert!(home.run(&["db", "status"]).code(1).out.contains("none yet"));
+}
+
+#[test]
 fn many_programs_start_it_at_once() {
     let home = Home::new();
     // Nothing exists yet: one process makes the data directory and prepares the database, the others wait.
-    let children: Vec<_> =
-        (0..8).map(|_| home.command(&["repos"]).stderr(Stdio::piped()).spawn().unwrap()).collect();
+    let spawn = |_| {
+        let mut agent = home.command(&["mcp"]);
+        agent.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..8).map(spawn).collect();
     for child in children {
-        let ran = Ran::of(child.wait_with_output().unwrap()).code(1);
-        assert!(ran.err.contains("nothing is indexed yet"), "{}", ran.err);
+        Ran::of(child.wait_with_output().unwrap()).code(0);
     }
+    let ran = home.run(&["repos"]).code(1);
+    assert!(ran.err.contains("nothing is indexed yet; run"), "{}", ran.err);
     home.ingest();
     for _ in 0..3 {
         let children: Vec<_> = (0..8)
@@ -235,13 +249,11 @@ fn it_is_closed_to_others_and_keeps_what_it_is_given() {
 fn builds_that_cannot_be_used() {
     let home = Home::new();
     let complaint = |home: &Home, args: &[&str]| home.run(args).code(2).err;
-    assert!(
-        complaint(&home, &["--postgres-bin", "r", "search", "a"]).contains("r holds no initdb")
-    );
+    assert!(complaint(&home, &["--postgres-bin", "r", "init"]).contains("r holds no initdb"));
     fs::write(home.folder.path().join("archive"), "not an archive").unwrap();
-    let corrupt = complaint(&home, &["--postgres-archive", "archive", "search", "a"]);
+    let corrupt = complaint(&home, &["--postgres-archive", "archive", "init"]);
     assert!(corrupt.contains("the Postgres archive is corrupt: its SHA-256 is"), "{corrupt}");
-    let missing = complaint(&home, &["--postgres-archive", "nowhere", "search", "a"]);
+    let missing = complaint(&home, &["--postgres-archive", "nowhere", "init"]);
     assert!(missing.contains("cannot read nowhere"), "{missing}");
 
     // Another major version refuses to open the data.
@@ -293,12 +305,7 @@ fn root_is_told_when_postgres_could_not_get_there() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let mut command = clean_command();
     let ran = Ran::of(
-        command
-            .arg("--home")
-            .arg(folder.path().join("home"))
-            .args(["search", "a"])
-            .output()
-            .unwrap(),
+        command.arg("--home").arg(folder.path().join("home")).args(["init"]).output().unwrap(),
     );
     let err = ran.code(2).err;
     assert!(

@@ -17,8 +17,8 @@ pub(crate) struct FilterArgs {
     /// Only files whose path matches this glob; with ! before it, all others
     ///
     /// As in .gitignore: *.go matches in every folder, src/*.go in the folder src at the root of a repository, and
-    /// !vendor/ leaves out what lies in such folders. The last glob that matches decides. Where one without ! matches,
-    /// --type has no say.
+    /// !vendor/ leaves out what lies in such folders. The last glob that matches decides. A glob without ! that
+    /// matches overrides --type.
     #[arg(short = 'g', long, value_name = "GLOB", allow_hyphen_values = true)]
     pub(crate) glob: Vec<String>,
     /// The same as --glob, without regard to case
@@ -42,7 +42,7 @@ pub(crate) struct FilterArgs {
     /// Forget the globs of a type, for this search
     #[arg(long, value_name = "TYPE", hide_short_help = true)]
     pub(crate) type_clear: Vec<String>,
-    /// Only files at most so many folders deep; 1 is the root of a repository
+    /// Only files at most N folders deep; 1 is the root of a repository
     #[arg(short = 'd', long, value_name = "N", alias = "maxdepth", hide_short_help = true)]
     pub(crate) max_depth: Option<usize>,
 }

@@ -17,7 +17,7 @@ pub(crate) struct OutputArgs {
     pub(crate) files_with_matches: bool,
     /// Print only the paths of files in which nothing matches
     ///
-    /// Of a query, what says something of paths, repositories and languages still must hold.
+    /// Conditions on paths, repositories and languages must still hold.
     #[arg(long, overrides_with_all = MODES)]
     pub(crate) files_without_match: bool,
     /// Print only how many lines match in each file
@@ -58,7 +58,7 @@ pub(crate) struct OutputArgs {
     pub(crate) max_count: Option<usize>,
     /// Print files in this order: relevance, path, none
     ///
-    /// By default, relevance on a terminal, none elsewhere and with a limit of more than 1,000 files or none.
+    /// By default, relevance on a terminal if --limit is at most 500, else none.
     #[arg(long, value_name = "ORDER", value_parser = order, overrides_with = "sortr")]
     pub(crate) sort: Option<Sort>,
     /// Print files in this order, reversed
@@ -72,7 +72,7 @@ pub(crate) struct OutputArgs {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Say on stderr what would find something where nothing was found [auto: on a terminal]
+    /// When nothing is found, suggest other queries on stderr [auto: on a terminal]
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) hints: Color,
     /// Print each path once, above its matches [the default on a terminal]
