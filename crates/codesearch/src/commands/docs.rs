@@ -9,6 +9,7 @@ use engine::search::{DEFAULT_TIMEOUT, Searcher};
 use super::refused;
 use crate::cli::{DatabaseArgs, DocsArgs};
 use crate::database::Database;
+use crate::hints;
 use crate::print::docs::{Answer, print, stopped};
 use crate::request::{self, DocsQuery};
 
@@ -52,6 +53,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         }
         if let Some((_, why)) = stopped(&found) {
             note!("codesearch: {why}");
+        } else if found.docs.is_empty() {
+            let missing = hints::missing_repository(&searcher, &repos).await;
+            let why = missing.unwrap_or_else(|| "no document has all of these words".to_owned());
+            note!("codesearch: nothing found: {why}");
         }
         Ok(match found.stopped {
             Some(DocsStopped::Timeout(_) | DocsStopped::Shards(_)) => crate::FAILED,

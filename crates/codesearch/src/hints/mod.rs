@@ -12,6 +12,7 @@ use query::{Query, QueryParts, Suggestion};
 use serde::Serialize;
 
 pub(crate) use count::{FileCount, QueryContext, count};
+pub(crate) use near::missing_repository;
 pub(crate) use nothing::{NoResultsQuery, for_no_results};
 pub(crate) use show::{command, line};
 

@@ -30,6 +30,18 @@ pub(super) async fn repository(
     Some(Err(near_name(&typed, &names).map(str::to_owned)))
 }
 
+/// Returns a sentence about the first of some patterns that matches no repository, if there is one.
+pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String]) -> Option<String> {
+    for pattern in patterns {
+        if let Some(Err(near)) = repository(searcher, pattern).await {
+            let near =
+                near.map_or_else(String::new, |near| format!("; the nearest name is {near}"));
+            return Some(format!("no repository matches {pattern}{near}"));
+        }
+    }
+    None
+}
+
 /// Returns the name that is similar to what was typed: as a whole, in its last part, or in its last two.
 fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     let mut sorted = names.to_vec();

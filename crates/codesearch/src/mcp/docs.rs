@@ -60,9 +60,15 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer>
     let languages: Vec<String> = asked.language.into_iter().collect();
     let found = searcher.docs(&request::docs(request, &repos, &languages)?).await?;
     if found.docs.is_empty() && found.stopped.is_none() {
-        let none =
-            "No document has all of these words; leave out some, or use search for names and code.";
-        return Ok(Answer::bare(none.to_owned(), "documents"));
+        let missing = crate::hints::missing_repository(searcher, &repos).await;
+        let none = missing.map_or_else(
+            || {
+                "No document has all of these words; leave out some, or use search for names and code."
+                    .to_owned()
+            },
+            |missing| format!("Nothing found: {missing}."),
+        );
+        return Ok(Answer::bare(none, "documents"));
     }
     let mut text = Text::of(asked.max_bytes);
     let mut shown = 0;

@@ -234,6 +234,14 @@ fn documents_are_found() {
     );
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
+    // A repository that is not there is not blamed on the words.
+    let why = "no repository matches tow; the nearest name is two";
+    let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "tow" }));
+    assert!(none.contains(why), "{none}");
+    let none = fixture.run(&["docs", "--repo", "tow", "configure retries"]).code(1).err;
+    assert_eq!(none, format!("codesearch: nothing found: {why}\n"));
+    let page = fixture.serve().get("/docs?q=configure+retries+repo:tow", "text/html").2;
+    assert!(page.contains(why), "{page}");
     let wrong = agent.refused("docs", &json!({ "query": "the" }));
     assert!(wrong.contains("add one that says"), "{wrong}");
 }

@@ -14,6 +14,7 @@ use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 use super::link;
 use super::render::render;
 use super::view::Piece;
+use crate::hints::missing_repository;
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::params::names::{FORMAT, LANG, Q, REPO, TIMEOUT};
@@ -134,7 +135,14 @@ async fn docs(
             Json(printed::Answer::of(&wanted.q, &wanted.asked.ignored, &found)).into_response()
         }
         (Err(failure), false) => failure.into_response(),
-        (Ok(found), _) => render(StatusCode::OK, &wanted.page(None, found.map(shown))),
+        (Ok(found), _) => {
+            let mut found = found.map(shown);
+            if let Some(nothing) = found.as_mut().filter(|found| found.rows.is_empty()) {
+                let missing = missing_repository(&server.searcher, &wanted.asked.repos).await;
+                nothing.stopped = nothing.stopped.take().or(missing);
+            }
+            render(StatusCode::OK, &wanted.page(None, found))
+        }
         (Err(failure), true) => {
             render(failure.status, &wanted.page(Some(failure.body.message), None))
         }
