@@ -4,9 +4,11 @@ use std::sync::LazyLock;
 
 use engine::search::Request;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::error::Failure;
 use super::params::SearchParams;
+use super::server::MAX_WAIT;
 use crate::request::{self, Client, Options};
 
 /// Most bytes of patterns that are compiled on the calling thread.
@@ -44,7 +46,7 @@ static TURNS: LazyLock<Semaphore> =
 /// Compiles on the calling thread if `short`, else on a thread for blocking work, in turn.
 ///
 /// # Errors
-/// The same as those of `work`.
+/// Those of `work`; or no turn is free within [`MAX_WAIT`].
 pub(crate) async fn compile(
     short: bool,
     work: impl FnOnce() -> Result<Request, Failure> + Send + 'static,
@@ -52,7 +54,8 @@ pub(crate) async fn compile(
     if short {
         return work();
     }
-    let turn = TURNS.acquire().await.expect("it is never closed");
+    let turn = timeout(MAX_WAIT, TURNS.acquire()).await.map_err(|_| Failure::busy())?;
+    let turn = turn.expect("it is never closed");
     let compiling = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         work()
