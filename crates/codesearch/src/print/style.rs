@@ -57,9 +57,11 @@ impl Ink {
     }
 }
 
-/// Replaces each control character by a picture of it. A file may come from anybody, and must not control the terminal.
+/// Replaces each control character by a picture of it. A file may come from anybody, and must not control the terminal, nor
+/// show its characters in another order than they have (<https://trojansource.codes/>).
 pub(super) fn escape_controls(text: &str) -> Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && c != '\t';
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_control = |c: char| c.is_control() && c != '\t' || turns(c);
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
@@ -80,5 +82,6 @@ mod tests {
     fn a_terminal_is_told_nothing_by_a_file() {
         assert_eq!(escape_controls("é\tplain"), "é\tplain");
         assert_eq!(escape_controls("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
+        assert_eq!(escape_controls("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
     }
 }
