@@ -36,10 +36,6 @@ const THREADS: usize = 2;
 /// Most concurrent connections. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Most concurrent connections of one address (of an IPv6 /64), so that no client has them all; further ones are
-/// closed at once. Does not apply behind a proxy, whose clients share its address.
-const MAX_OF_ADDRESS: usize = MAX_CONNECTIONS / 2;
-
 /// Longest time for the head of a request, and for silence between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -91,8 +87,8 @@ impl Drop for Threads {
 /// The bounds on connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Connections of one address.
-    of_address: usize,
+    /// Connections that the addresses of clients share.
+    shared: usize,
     /// Time in which a client may read nothing of its answer.
     write_timeout: Duration,
 }
@@ -100,8 +96,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Returns the bounds of a server. Behind a proxy, all connections come from its address.
     pub(crate) fn of(behind_proxy: bool) -> Self {
-        let of_address = if behind_proxy { usize::MAX } else { MAX_OF_ADDRESS };
-        Self { of_address, write_timeout: WRITE_TIMEOUT }
+        let shared = if behind_proxy { usize::MAX } else { MAX_CONNECTIONS };
+        Self { shared, write_timeout: WRITE_TIMEOUT }
     }
 }
 
@@ -127,7 +123,7 @@ async fn accept(
     bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
-    let addresses = Addresses { most: bounds.of_address, ..Addresses::default() };
+    let addresses = Addresses { shared: bounds.shared, ..Addresses::default() };
     let listener = TcpListener::from_std(listener)?;
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
@@ -196,10 +192,12 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The number of connections of each address.
+/// The number of connections of each address (of an IPv6 /64). An address has at most as many as are left: one alone has
+/// half of those that are shared, another a quarter, and so on. So it takes a dozen addresses, not two, to have them all.
+/// Further connections are closed at once.
 #[derive(Clone, Debug, Default)]
 struct Addresses {
-    most: usize,
+    shared: usize,
     connections: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
@@ -215,11 +213,11 @@ impl Addresses {
     fn take(&self, address: IpAddr) -> Option<OfAddress> {
         let address = network(address);
         let mut counts = self.count();
-        let count = counts.entry(address).or_default();
-        if *count >= self.most {
+        let left = self.shared.saturating_sub(counts.values().sum());
+        if counts.get(&address).is_some_and(|count| *count >= left) || left == 0 {
             return None;
         }
-        *count += 1;
+        *counts.entry(address).or_default() += 1;
         Some(OfAddress(self.clone(), address))
     }
 }
@@ -313,7 +311,7 @@ mod tests {
 
     #[test]
     fn no_address_has_all_connections() {
-        let addresses = Addresses { most: 2, ..Addresses::default() };
+        let addresses = Addresses { shared: 4, ..Addresses::default() };
         let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
         let held = (addresses.take(one).unwrap(), addresses.take(one).unwrap());
         assert!(addresses.take(one).is_none() && addresses.take(other).is_some());
@@ -321,7 +319,16 @@ mod tests {
         assert!(addresses.take(one).is_some());
         drop(held.1);
         assert!(addresses.count().is_empty());
+        // Two addresses have not all of them either.
+        let addresses = Addresses { shared: 64, ..Addresses::default() };
+        let all = |address| std::iter::from_fn(|| addresses.take(address)).collect::<Vec<_>>();
+        let held = (all(one), all(other));
+        assert_eq!((held.0.len(), held.1.len()), (32, 16));
+        assert_eq!(all("192.0.2.3".parse().unwrap()).len(), 8);
+        drop(held);
+        assert!(addresses.count().is_empty());
         // All addresses of a household are one.
+        let addresses = Addresses { shared: 4, ..Addresses::default() };
         let take = |address: &str| addresses.take(address.parse().unwrap());
         let held = (take("2001:db8::1"), take("2001:db8::2"));
         assert!(take("2001:db8::3").is_none() && take("2001:db8:0:1::1").is_some());
@@ -355,7 +362,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
-        let bounds = Bounds { of_address: 2, write_timeout: Duration::from_millis(100) };
+        let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100) };
         runtime.spawn(async move {
             serve(&threads, listener, routes, bounds, std::future::pending()).await
         });
