@@ -16,7 +16,9 @@ fn a_bad_index_changes_nothing() {
     let refused = |bytes: &[u8], sentence: &str| {
         let ran = import(&fixture, "shop", bytes).code(2);
         assert!(ran.err.contains(sentence), "{}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        // Postgres may notice a moment later that the import before has ended, and still hold its lock.
+        let said = ran.err.lines().filter(|line| !line.ends_with("waiting for it to end"));
+        assert_eq!(said.count(), 1, "{}", ran.err);
         assert_eq!(imported(&fixture), before, "{sentence}");
     };
     refused(b"", "this is not a SCIP index");
