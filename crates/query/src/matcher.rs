@@ -120,12 +120,7 @@ impl Matcher {
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        // An interruption is no error here: the caller's `go_on` knows of it.
-        let _ = if self.spans_lines {
-            self.spans(scratch, text, go_on, found)
-        } else {
-            self.line_by_line(scratch, text, false, go_on, found)
-        };
+        self.each_line(scratch, text, false, go_on, found);
     }
 
     /// Returns the first matching line of `text`, as [`Matcher::lines`] finds it.
@@ -136,16 +131,27 @@ impl Matcher {
         go_on: &dyn Fn() -> bool,
     ) -> Option<LineMatch> {
         let mut first = None;
-        let mut take = |line| {
+        self.each_line(scratch, text, true, go_on, &mut |line| {
             first = Some(line);
             false
-        };
-        let _ = if self.spans_lines {
-            self.spans(scratch, text, go_on, &mut take)
-        } else {
-            self.line_by_line(scratch, text, true, go_on, &mut take)
-        };
+        });
         first
+    }
+
+    fn each_line(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        first_only: bool,
+        go_on: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(LineMatch) -> bool,
+    ) {
+        // An interruption is no error here: the caller's `go_on` knows of it.
+        let _ = if self.spans_lines {
+            self.spans(scratch, text, go_on, found)
+        } else {
+            self.line_by_line(scratch, text, first_only, go_on, found)
+        };
     }
 
     /// Returns the first match in a part of a text.

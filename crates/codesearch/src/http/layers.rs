@@ -25,7 +25,7 @@ use super::params::{DeclaredParams, read_address};
 use super::server::{MAX_WAIT, Server};
 use super::timely_body::TimelyBody;
 
-/// Largest body of a request, in bytes. Also the most that is read of a body of unknown length.
+/// Largest declared length of a body, in bytes. Of a body of unknown length axum reads as much, and rmcp 4 MiB at `/mcp`.
 const MAX_BODY: u64 = 2 << 20;
 
 /// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
