@@ -108,8 +108,9 @@ impl ServerProperties {
     pub(crate) fn room(&self, wanted: u32) -> u32 {
         let Self { connections, reserved, used, .. } = self;
         let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-        // Deriving takes two connections for each shard.
-        let ingest = 1 + cores + cores.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
+        // One shard more than there are cores is being derived or indexed, and deriving takes two connections.
+        let working = cores + 1;
+        let ingest = 1 + working + working.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
         let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
         let room = (connections - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
         if room < wanted {

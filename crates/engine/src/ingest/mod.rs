@@ -19,6 +19,7 @@ mod walk;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -341,7 +342,6 @@ async fn apply(
         let begun = Instant::now();
         let indexed = build_indexes(store, session, progress).await?;
         filled.extend(derive(store, session).await?);
-        store.sort_chunk_filters(&indexed).await?;
         report.index += begun.elapsed();
 
         let begun = Instant::now();
@@ -351,6 +351,7 @@ async fn apply(
         let done: Vec<RepoRow> = repos.drain(..upto).collect();
         let gone = if group.upto.is_none() { gone } else { &[] };
         let published = session.publish(&done, gone, &indexed).await?;
+        store.build_path_indexes(&indexed, cores()).await?;
         report.new_files += published.stored;
         report.retired_files += published.retired;
         report.publish += begun.elapsed();
@@ -366,8 +367,11 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the trigram indexes of all shards that have none, after deriving their documents and filters. Builds
+/// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters. Builds
 /// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
+///
+/// One shard more than there are builders is under way: deriving waits for the server as often as the server
+/// for it, which left a core idle for a tenth of the time.
 async fn build_indexes(
     store: &Store,
     session: &Session,
@@ -383,6 +387,8 @@ async fn build_indexes(
     let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
     let done = std::sync::Mutex::new(0_i64);
     let derivers = tokio::sync::Semaphore::new(MAX_DERIVERS);
+    let turns = tokio::sync::Semaphore::new(builders);
+    let left = AtomicUsize::new(shards.len());
     let build = async || -> Result<(), store::Error> {
         loop {
             let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
@@ -393,11 +399,16 @@ async fn build_indexes(
             let derived = tokio::spawn(async move { deriving.derive(of).await });
             derived.await.expect("deriving does not panic")?;
             drop(turn);
+            if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                let all: Vec<ShardId> = shards.iter().map(|(shard, _)| *shard).collect();
+                store.sort_chunk_filters(&all).await?;
+            }
+            let _turn = turns.acquire().await.expect("it is never closed");
             store.build_index(shard, memory_kb).await?;
             *done.lock().expect("no panics hold it") += bytes;
         }
     };
-    let all = futures_util::future::try_join_all((0..builders).map(|_| build()));
+    let all = futures_util::future::try_join_all((0..=builders).map(|_| build()));
     let sizes: HashMap<ShardId, i64> = shards.iter().copied().collect();
     let watch = async || loop {
         tokio::time::sleep(Duration::from_millis(300)).await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::{TryStreamExt, stream};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::Result;
@@ -34,6 +35,19 @@ impl Store {
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
         Ok(())
+    }
+
+    /// Builds the indexes of the paths of some shards, `at_once` at a time, unless they exist.
+    ///
+    /// # Errors
+    /// The server cannot be reached, its disk is full, or it refuses a statement.
+    pub async fn build_path_indexes(&self, shards: &[ShardId], at_once: usize) -> Result<()> {
+        let build = async |shard| {
+            let mut conn = self.helper().await?;
+            build_paths(&mut conn, shard).await?;
+            Ok(conn.close().await?)
+        };
+        stream::iter(shards.iter().copied().map(Ok)).try_for_each_concurrent(at_once, build).await
     }
 
     /// Sorts the filters of the chunks of new shards by bit, so that a search finds those of a bit side by side: two thirds

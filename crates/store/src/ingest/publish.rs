@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::diff::RepoRow;
 use super::session::{FOREVER, Session};
-use super::{index, symbols};
+use super::symbols;
 use crate::error::Result;
 use crate::scip::keep as scip;
 use crate::{Epoch, RepoId, ShardId};
@@ -49,7 +49,8 @@ struct Counts {
 
 impl Session {
     /// Makes the new state of these repositories current, removes the repositories in `gone`
-    /// (others than those), and makes the shards live that were `indexed` for it.
+    /// (others than those), and makes the shards live that were `indexed` for it. Until
+    /// [`Store::build_path_indexes`], lookups scan all paths of those shards.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement; then the index is as it was, except for
@@ -62,9 +63,6 @@ impl Session {
     ) -> Result<Published> {
         let prepared = self.prepare(repos, gone).await?;
         self.make_current(repos, gone, indexed, &prepared).await?;
-        for shard in indexed {
-            index::build_paths(&mut self.conn, *shard).await?;
-        }
         for state in &mut self.shards {
             state.live |= indexed.contains(&state.shard);
         }
