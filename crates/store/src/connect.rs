@@ -68,14 +68,15 @@ impl Store {
             return Ok(have as i16);
         }
         for first in (0..shards).step_by(GROUP_SHARDS as usize) {
-            // Slices of filters stay in their rows.
-            for (table, parent) in [
-                (ShardId(first).filters(), "filters"),
-                (ShardId(first).chunk_filters(), "chunk_filters"),
+            // Slices of filters stay in their rows; of the others, see below.
+            for (table, parent, toast) in [
+                (ShardId(first).filters(), "filters", 8160),
+                (ShardId(first).chunk_filters(), "chunk_filters", 8160),
+                (ShardId(first).scip(), "scip", 128),
             ] {
                 let sql = format!(
                     "create table {table} partition of {parent} for values from ({first}) to ({})
-                         with (toast_tuple_target = 8160)",
+                         with (toast_tuple_target = {toast})",
                     first + GROUP_SHARDS
                 );
                 tx.execute(AssertSqlSafe(sql)).await?;
@@ -93,8 +94,6 @@ impl Store {
                  create table docs_{n:03} partition of docs for values in ({n})
                      with (toast_tuple_target = 128);
                  create table symbols_{n:03} partition of symbols for values in ({n})
-                     with (toast_tuple_target = 128);
-                 create table scip_{n:03} partition of scip for values in ({n})
                      with (toast_tuple_target = 128);
                  create table files_{n:03} partition of files for values in ({n})"
             );
@@ -139,11 +138,11 @@ mod tests {
             assert_eq!(store.init(9).await.unwrap(), 3);
             let parts = "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhparent
                          where c.relname = '";
-            for table in ["chunks", "documents", "docs", "symbols", "scip", "files"] {
+            for table in ["chunks", "documents", "docs", "symbols", "files"] {
                 let sql = format!("{parts}{table}'");
                 assert_eq!(value::<i64>(store, &sql).await, 3, "{table}");
             }
-            for table in ["filters", "chunk_filters"] {
+            for table in ["filters", "chunk_filters", "scip"] {
                 let sql = format!("{parts}{table}'");
                 assert_eq!(value::<i64>(store, &sql).await, 1, "{table}");
             }

@@ -54,8 +54,8 @@ pub use store::Store;
 pub use symbols::{SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 pub use target::Target;
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`,
-/// of `symbols` and of `scip`; with others it shares one of `filters` and of `chunk_filters`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`
+/// and of `symbols`; with others it shares one of `filters`, of `chunk_filters` and of `scip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -90,9 +90,9 @@ impl ShardId {
         format!("symbols_{:03}", self.0)
     }
 
-    /// Returns the name of its partition of `scip`.
+    /// Returns the name of the partition of `scip` that it shares with its group.
     pub(crate) fn scip(self) -> String {
-        format!("scip_{:03}", self.0)
+        format!("scip_{:02}", self.0 / filters::GROUP_SHARDS)
     }
 
     /// Returns the name of its partition of `files`.

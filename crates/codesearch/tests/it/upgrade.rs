@@ -153,10 +153,14 @@ fn make_filters_old(fixture: &Fixture) {
     });
 }
 
-/// Puts the filters where version 15 had them: in a table for each shard, those of chunks with a row for each bit.
+/// Puts the filters, and what SCIP indexes tell, where version 15 had them: in a table for each shard, the filters of
+/// chunks with a row for each bit.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "alter table filters rename to fresh;
+        "alter table scip rename to fresh;
+         create table scip (like fresh) partition by list (shard);
+         drop table fresh;
+         alter table filters rename to fresh;
          alter index filters_pkey rename to fresh_pkey;
          create table filters (shard smallint not null, kind smallint not null, number integer not null, bits bytea not null,
              primary key (shard, kind, number)) partition by list (shard);
@@ -165,6 +169,7 @@ fn make_filters_of_15(fixture: &Fixture) {
          begin
              for made in select shard from shards loop
                  execute format('create table filters_%s partition of filters for values in (%s)', to_char(made, 'FM000'), made);
+                 execute format('create table scip_%s partition of scip for values in (%s)', to_char(made, 'FM000'), made);
              end loop;
          end $$;
          insert into filters select shard, kind, number, bits from fresh;
@@ -272,10 +277,26 @@ fn filters_are_moved() {
 
 #[test]
 fn every_schema_that_ever_was_is_upgraded() {
-    for version in 1..=15 {
+    for version in 1..=16 {
         println!("from version {version}");
         check(|fixture| make_old(fixture, version, None));
     }
+}
+
+#[test]
+fn what_scip_indexes_tell_stays() {
+    let fixture = written();
+    make_old(&fixture, 16, None);
+    fixture.exec(
+        "insert into scip_imports (repo, root, tool, version, shards) select id, '', 'tool', '1', shards from repos;
+         insert into scip select shard, id, 1, 'path ' || id, 'a name', '{7, 8}', '\\x01' from blobs",
+    );
+    let rows = "select string_agg(scip::text, ' ' order by shard, blob) from scip";
+    let before = fixture.sql::<String>(rows);
+    fixture.run(&["repos"]).code(0);
+    assert_eq!(fixture.sql::<String>(rows), before);
+    let partitions = "select count(distinct tableoid) from scip";
+    assert_eq!(fixture.sql::<i64>(partitions), 1);
 }
 
 #[test]

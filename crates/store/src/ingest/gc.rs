@@ -153,12 +153,13 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         if !has_files {
             index::drop(conn, shard).await?;
             let sql = format!(
-                "truncate {}, {}, {}, {}, {}",
+                "truncate {}, {}, {}, {}; delete from {} where shard = {}",
                 shard.chunks(),
                 shard.documents(),
                 shard.docs(),
                 shard.symbols(),
-                shard.scip()
+                shard.scip(),
+                shard.0
             );
             conn.execute(AssertSqlSafe(sql)).await?;
             filters::delete(conn, shard).await?;

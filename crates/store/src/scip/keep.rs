@@ -33,7 +33,8 @@ pub(crate) async fn delete_imports(
     .await?;
     for (import, shards) in &gone {
         for shard in shards {
-            let sql = format!("delete from {} where import = $1", ShardId(*shard).scip());
+            let table = ShardId(*shard).scip();
+            let sql = format!("delete from {table} where shard = {shard} and import = $1");
             sqlx::query(AssertSqlSafe(sql)).bind(import).execute(&mut *conn).await?;
         }
     }
@@ -79,7 +80,11 @@ pub(crate) type Stored = (String, i32, String, Option<ScipDocument>);
 
 /// Returns all documents of a shard.
 pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<Vec<Stored>> {
-    let sql = format!("select ctid::text, blob, path, names, occurrences from {}", shard.scip());
+    let sql = format!(
+        "select ctid::text, blob, path, names, occurrences from {} where shard = {}",
+        shard.scip(),
+        shard.0
+    );
     let rows: Vec<(String, i32, String, String, Vec<u8>)> =
         sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?;
     let stored = |(at, blob, path, names, bytes): (String, i32, String, String, Vec<u8>)| {
