@@ -193,8 +193,13 @@ impl<'a> Build<'a> {
         }
         let (field, pattern) = match word.field {
             Some(FieldName::Language) => {
-                check_language(text).map_err(|why| self.language(word, &why))?;
-                return Ok(Tree::Language(text.to_owned()));
+                // Several may stand in one field, as kinds may: lang:c,c++.
+                let mut any = Vec::new();
+                for name in text.split(',') {
+                    check_language(name).map_err(|why| self.language(word, name, &why))?;
+                    any.push(Tree::Language(name.to_owned()));
+                }
+                return Ok(Tree::any(any));
             }
             Some(FieldName::Literal) => (Field::Anywhere, Pattern::literal(text, case)),
             Some(FieldName::Content) => (Field::Content, Pattern::parse(text, case, multiline)),
@@ -212,7 +217,7 @@ impl<'a> Build<'a> {
             }
             Some(FieldName::Repo) => {
                 self.check_revision(word)?;
-                (Field::Repo, Pattern::parse(text, case, false))
+                (Field::Repo, Pattern::of_repository(text, case))
             }
             _ => (Field::Anywhere, Pattern::parse(text, case, multiline)),
         };
@@ -226,13 +231,15 @@ impl<'a> Build<'a> {
         self.error(origin, error.message)
     }
 
-    /// The error of a language that nobody knows.
-    fn language(&self, word: &Word, why: &str) -> QueryError {
-        let instead = match near_language(&word.text) {
-            Some(near) => written("lang", near),
+    /// The error of a language that nobody knows, one of those that a word names.
+    fn language(&self, word: &Word, name: &str, why: &str) -> QueryError {
+        let others: Vec<&str> = word.text.split(',').filter(|other| *other != name).collect();
+        let instead = match near_language(name) {
+            Some(near) => written("lang", &[&[near], &*others].concat().join(",")),
+            None if !others.is_empty() => written("lang", &others.join(",")),
             // The word may be an extension of file names.
-            None if word.text.chars().all(char::is_alphanumeric) && !word.text.is_empty() => {
-                format!("ext:{}", word.text)
+            None if name.chars().all(char::is_alphanumeric) && !name.is_empty() => {
+                format!("ext:{name}")
             }
             None => String::new(),
         };

@@ -117,7 +117,30 @@ const FOREIGN: &[Foreign] = &[
         advice: HISTORY,
         instead: nothing,
     },
+    definition(&["func", "function", "fn", "def", "defun"], |name| of_kind(name, "function")),
+    definition(&["method"], |name| of_kind(name, "method")),
+    definition(&["class"], |name| of_kind(name, "class")),
+    definition(&["struct"], |name| of_kind(name, "struct")),
+    definition(&["interface"], |name| of_kind(name, "interface")),
+    definition(&["trait"], |name| of_kind(name, "trait")),
+    definition(&["enum"], |name| of_kind(name, "enum")),
+    definition(&["macro"], |name| of_kind(name, "macro")),
 ];
+
+/// A word that elsewhere asks for definitions, or looks as if it did.
+const fn definition(names: &'static [&'static str], instead: fn(&str) -> String) -> Foreign {
+    let fits = |value: &str| {
+        value.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && value.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
+    };
+    let advice = "is not supported: sym: finds definitions, and kind: says what is defined; to search for the text \
+                  itself, put it in quotes";
+    Foreign { names, fits, advice, instead }
+}
+
+fn of_kind(name: &str, kind: &str) -> String {
+    format!("sym:{name} kind:{kind}")
+}
 
 fn any(_: &str) -> bool {
     true
@@ -204,6 +227,9 @@ mod tests {
         assert_eq!(instead("size", ">100"), Some(String::new()));
         assert_eq!(instead("size", "10px"), None);
         assert_eq!(instead("symbol", "Foo"), None);
+        assert_eq!(instead("func", "main"), Some("sym:main kind:function".to_owned()));
+        assert_eq!(instead("class", "a.Command"), Some("sym:a.Command kind:class".to_owned()));
+        assert_eq!(instead("class", "\"row\""), None);
         assert_eq!(instead("dir", "src/"), Some(r#"file:"(^|/)src/""#.to_owned()));
         assert_eq!(instead("max_matches", "7"), Some("count:7".to_owned()));
     }

@@ -2,23 +2,41 @@
 
 use regex_syntax::ast::parse::Parser;
 
+/// What a single star of a glob stands for: in a path it stays within a folder, in the name of a repository it does not.
+const IN_FOLDER: &str = "[^/]*";
+const IN_REPOSITORY: &str = ".*";
+
 /// Returns the regular expression for a path pattern that is meant as a glob. It is if it is no valid regular
-/// expression, or has a star where a regular expression never needs one (`**`, `/*`, or at the beginning), and none of
-/// the characters that only regular expressions use.
+/// expression, or has a star where a regular expression never needs one (`**`, `/*`, at the beginning, or at the end of
+/// a name, as in `go*`), and none of the characters that only regular expressions use.
 pub fn glob(text: &str) -> Option<String> {
+    is_glob(text).then(|| regex(text))
+}
+
+/// Returns the regular expression for a pattern of repositories that is meant as a glob, as [`glob`] tells it.
+pub(crate) fn repository_glob(text: &str) -> Option<String> {
+    is_glob(text).then(|| translated(text, IN_REPOSITORY))
+}
+
+fn is_glob(text: &str) -> bool {
     let starred = text.starts_with('*') || text.contains("**");
     let only_regex = |c: char| r"\^$()|".contains(c);
     if text.contains(only_regex) || !text.contains(['*', '?', '{']) {
-        return None;
+        return false;
     }
+    let of_name = |c: char| c.is_alphanumeric() || "_-/".contains(c);
+    let ends = text.strip_suffix('*').is_some_and(|name| name.chars().all(of_name));
     let dots = text.contains(".*") || text.contains(".+");
-    let meant = starred || !dots && (text.contains("/*") || Parser::new().parse(text).is_err());
-    meant.then(|| regex(text))
+    starred || ends || !dots && (text.contains("/*") || Parser::new().parse(text).is_err())
 }
 
-/// Translates a glob into a regular expression. As on GitHub, a glob may match from any folder on, unless it begins
-/// with a slash, and a single star stays within a folder.
+/// Translates a glob for paths into a regular expression. As on GitHub, a glob may match from any folder on, unless it
+/// begins with a slash, and a single star stays within a folder.
 pub(crate) fn regex(glob: &str) -> String {
+    translated(glob, IN_FOLDER)
+}
+
+fn translated(glob: &str, star: &str) -> String {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let (mut regex, mut rest) = match glob.strip_prefix('/') {
         Some(rest) => ("^".to_owned(), rest),
@@ -36,7 +54,7 @@ pub(crate) fn regex(glob: &str) -> String {
                 length = rest.len() - rest.trim_start_matches('*').len();
                 regex += ".*";
             }
-            '*' => regex += "[^/]*",
+            '*' => regex += star,
             '?' => regex += "[^/]",
             '{' if rest.contains('}') => {
                 braces += 1;
@@ -85,15 +103,43 @@ mod tests {
             "{a,b}.go",
             "src/{a,b}/x",
             "*_test.*",
+            "go*",
+            "src/lib_*",
         ] {
             assert!(glob(text).is_some(), "{text}");
         }
         for text in [
-            r"\.go$", "src/", "^src/.*", ".*/main", "main.*", "a|b", "foo", "[", "(a", "x*",
+            r"\.go$",
+            "src/",
+            "^src/.*",
+            ".*/main",
+            "main.*",
+            "a|b",
+            "foo",
+            "[",
+            "(a",
+            "x.*",
             "a.*/*b",
+            "lib[a-z]*",
         ] {
             assert_eq!(glob(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_star_of_a_repository_goes_on_through_its_folders() {
+        for (text, name, expected) in [
+            ("go*", "golang.org/net", true),
+            ("go*", "mirror/go", true),
+            ("go*", "cargo", false),
+            ("*/net", "golang.org/x/net", true),
+            ("*net*", "golang.org/x/net", true),
+        ] {
+            let regex = repository_glob(text).unwrap();
+            let pattern = Pattern::parse(&regex, Case::Sensitive, false).unwrap();
+            assert_eq!(Matcher::new(&pattern).unwrap().is_match(name), expected, "{text} {name}");
+        }
+        assert_eq!(repository_glob("^go"), None);
     }
 
     #[test]

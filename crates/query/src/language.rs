@@ -233,7 +233,12 @@ pub(crate) fn near_language(asked: &str) -> Option<&'static str> {
 /// # Errors
 /// The same as [`check_language`].
 pub fn languages(asked: &str) -> Result<Vec<String>, String> {
-    check_language(asked).map(|()| names(asked))
+    let mut all = Vec::new();
+    for one in asked.split(',') {
+        check_language(one)?;
+        all.extend(names(one));
+    }
+    Ok(all)
 }
 
 /// Returns the lower-case names of the languages that `asked` may mean: `asked` itself, the languages whose files have

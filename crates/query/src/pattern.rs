@@ -16,7 +16,7 @@ use regex_syntax::hir::{
 };
 
 use crate::error::QueryError;
-use crate::glob::glob;
+use crate::glob::{glob, repository_glob};
 use crate::smart_case;
 
 /// Longest pattern, in bytes. One of this length still parses and plans in milliseconds, and nobody types a longer one.
@@ -89,7 +89,19 @@ impl Pattern {
     /// # Errors
     /// The same as [`Pattern::parse`].
     pub fn of_path(source: &str, case: Case) -> Result<Self, QueryError> {
-        match glob(source) {
+        Self::of_glob(glob(source), source, case)
+    }
+
+    /// Parses a pattern for names of repositories: a regular expression, or a glob if it can only be meant as one.
+    ///
+    /// # Errors
+    /// The same as [`Pattern::parse`].
+    pub fn of_repository(source: &str, case: Case) -> Result<Self, QueryError> {
+        Self::of_glob(repository_glob(source), source, case)
+    }
+
+    fn of_glob(translated: Option<String>, source: &str, case: Case) -> Result<Self, QueryError> {
+        match translated {
             // The error's position is one in the translated expression, not in the glob.
             Some(regex) => Self::parse(&regex, case, false)
                 .map_err(|error| QueryError::new(source, 0, error.message)),

@@ -60,7 +60,7 @@ pub(crate) fn docs(
     languages: &[String],
 ) -> Result<DocsRequest, Refused> {
     for pattern in repos {
-        let matcher = Pattern::parse(pattern, Case::Smart, false);
+        let matcher = Pattern::of_repository(pattern, Case::Smart);
         let matcher = matcher.and_then(|pattern| Matcher::new(&pattern));
         request.repos.push(matcher.map_err(|error| option("repo", &error))?);
     }

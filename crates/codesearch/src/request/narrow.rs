@@ -34,10 +34,11 @@ impl<'a> Narrow<'a> {
                 query = query.and(Tree::any(terms));
             }
         }
-        for language in self.languages {
+        let mut languages = Vec::new();
+        for language in self.languages.iter().flat_map(|several| several.split(',')) {
             query::check_language(language).map_err(|why| option("lang", &why))?;
+            languages.push(Tree::Language(language.to_owned()));
         }
-        let languages: Vec<Tree> = self.languages.iter().cloned().map(Tree::Language).collect();
         Ok(if languages.is_empty() { query } else { query.and(Tree::any(languages)) })
     }
 }
@@ -45,7 +46,7 @@ impl<'a> Narrow<'a> {
 fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
     let pattern = match field {
         Field::Path => Pattern::of_path(pattern, Case::Smart)?,
-        _ => Pattern::parse(pattern, Case::Smart, false)?,
+        _ => Pattern::of_repository(pattern, Case::Smart)?,
     };
     // Compiles the pattern here, so that an error of size is about this pattern and not about the
     // whole query.

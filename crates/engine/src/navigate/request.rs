@@ -98,7 +98,7 @@ impl Searcher {
         };
         let mut trees = Vec::new();
         if let Some(repo) = request.repo.as_deref().filter(|repo| !repo.is_empty()) {
-            trees.push(Tree::term(Field::Repo, Pattern::parse(repo, Case::Smart, false)?));
+            trees.push(Tree::term(Field::Repo, Pattern::of_repository(repo, Case::Smart)?));
         }
         let languages: Vec<String> = match (&request.language, &origin) {
             (Some(language), _) => {

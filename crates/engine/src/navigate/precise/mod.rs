@@ -244,7 +244,7 @@ impl ScopeFilter {
         let repos = match request.repo.as_deref().filter(|repo| !repo.is_empty()) {
             None => None,
             Some(repo) => {
-                let matcher = Matcher::new(&Pattern::parse(repo, Case::Smart, false)?)?;
+                let matcher = Matcher::new(&Pattern::of_repository(repo, Case::Smart)?)?;
                 let matching =
                     catalog.repos.iter().filter(|(_, repo)| matcher.is_match(&repo.name));
                 Some(matching.map(|(id, _)| *id).collect())
