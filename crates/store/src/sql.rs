@@ -126,6 +126,9 @@ fn kind(name: &str) -> SqlKind {
     }
 }
 
+/// The code of an error about a table that is not there: `undefined_table`.
+const UNDEFINED_TABLE: &str = "42P01";
+
 /// What the server says of a statement, with the place in it.
 fn refused(error: sqlx::Error, statement: &str) -> Error {
     let sqlx::Error::Database(reply) = &error else { return error.into() };
@@ -139,6 +142,8 @@ fn refused(error: sqlx::Error, statement: &str) -> Error {
     }
     if let Some(hint) = reply.hint() {
         let _ = write!(said, "; {hint}");
+    } else if reply.code() == UNDEFINED_TABLE {
+        said.push_str("; codesearch sql --help names the views");
     }
     Error::Statement(said)
 }

@@ -39,7 +39,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 pub(crate) fn parse() -> Cli {
     let typed: Vec<OsString> = std::env::args_os().collect();
     Cli::try_parse_from(&typed).unwrap_or_else(|error| {
-        if !error.use_stderr() || error.kind() == HELP {
+        let is_help = error.kind() == HELP && command(&typed).1 == "codesearch";
+        if !error.use_stderr() || is_help {
             error.exit();
         }
         note!("codesearch: {}", sentence(&error, &typed));
@@ -58,10 +59,12 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
         context_value(error, ContextKind::InvalidArg),
         context_value(error, ContextKind::PriorArg),
     ) {
+        (HELP, ..) => {
+            let commands: Vec<&str> = shown_commands(&command).collect();
+            format!("{name} needs a command: {}", commands.join(", "))
+        }
         (ErrorKind::UnknownArgument, Some(flag), _) => {
-            let near = near(&command, &flag).map(|near| format!("; did you mean {near}?"));
-            let near = near.unwrap_or_else(|| format!("; {name} --help lists them"));
-            format!("{flag} is no option of {name}{near}")
+            unknown_option(&command, &name, &flag, typed)
         }
         (ErrorKind::InvalidSubcommand, ..) => {
             let wrong = context_value(error, ContextKind::InvalidSubcommand).unwrap_or_default();
@@ -107,6 +110,35 @@ fn command(typed: &[OsString]) -> (Command, String) {
     (command, name)
 }
 
+/// Returns the message for an option that there is not: a value that looks like one, a query with a minus, or a typing
+/// mistake.
+fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString]) -> String {
+    let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).collect();
+    let at = words.iter().position(|word| word.starts_with(flag));
+    let before = at.and_then(|at| words[at - 1].strip_prefix("--"));
+    let takes_value =
+        |arg: &&clap::Arg| arg.get_long() == before && arg.get_action().takes_values();
+    if before.is_some() && command.get_arguments().any(|arg| takes_value(&arg)) {
+        return format!("--{}: {flag} cannot be its value", before.unwrap_or_default());
+    }
+    if let Some(near) = near(command, flag) {
+        return format!("{flag} is no option of {name}; did you mean {near}?");
+    }
+    // Whatever is no option may be a part of the query: ->next, or -word for the files without it.
+    let query = at.filter(|_| name.ends_with(" search") && !flag.starts_with("--"));
+    let Some(at) = query else {
+        return format!("{flag} is no option of {name}; {name} --help lists them");
+    };
+    let mut query: Vec<String> = Vec::new();
+    let first = words.iter().position(|word| *word == "search").map_or(at, |search| search + 1);
+    query.extend(words[first..].iter().map(|word| quoted(word)));
+    format!(
+        "{flag} is no option of {name}; if {} is part of the query, write {name} -- {}",
+        words[at],
+        query.join(" ")
+    )
+}
+
 /// Returns the option most similar to what was typed, if one is similar.
 fn near(command: &Command, flag: &str) -> Option<String> {
     let typed = flag.strip_prefix("--")?;
@@ -122,9 +154,14 @@ fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a 
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 
+/// Returns the names of the commands that help lists.
+fn shown_commands(command: &Command) -> impl Iterator<Item = &str> {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(Command::get_name).filter(|name| *name != "help")
+}
+
 fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
-    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
-    let commands = commands.map(Command::get_name);
+    let commands = shown_commands(command);
     let top = name == "codesearch";
     let other = OTHER_NAMES.iter().find(|(other, _)| top && *other == wrong);
     if let Some((_, instead)) = other {

@@ -46,7 +46,7 @@ An answer has 8 KiB of text unless the agent asks for more. One that was cut say
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Answer requests for this host name, too, for example behind a proxy (several: each of them). Others are
     /// answered only for localhost and addresses, so that no other site can read the server, unless it asks for tokens
@@ -124,6 +124,14 @@ pub(crate) struct TokenArgs {
 fn mebibytes(text: &str) -> Result<u64, String> {
     let number = text.parse::<f64>().ok().filter(|mib| (0.0..1e12).contains(mib));
     number.map(|mib| (mib * 1_048_576.0) as u64).ok_or_else(|| "give a number of MiB".to_owned())
+}
+
+/// Parses an address to listen on.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':').parse::<u16>().unwrap_or(8080);
+        format!("give an address and a port, as in 127.0.0.1:{port}, or 0.0.0.0:{port} for all")
+    })
 }
 
 /// Parses a duration; `never` is the longest one.
