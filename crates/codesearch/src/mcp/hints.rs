@@ -36,7 +36,7 @@ pub(super) async fn appendix(
     request: &Request,
     stats: &Stats,
 ) -> String {
-    if request.resume.is_some() || stats.stopped.is_some() {
+    if request.resume.is_some() || stats.files == 0 && stats.stopped.is_some() {
         return String::new();
     }
     let hints = if stats.files > 0 {
