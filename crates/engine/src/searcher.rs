@@ -118,7 +118,8 @@ impl Searcher {
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
         let begun = Instant::now();
-        let state = Arc::new(SearchState::new(request, Clock::new(begun, request.timeout)));
+        let of_clock = begun.checked_sub(request.compiling).unwrap_or(begun);
+        let state = Arc::new(SearchState::new(request, Clock::new(of_clock, request.timeout)));
         let end = EndOnDrop(Arc::clone(&state));
         let mut done = Stats { query: order::hash(request.compiled_query()), ..Stats::default() };
         if request.resume.is_some_and(|from| from.query != done.query) {

@@ -1,7 +1,7 @@
 //! The types of a search request and of its results.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
 use store::{BlobId, RepoId, ShardId, Switch};
@@ -23,7 +23,7 @@ pub struct Request {
     query: Query,
     /// Most results; `None` for all.
     pub limit: Option<usize>,
-    /// Most time that the search may take; `None` for no timeout.
+    /// Most time that the search may take, with the time to compile its patterns; `None` for no timeout.
     pub timeout: Option<Duration>,
     /// Numbers of lines shown before and after each match.
     pub context: (usize, usize),
@@ -35,6 +35,8 @@ pub struct Request {
     pub brute: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
+    /// The time that it took to compile its patterns.
+    pub(crate) compiling: Duration,
     /// It is auxiliary: another request runs at the same time and counts the files left out.
     pub(crate) is_auxiliary: bool,
     /// The results will be ranked: also find files likely to rank high that the limit would cut off.
@@ -53,8 +55,10 @@ impl Request {
             Some(Count::Most(limit)) => Some(limit),
             Some(Count::All) => None,
         };
+        let begun = Instant::now();
         Ok(Self {
             program: CompiledQuery::new(query)?,
+            compiling: begun.elapsed(),
             query: query.clone(),
             limit,
             timeout: query.settings.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
@@ -105,6 +109,7 @@ impl Request {
             skipped: false,
             brute: self.brute,
             resume: None,
+            compiling: Duration::ZERO,
             is_auxiliary: true,
             best: false,
         }

@@ -211,6 +211,16 @@ fn a_search_for_everything_ends_when_the_operator_says() {
 }
 
 #[test]
+fn a_timeout_counts_what_compiling_takes() {
+    let fixture = fixture();
+    let server = fixture.serve();
+    // Compiling this takes longer than that, searching a few files for it does not.
+    let (_, answer) = server.json(r"/search?q=\w%7B200%7Dzq&timeout=10ms");
+    assert_eq!(answer["stats"]["stopped_because"], "timeout", "{answer}");
+    assert_eq!(server.json(r"/search?q=\w%7B200%7Dzq").1["stats"]["complete"], true);
+}
+
+#[test]
 fn a_timeout_says_so_and_ends_what_runs() {
     let fixture = fixture();
     // Reading texts ahead would wait for the lock, too.
