@@ -32,11 +32,13 @@ pub(crate) fn definitions(grammar: &'static Grammar, tree: &Tree, text: &str) ->
             },
         };
         match way {
-            Descent::Within(symbol) => walk.enter(depth + 1, symbol),
-            Descent::Before(symbol) => walk.enter(depth, symbol),
+            Descent::Within(symbol) => walk.enter(depth + 1, Some(symbol)),
+            Descent::Before(symbol) => walk.enter(depth, Some(symbol)),
+            Descent::Local => walk.enter(depth + 1, None),
             Descent::In | Descent::Past => {}
         }
-        if matches!(way, Descent::In | Descent::Within(_)) && cursor.goto_first_child() {
+        let goes_in = matches!(way, Descent::In | Descent::Within(_) | Descent::Local);
+        if goes_in && cursor.goto_first_child() {
             depth += 1;
             continue;
         }

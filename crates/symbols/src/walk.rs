@@ -1,6 +1,7 @@
 //! The state of a walk through a syntax tree: what was found, and what is around. The functions of the languages look at
 //! nodes with it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use query::SymbolKind;
@@ -33,6 +34,8 @@ pub(crate) enum Descent {
     In,
     /// Into its children, which a symbol contains.
     Within(usize),
+    /// Into its children, which a function without a name contains: their variables are its own.
+    Local,
     /// Past it, and what follows under the same parent is contained by a symbol.
     Before(usize),
     /// Past it.
@@ -43,18 +46,21 @@ pub(crate) enum Descent {
 pub(crate) struct Walk<'t> {
     pub(crate) text: &'t str,
     pub(crate) found: Vec<Found>,
-    /// The symbols around the current node, each with the depth from which on it contains what comes.
-    around: Vec<(usize, usize)>,
+    /// The symbols around the current node, each with the depth from which on it contains what comes; `None` for a
+    /// function without a name.
+    around: Vec<(usize, Option<usize>)>,
+    /// The variables that were found, by name.
+    variables: HashSet<&'t str>,
 }
 
 impl<'t> Walk<'t> {
     /// Begins at the root.
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, found: Vec::new(), around: Vec::new() }
+        Self { text, found: Vec::new(), around: Vec::new(), variables: HashSet::new() }
     }
 
-    /// Notes that a symbol contains what comes, from a depth on.
-    pub(crate) fn enter(&mut self, depth: usize, symbol: usize) {
+    /// Notes that a symbol, or a function without a name, contains what comes, from a depth on.
+    pub(crate) fn enter(&mut self, depth: usize, symbol: Option<usize>) {
         self.around.push((depth, symbol));
     }
 
@@ -70,12 +76,29 @@ impl<'t> Walk<'t> {
 
     /// Returns the kind of the innermost symbol around.
     fn around(&self) -> Option<SymbolKind> {
-        self.around.last().map(|(_, symbol)| self.found[*symbol].kind)
+        let kind = |symbol: Option<usize>| symbol.map(|symbol| self.found[symbol].kind);
+        self.around.last().map(|(_, symbol)| kind(*symbol).unwrap_or(SymbolKind::Function))
+    }
+
+    /// Returns the innermost symbol around.
+    fn container(&self) -> Option<usize> {
+        self.around.iter().rev().find_map(|(_, symbol)| *symbol)
     }
 
     /// Returns the name of the innermost symbol around.
     pub(crate) fn around_name(&self) -> Option<&'t str> {
-        self.around.last().map(|(_, symbol)| &self.text[self.found[*symbol].name.clone()])
+        self.container().map(|symbol| &self.text[self.found[symbol].name.clone()])
+    }
+
+    /// Adds a variable where it gets its first value; in some languages the next look the same.
+    pub(crate) fn add_first(
+        &mut self,
+        kind: SymbolKind,
+        name: Node<'_>,
+        whole: Node<'_>,
+    ) -> Option<usize> {
+        let is_new = self.variables.insert(self.text(name));
+        is_new.then(|| self.add(kind, name, whole))
     }
 
     /// Returns whether what is defined here is a member of a type.
@@ -107,7 +130,7 @@ impl<'t> Walk<'t> {
         row: usize,
         end: usize,
     ) -> usize {
-        let parent = self.around.last().map_or(Parent::None, |(_, symbol)| Parent::Symbol(*symbol));
+        let parent = self.container().map_or(Parent::None, Parent::Symbol);
         self.found.push(Found { kind, name, end, row, parent });
         self.found.len() - 1
     }

@@ -138,6 +138,7 @@ move(struct ship *s)
     int local;
     return 0;
 }
+struct packed { int p; } __packed;
 ",
         &[
             "macro LIMIT 1-2",
@@ -158,6 +159,8 @@ move(struct ship *s)
             "variable spare 9-9",
             "function move 12-17",
             "macro move > INNER 14-15",
+            "struct packed 18-18",
+            "field packed > p 18-18",
         ],
     );
 }
@@ -172,6 +175,8 @@ class EXPORT Ship final : public Base {
   virtual int sails() const = 0;
   bool operator==(const Ship& o) const { return true; }
   int count_ = 0;
+  SEA_EXPORT static bool afloat(int n);
+  SEA_INLINE std::string name() const;
 };
 template <typename T> struct Box { T value; };
 using Knots = int;
@@ -182,24 +187,28 @@ Ship::Ship(int n) {}
 void Other::run() {}
 void free_function() {}
 int declared();
+SEA_TYPE typed(int n) { return 0; }
 }
 ";
     let expected = [
-        "namespace b 1-19",
-        "class b > Ship 2-9",
+        "namespace b 1-22",
+        "class b > Ship 2-11",
         "constructor b > Ship > Ship 4-4",
         "method b > Ship > ~Ship 5-5",
         "method b > Ship > sails 6-6",
         "method b > Ship > operator== 7-7",
         "field b > Ship > count_ 8-8",
-        "struct b > Box 10-10",
-        "field b > Box > value 10-10",
-        "type b > Knots 11-11",
-        "method b > Ship > sails 12-14",
-        "constructor b > Ship > Ship 15-15",
-        "implementation Other 16-16",
-        "method Other > run 16-16",
-        "function b > free_function 17-17",
+        "method b > Ship > afloat 9-9",
+        "method b > Ship > name 10-10",
+        "struct b > Box 12-12",
+        "field b > Box > value 12-12",
+        "type b > Knots 13-13",
+        "method b > Ship > sails 14-16",
+        "constructor b > Ship > Ship 17-17",
+        "implementation Other 18-18",
+        "method Other > run 18-18",
+        "function b > free_function 19-19",
+        "function b > typed 21-21",
     ];
     check("c++", text, &expected);
     // A header of C++ that is taken for C.
@@ -586,7 +595,7 @@ case class Ship(a: Int) extends Moves[Int] {
   var z = 3
   def move(x: Int) = { def inner = 1; val local = 2; inner }
 }
-object Harbour { def +(o: Int) = o }
+object Harbour { def +(o: Int) = o; run { case x => val local = x; local } }
 enum Phase { case Ebb, Flow; case Other(x: Int) }
 ",
         &[
@@ -626,6 +635,8 @@ function move {
 }
 dock-now() { :; }
 DEBUG=1 make
+PORT=81
+HOME_PORT+=y
 ",
         &[
             "variable PORT 2-2",
@@ -648,6 +659,8 @@ local function helper() end
 function M.open(a) local x = function() end end
 function M:close() end
 M.start = function() end
+limit = limit + 1
+each(function() count = 1 end)
 return { stop = function() end, ['go'] = function() end }
 ",
         &[
@@ -658,8 +671,8 @@ return { stop = function() end, ['go'] = function() end }
             "function M > open > x 4-4",
             "method M > close 5-5",
             "method M > start 6-6",
-            "method stop 7-7",
-            "method go 7-7",
+            "method stop 9-9",
+            "method go 9-9",
         ],
     );
 }

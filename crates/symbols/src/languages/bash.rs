@@ -20,11 +20,13 @@ pub(crate) static BASH: Grammar = Grammar {
     blank: None,
 };
 
+/// The first value of a variable outside functions; `a+=b` adds to one that is there.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = field(node, "name").filter(|name| name.kind() == "variable_name")
         && !walk.is_in_function()
+        && child(node, "+=").is_none()
     {
-        walk.add(Variable, name, node);
+        walk.add_first(Variable, name, node);
     }
     Descent::Past
 }
@@ -40,7 +42,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
             .any(|flag| walk.text(flag).starts_with('-') && walk.text(flag).contains('r'));
     for name in children(node, "variable_assignment").into_iter().filter_map(|of| field(of, "name"))
     {
-        walk.add(if is_constant { Constant } else { Variable }, name, node);
+        walk.add_first(if is_constant { Constant } else { Variable }, name, node);
     }
     Descent::Past
 }

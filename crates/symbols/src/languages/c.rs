@@ -1,5 +1,7 @@
 //! C and C++.
 
+use std::ops::Range;
+
 use query::SymbolKind;
 use query::SymbolKind::{
     Class, Constructor, Enum, EnumMember, Field, Function, Macro, Method, Namespace, Struct, Type,
@@ -39,7 +41,7 @@ pub(crate) static C: Grammar = Grammar {
     ],
     skip: &["argument_list", "initializer_list", "preproc_arg", "preproc_include"],
     neighbour: Some(Neighbour { grammar: &CPP, signs: &["namespace ", "template", "class "] }),
-    blank: None,
+    blank: Some(for_members),
 };
 
 pub(crate) static CPP: Grammar = Grammar {
@@ -69,7 +71,7 @@ pub(crate) static CPP: Grammar = Grammar {
         "template_parameter_list",
     ],
     neighbour: None,
-    blank: Some(class_macros),
+    blank: Some(macros),
 };
 
 /// A type with a body; without one it is only named. One without a name may have that of a `typedef`.
@@ -240,6 +242,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         } else if !is_extern
             && let Some((name, _)) = declared(declarator)
             && name.kind() != "operator_cast"
+            && !is_attribute(walk, node, name)
         {
             let (scope, kind) = (scope(name), if walk.is_in_type() { Field } else { Variable });
             let variable = walk.add(kind, innermost(name), node);
@@ -249,6 +252,12 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         }
     }
     Descent::In
+}
+
+/// Whether a macro for the compiler stands where a variable might: `struct a { ... } __packed;`
+fn is_attribute(walk: &Walk<'_>, node: Node<'_>, name: Node<'_>) -> bool {
+    let defines_type = field(node, "type").is_some_and(|of| field(of, "body").is_some());
+    defines_type && walk.text(name).starts_with("__") && !walk.text(name).ends_with("_t")
 }
 
 fn children_text(walk: &Walk<'_>, node: Node<'_>, kind: &str, text: &str) -> bool {
@@ -261,7 +270,9 @@ fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     for declarator in node.children_by_field_name("declarator", &mut cursor) {
         if let Some(function) = function_declarator(declarator) {
             add_function(walk, function, node);
-        } else if let Some((name, _)) = declared(declarator) {
+        } else if let Some((name, _)) = declared(declarator)
+            && !is_attribute(walk, node, name)
+        {
             walk.add(Field, innermost(name), node);
         }
     }
@@ -278,6 +289,50 @@ fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         name = last;
     }
     Descent::Within(walk.add(Namespace, name, node))
+}
+
+/// Blanks macros for the compiler that do not parse.
+fn macros(text: &mut Blanks) {
+    class_macros(text);
+    for_members(text);
+}
+
+/// `EXPORT bool name(`: macros before the type of a function. One that cannot be parsed costs all of a class. A macro is
+/// told by its capitals and by two words after it, the type and the name.
+fn for_members(text: &mut Blanks) {
+    let all = text.text();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut line = 0;
+    while line < all.len() {
+        let end = text.end_of(line, |byte| byte != b'\n');
+        let mut at = text.end_of(line, |byte| matches!(byte, b' ' | b'\t'));
+        let mut words: Vec<Range<usize>> = Vec::new();
+        while at < end {
+            let after = text.end_of(at, is_word);
+            if after == at {
+                break;
+            }
+            words.push(at..after);
+            at = text.end_of(after, |byte| byte == b' ');
+        }
+        // What goes on is a part of the type: std::string, T<x>, int *. But A::b( is the name.
+        let qualified = text.end_of(at, |byte| is_word(byte) || byte == b':');
+        let goes_on =
+            matches!(text.byte(at), b':' | b'<' | b'*' | b'&') && text.byte(qualified) != b'(';
+        let followers = if goes_on { 1 } else { 2 };
+        for word in &words[..words.len().saturating_sub(followers)] {
+            let text_of = &all[word.clone()];
+            let is_macro = text_of.contains('_')
+                && text_of.len() > 3
+                && text_of
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+            if is_macro {
+                text.blank(word.clone());
+            }
+        }
+        line = end + 1;
+    }
 }
 
 /// `class EXPORT Name`: a macro before the name.

@@ -14,6 +14,7 @@ pub(crate) static LUA: Grammar = Grammar {
             Some(name) => Descent::Within(function(walk, name, node)),
             None => Descent::In,
         }),
+        look("function_definition", |_, _| Descent::Local),
         look("assignment_statement", assignment),
         look("field", pair),
     ],
@@ -33,7 +34,7 @@ fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
     function
 }
 
-/// `a, b = function() end, 1`. Other variables count outside functions, when they are new or the file's own.
+/// `a, b = function() end, 1`. Other variables count outside functions, where they get their first value.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let (Some(names), Some(values)) =
         (child(node, "variable_list"), child(node, "expression_list"))
@@ -48,7 +49,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         if value.is_some_and(|value| value.kind() == "function_definition") {
             last = Some(function(walk, name, node));
         } else if name.kind() == "identifier" && !walk.is_in_function() {
-            last = Some(walk.add(Variable, name, node));
+            last = walk.add_first(Variable, name, node).or(last);
         }
     }
     last.map_or(Descent::In, Descent::Within)

@@ -26,6 +26,11 @@ pub(crate) static SCALA: Grammar = Grammar {
         define("given_definition", Variable).member(Field),
         look("val_definition", value),
         look("var_definition", value),
+        // What stands in braces is no part of a class.
+        look("block", |_, _| Descent::Local),
+        look("case_block", |_, _| Descent::Local),
+        look("indented_block", |_, _| Descent::Local),
+        look("lambda_expression", |_, _| Descent::Local),
         define("val_declaration", Variable).member(Field).outside(),
         define("var_declaration", Variable).member(Field).outside(),
     ],
