@@ -1,4 +1,4 @@
-//! Overwriting parts of a text with blanks, so that all else stays where it is.
+//! Overwriting parts of a text, so that all else stays where it is.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -59,10 +59,19 @@ impl<'t> Blanks<'t> {
 
     /// Blanks a part. Line feeds stay.
     pub(crate) fn blank(&mut self, part: Range<usize>) {
+        self.overwrite(part, b' ');
+    }
+
+    /// Puts a name that means nothing in the place of a word, which the parser would take for a keyword.
+    pub(crate) fn make_name(&mut self, word: Range<usize>) {
+        self.overwrite(word, b'x');
+    }
+
+    fn overwrite(&mut self, part: Range<usize>, with: u8) {
         let bytes = self.blanked.get_or_insert_with(|| self.text.as_bytes().to_vec());
         for byte in &mut bytes[part] {
             if *byte != b'\n' {
-                *byte = b' ';
+                *byte = with;
             }
         }
     }

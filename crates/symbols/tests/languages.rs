@@ -540,6 +540,20 @@ fun String.shout() = this
             "function shout 20-20",
         ],
     );
+    // Keywords that are names.
+    check(
+        "kotlin",
+        "class Soft {
+    val fixed = pack(message { data = 5 })
+    fun fill() {
+        sealed = data.open(value)
+        in_ = 1
+        by = 2
+    }
+}
+",
+        &["class Soft 1-8", "property Soft > fixed 2-2", "method Soft > fill 3-7"],
+    );
 }
 
 #[test]

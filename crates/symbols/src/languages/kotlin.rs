@@ -27,7 +27,7 @@ pub(crate) static KOTLIN: Grammar = Grammar {
     ],
     skip: &["function_value_parameters", "import", "value_arguments"],
     neighbour: None,
-    blank: Some(annotations),
+    blank: Some(what_does_not_parse),
 };
 
 fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
@@ -79,6 +79,11 @@ fn parameter(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::Past
 }
 
+fn what_does_not_parse(text: &mut Blanks) {
+    soft_keywords(text);
+    annotations(text);
+}
+
 /// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.
 fn annotations(text: &mut Blanks) {
     for at in text.find("@") {
@@ -90,5 +95,51 @@ fn annotations(text: &mut Blanks) {
         let end =
             if text.byte(end) == b'(' { text.after_parentheses(end).unwrap_or(end) } else { end };
         text.blank(at..end);
+    }
+}
+
+/// Words that are modifiers before a declaration, and names elsewhere. The grammar takes them for modifiers everywhere.
+const SOFT_KEYWORDS: [&str; 15] = [
+    "annotation",
+    "by",
+    "companion",
+    "const",
+    "data",
+    "enum",
+    "external",
+    "final",
+    "inner",
+    "inline",
+    "open",
+    "operator",
+    "override",
+    "sealed",
+    "value",
+];
+
+/// `data = 5`, `value[0]`, `open()`: what follows tells that the word is a name. So is what begins like an operator: the
+/// scanner of the grammar takes `in_` for `in`.
+fn soft_keywords(text: &mut Blanks) {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    for operator in ["in_", "is_", "as_"] {
+        for at in text.find(operator) {
+            if !is_word(text.byte(at.wrapping_sub(1))) {
+                text.make_name(at..at + operator.len());
+            }
+        }
+    }
+    for word in SOFT_KEYWORDS {
+        for at in text.find(word) {
+            let after = at + word.len();
+            let next = text.end_of(after, |byte| byte == b' ');
+            let is_name = !is_word(text.byte(at.wrapping_sub(1)))
+                && matches!(
+                    text.byte(next),
+                    b'=' | b'.' | b'[' | b'(' | b')' | b',' | b'+' | b'-' | b'?'
+                );
+            if is_name {
+                text.make_name(at..after);
+            }
+        }
     }
 }
