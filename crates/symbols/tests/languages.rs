@@ -176,6 +176,7 @@ class EXPORT Ship final : public Base {
   bool operator==(const Ship& o) const { return true; }
   int count_ = 0;
   SEA_EXPORT static bool afloat(int n);
+  SEA_DEPRECATED(\"no\")
   SEA_INLINE std::string name() const;
 };
 template <typename T> struct Box { T value; };
@@ -191,24 +192,24 @@ SEA_TYPE typed(int n) { return 0; }
 }
 ";
     let expected = [
-        "namespace b 1-22",
-        "class b > Ship 2-11",
+        "namespace b 1-23",
+        "class b > Ship 2-12",
         "constructor b > Ship > Ship 4-4",
         "method b > Ship > ~Ship 5-5",
         "method b > Ship > sails 6-6",
         "method b > Ship > operator== 7-7",
         "field b > Ship > count_ 8-8",
         "method b > Ship > afloat 9-9",
-        "method b > Ship > name 10-10",
-        "struct b > Box 12-12",
-        "field b > Box > value 12-12",
-        "type b > Knots 13-13",
-        "method b > Ship > sails 14-16",
-        "constructor b > Ship > Ship 17-17",
-        "implementation Other 18-18",
-        "method Other > run 18-18",
-        "function b > free_function 19-19",
-        "function b > typed 21-21",
+        "method b > Ship > name 11-11",
+        "struct b > Box 13-13",
+        "field b > Box > value 13-13",
+        "type b > Knots 14-14",
+        "method b > Ship > sails 15-17",
+        "constructor b > Ship > Ship 18-18",
+        "implementation Other 19-19",
+        "method Other > run 19-19",
+        "function b > free_function 20-20",
+        "function b > typed 22-22",
     ];
     check("c++", text, &expected);
     // A header of C++ that is taken for C.

@@ -297,8 +297,9 @@ fn macros(text: &mut Blanks) {
     for_members(text);
 }
 
-/// `EXPORT bool name(`: macros before the type of a function. One that cannot be parsed costs all of a class. A macro is
-/// told by its capitals and by two words after it, the type and the name.
+/// `EXPORT bool name(`, and `DEPRECATED("...")` on a line of its own: macros before a function. One that cannot be parsed
+/// costs all of a class. A macro is told by its capitals and, without parentheses, by two words after it, the type and the
+/// name.
 fn for_members(text: &mut Blanks) {
     let all = text.text();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -307,7 +308,8 @@ fn for_members(text: &mut Blanks) {
         let end = text.end_of(line, |byte| byte != b'\n');
         let mut at = text.end_of(line, |byte| matches!(byte, b' ' | b'\t'));
         let mut words: Vec<Range<usize>> = Vec::new();
-        while at < end {
+        let is_in_macro = all[..line].ends_with("\\\n");
+        while at < end && !is_in_macro {
             let after = text.end_of(at, is_word);
             if after == at {
                 break;
@@ -320,19 +322,34 @@ fn for_members(text: &mut Blanks) {
         let goes_on =
             matches!(text.byte(at), b':' | b'<' | b'*' | b'&') && text.byte(qualified) != b'(';
         let followers = if goes_on { 1 } else { 2 };
+        let is_macro = |word: &Range<usize>| {
+            let word = &all[word.clone()];
+            word.contains('_') && word.len() > 3 && word.bytes().all(is_capital)
+        };
         for word in &words[..words.len().saturating_sub(followers)] {
-            let text_of = &all[word.clone()];
-            let is_macro = text_of.contains('_')
-                && text_of.len() > 3
-                && text_of
-                    .bytes()
-                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-            if is_macro {
+            if is_macro(word) {
                 text.blank(word.clone());
+            }
+        }
+        if let [word] = &*words
+            && text.byte(word.end) == b'('
+            && is_macro(word)
+            && let Some(after) = text.after_parentheses(word.end)
+            && text.byte(text.end_of(after, |byte| byte == b' ')) == b'\n'
+        {
+            // What a body or initializers follow is a function: TEST(a, b) {
+            let next = text.end_of(after, |byte| byte.is_ascii_whitespace());
+            if !matches!(text.byte(next), b'{' | b':' | b'(') {
+                text.blank(word.start..after);
             }
         }
         line = end + 1;
     }
+}
+
+/// Whether a byte may stand in the name of a macro.
+fn is_capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
 /// `class EXPORT Name`: a macro before the name.
@@ -340,9 +357,7 @@ fn class_macros(text: &mut Blanks) {
     for word in ["class ", "struct "] {
         for at in text.find(word) {
             let begin = at + word.len();
-            let end = text.end_of(begin, |byte| {
-                byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
-            });
+            let end = text.end_of(begin, is_capital);
             let end = if text.byte(end) == b'(' {
                 text.after_parentheses(end).unwrap_or(begin)
             } else {
