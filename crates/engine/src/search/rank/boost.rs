@@ -9,7 +9,7 @@
 
 use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
 
-use super::words::{Word, alternatives, groups, is_name, of_term};
+use super::words::{Group, Word, alternatives, groups, is_name, of_term};
 
 /// Most files that each is looked for.
 pub(crate) const MOST: usize = 200;
@@ -61,7 +61,8 @@ impl BoostQueries {
             let short = |word: &&Word| word.folded.chars().count() < MIN_NAME;
             let (mut near, mut wide) = (Vec::new(), Vec::new());
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
-                boosts.defined(&names, &mut near)?;
+                boosts.defined(&names, group.kinds(), &mut near)?;
+                boosts.of_other_kinds(&names, &group, &mut wide)?;
                 boosts.pairs(&names, &mut wide)?;
             }
             boosts.terms(tree, &mut near)?;
@@ -96,10 +97,15 @@ fn compile(
 impl BoostTrees {
     /// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
     /// and have the others in their paths.
-    fn defined(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
+    fn defined(
+        &mut self,
+        names: &[&Word],
+        kinds: SymbolKinds,
+        any: &mut Vec<Tree>,
+    ) -> Result<(), QueryError> {
         if names.len() <= MAX_NAME_WORDS {
             any.extend([
-                symbol(&joined(names), is_exact(names))?,
+                symbol(&joined(names), is_exact(names), kinds)?,
                 self.hide(Field::Path, &called(&joined(names)))?,
             ]);
         }
@@ -113,7 +119,7 @@ impl BoostTrees {
             if name.folded.chars().count() < MIN_NAME {
                 continue;
             }
-            let mut all = vec![symbol(&joined(&[name]), false)?];
+            let mut all = vec![symbol(&joined(&[name]), false, kinds)?];
             for (other, name) in names.iter().enumerate() {
                 if other != at {
                     all.push(self.hide(Field::Path, &below(&joined(&[name])))?);
@@ -124,13 +130,27 @@ impl BoostTrees {
         Ok(())
     }
 
+    /// Results that define the names as one, as something else than the keywords of the query say.
+    fn of_other_kinds(
+        &mut self,
+        names: &[&Word],
+        group: &Group,
+        any: &mut Vec<Tree>,
+    ) -> Result<(), QueryError> {
+        let kinds = group.kinds();
+        if kinds != SymbolKinds::DEFINITIONS && names.len() <= MAX_NAME_WORDS {
+            any.push(symbol(&joined(names), is_exact(names), kinds.others())?);
+        }
+        Ok(())
+    }
+
     /// Results that define two of the names as one, or have two in their paths.
     fn pairs(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
         if (3..=MAX_NAME_WORDS).contains(&names.len()) {
             let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
             let pairs: Vec<[&Word; 2]> = pairs.map(|(a, b)| [names[a], names[b]]).collect();
             let either: Vec<String> = pairs.iter().map(|pair| joined(pair)).collect();
-            any.push(symbol(&either.join("|"), false)?);
+            any.push(symbol(&either.join("|"), false, SymbolKinds::DEFINITIONS)?);
             for pair in pairs {
                 any.push(Tree::all(vec![
                     self.hide(Field::Path, &joined(&pair[..1]))?,
@@ -172,7 +192,7 @@ impl BoostTrees {
             let name = Pattern::parse(&format!("\\b{}\\b", word.typed), case, false)?;
             let home = vec![
                 Tree::term(Field::Content, name),
-                symbol(&word.typed, word.exact)?,
+                symbol(&word.typed, word.exact, SymbolKinds::DEFINITIONS)?,
                 self.hide(Field::Path, &home(qualifier))?,
             ];
             let mut parts = parts.to_vec();
@@ -207,9 +227,9 @@ fn phrase(names: &[&Word]) -> String {
 }
 
 /// A definition of a name. It is shown: its place tells that a line defines the name.
-fn symbol(name: &str, exact: bool) -> Result<Tree, QueryError> {
+fn symbol(name: &str, exact: bool, kinds: SymbolKinds) -> Result<Tree, QueryError> {
     let case = if exact { Case::Sensitive } else { Case::Insensitive };
-    Tree::symbol(&format!("^(?:{name})$"), case, SymbolKinds::DEFINITIONS)
+    Tree::symbol(&format!("^(?:{name})$"), case, kinds)
 }
 
 /// A pattern for the path of a file that is called so.

@@ -23,6 +23,9 @@ const MODULE: f32 = 0.3;
 /// An entry of a group of constants, or a field that is set.
 const ENTRY: f32 = 0.4;
 
+/// `struct page;` says that a type is defined elsewhere, or in Rust that it has no fields.
+const DECLARED: f32 = 0.3;
+
 /// What counts less since it lies inside of something else: a local variable.
 const LOCAL: f32 = 0.5;
 
@@ -102,6 +105,13 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
     {
         let word = word.trim_start_matches(['#', '(']);
         if let Ok(at) = DEFINERS.binary_search_by_key(&word, |(definer, _)| definer) {
+            let is_type = matches!(word, "class" | "struct" | "union" | "enum");
+            if is_type && after.trim_end() == ";" {
+                return Some(DECLARED);
+            }
+            if is_type && word != "class" && is_of_that_type(after) {
+                return None;
+            }
             let weight = DEFINERS[at].1;
             // An import, an alias and a field of that type say the same word.
             return Some(match weight {
@@ -140,6 +150,14 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
         && after.starts_with('(')
         && !end.ends_with(';');
     is_function.then_some(FUNCTION)
+}
+
+/// Whether what follows the name of a type declares something of that type, as C does: `struct page *page`.
+fn is_of_that_type(after: &str) -> bool {
+    let next = after.trim_start();
+    let goes_on = ["where", "final", "extends", "implements", "is"];
+    let word = next.split(|c: char| !is_name(c)).next().unwrap_or_default();
+    next.starts_with(['*', '&', ')', ',']) || !word.is_empty() && !goes_on.contains(&word)
 }
 
 /// `= value`, perhaps with a type before; not `==` and not `=>`.
@@ -232,6 +250,11 @@ mod tests {
             ("\tx := Open(path)", "Open", None),
             ("    if a == b {", "a", None),
             ("package json", "json", Some(MODULE)),
+            ("struct page {", "page", Some(TYPE)),
+            ("struct page;", "page", Some(DECLARED)),
+            ("struct page *page;", "page", None),
+            ("\tstruct page page;", "page", None),
+            ("class Reader extends Base {", "Reader", Some(TYPE)),
         ] {
             assert_eq!(of(line, name), expected, "{line}");
         }

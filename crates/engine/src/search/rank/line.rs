@@ -46,6 +46,10 @@ const PART_OF_KEY: f32 = 0.3;
 const COMMENT: f32 = 0.2;
 const IMPORT: f32 = 0.3;
 
+/// A definition without the keywords of the query: `class Command` where the query says `def Command`. In another language
+/// the same thing may have another keyword.
+const OTHER_KEYWORDS: f32 = 0.6;
+
 /// A name with a qualifier that is defined in another place than that.
 const ELSEWHERE: f32 = 0.3;
 
@@ -162,6 +166,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         let next = next.filter(|next| next.number - line.number <= HANDS_OVER);
         let mut found = self.words(text, &spots);
         found.definition = self.key(line);
+        let said = self.says_keywords(&spots);
         for spot in &spots {
             let Some((strength, all)) = self.strength(spot) else { continue };
             // A symbol that was looked up is known to be defined; of others their line makes a guess.
@@ -170,6 +175,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             let guessed = || defines(text, &spot.range).map(|weight| weight * GUESSED);
             if let Some(weight) = known.or_else(guessed) {
                 let mut points = DEFINITION * weight * strength;
+                points *= if said { 1.0 } else { OTHER_KEYWORDS };
                 points *= if self.at_home { 1.0 } else { ELSEWHERE };
                 points += if is_one_liner(text, &spot.range) { ONE_LINER } else { 0.0 };
                 if wraps(text, &spot.range, next.map(|next| next.text.as_str())) {
@@ -195,6 +201,14 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         found.word_points *= share;
         found.defines = false;
         found
+    }
+
+    /// Whether the keywords of the query stand in a line, too.
+    fn says_keywords(&self, spots: &[NameMatch<'_>]) -> bool {
+        let mut words = self.group.words.iter().enumerate();
+        words.all(|(at, word)| {
+            !word.keyword || spots.iter().any(|spot| spot.shares.words[at] == Some(Share::Whole))
+        })
     }
 
     /// What a line is worth in which a term stands as a key.

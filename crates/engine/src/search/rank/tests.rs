@@ -105,6 +105,17 @@ fn words_that_together_are_one_name() {
 }
 
 #[test]
+fn keywords_say_what_is_defined_and_where() {
+    let page = ["a/types.h: struct page {", "asm/page.h: struct page *page;"];
+    check("struct page", &page);
+    check(
+        "def render",
+        &["a.py: def render(self):", "render.go: func Render(x int) {", "a.py: render(default)"],
+    );
+    check("class Command", &["a.py: class Command(Base):", "command.rs: pub struct Command {"]);
+}
+
+#[test]
 fn keywords_score_nowhere_but_together() {
     check("func Open", &["a.go: func Open() {", "func/func.go: Open(func() {})"]);
     check(

@@ -1,6 +1,6 @@
 //! What a query looks for, as words: the names that its terms spell, in their order.
 
-use query::{Field, Query, Term, Tree};
+use query::{Field, Query, SymbolKind, SymbolKinds, Term, Tree};
 
 use super::name::folded;
 
@@ -87,6 +87,45 @@ impl Group {
     pub(super) fn names(&self) -> impl Iterator<Item = &Word> + Clone {
         self.words.iter().filter(|word| !word.keyword)
     }
+
+    /// The kinds of definitions that its keywords introduce: all kinds if they introduce none in particular.
+    pub(super) fn kinds(&self) -> SymbolKinds {
+        let keywords = self.words.iter().filter(|word| word.keyword);
+        keywords.filter_map(|word| introduced(&word.typed)).fold(
+            SymbolKinds::DEFINITIONS,
+            |all, kinds| {
+                let both = all.and(kinds);
+                // `const fn` defines a function, though const alone does not.
+                if both.is_empty() { all.or(kinds) } else { both }
+            },
+        )
+    }
+}
+
+/// The kinds of definitions that a keyword introduces in some language; none if it stands beside others that do.
+fn introduced(keyword: &str) -> Option<SymbolKinds> {
+    use SymbolKind::{
+        Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Macro, Method,
+        Module, Namespace, Package, Property, Struct, Trait, Type, Union, Variable,
+    };
+    let kinds: &[SymbolKind] = match keyword {
+        "class" => &[Class],
+        "const" | "constexpr" | "let" | "val" | "var" => {
+            &[Constant, Variable, Field, Property, EnumMember, Function, Method, Constructor]
+        }
+        "def" | "defn" | "fn" | "fun" | "func" | "function" => &[Function, Method, Constructor],
+        "define" | "macro" => &[Macro, Constant, Function],
+        "enum" => &[Enum],
+        "interface" | "protocol" => &[Interface],
+        "mod" | "module" | "namespace" | "package" => &[Module, Namespace, Package],
+        "record" => &[Struct, Class],
+        "struct" => &[Struct],
+        "trait" => &[Trait],
+        "alias" | "type" | "typedef" => &[Class, Struct, Enum, Interface, Trait, Union, Type],
+        "union" => &[Union],
+        _ => return None,
+    };
+    Some(kinds.iter().fold(SymbolKinds::NONE, |all, kind| all.or(SymbolKinds::one(*kind))))
 }
 
 /// What a query looks for: one group for each of its alternatives.
@@ -226,6 +265,26 @@ mod tests {
     #[test]
     fn keywords_are_in_order() {
         assert!(KEYWORDS.is_sorted() && NOUNS.is_sorted());
+    }
+
+    #[test]
+    fn keywords_introduce_kinds() {
+        let has = |text: &str, kind: SymbolKind| {
+            groups(&Query::parse(text, Case::Smart).unwrap())[0].kinds().has(kind.byte())
+        };
+        use SymbolKind::{Class, Function, Interface, Method, Struct};
+        for (text, kind, expected) in [
+            ("ReadFile", Class, true),
+            ("func ReadFile", Method, true),
+            ("func ReadFile", Struct, false),
+            ("type Reader interface", Interface, true),
+            ("type Reader interface", Struct, false),
+            ("public static void main", Class, true),
+            ("public class Main", Class, true),
+            ("const fn new_in", Function, true),
+        ] {
+            assert_eq!(has(text, kind), expected, "{text} {kind:?}");
+        }
     }
 
     #[test]
