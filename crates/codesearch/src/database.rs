@@ -43,11 +43,11 @@ impl Database {
     /// mistyped folder must not become a new one.
     pub(crate) fn open_index(args: &DatabaseArgs, connections: u32) -> Result<Self> {
         if external(args).is_none() {
-            let status = postgres::status(&postgres_options(args)?)?;
-            if status.build.is_none() {
+            let options = postgres_options(args)?;
+            if !postgres::is_made(&options)? {
                 bail!(
                     "nothing is indexed yet in {}; run: codesearch ingest FOLDER (or: codesearch up FOLDER)",
-                    status.home.display()
+                    options.home.display()
                 );
             }
         }
@@ -57,10 +57,7 @@ impl Database {
     /// Whether the database can be opened without anything being started first.
     pub(crate) fn is_running(args: &DatabaseArgs) -> bool {
         external(args).is_some()
-            || postgres_options(args)
-                .ok()
-                .and_then(|options| postgres::status(&options).ok())
-                .is_some_and(|status| status.pid.is_some())
+            || postgres_options(args).is_ok_and(|options| postgres::is_running(&options))
     }
 
     /// Runs a command on the database until it ends or is interrupted, and closes the database.

@@ -97,7 +97,7 @@ fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String
     let postgres = Postgres::open(options)?;
     let text = text(&postgres);
     close_postgres(postgres);
-    if postgres::status(options)?.pid.is_none() {
+    if !postgres::is_running(options) {
         note!(
             "codesearch: the private Postgres is not running now; start it with: codesearch db start"
         );
