@@ -15,7 +15,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 
-use store::{BlobId, RepoId, ScipDocument, ScipFile, ScipSource, ScipWriter, ShardId, Store};
+use store::{
+    BlobId, RepoId, ScipDocument, ScipFile, ScipSource, ScipWriter, Session, ShardId, Store,
+};
 
 use crate::ingest::{Event, Progress, lock};
 pub use document::Refusal;
@@ -156,6 +158,21 @@ async fn import_all(
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let mut session = lock(store, progress).await?;
+    let imported = import_in(&mut session, store, repo, root, (index, bytes), progress).await;
+    let closed = session.close().await;
+    let report = imported?;
+    closed?;
+    Ok(report)
+}
+
+async fn import_in(
+    session: &mut Session,
+    store: &Store,
+    repo: &str,
+    root: Option<&str>,
+    (index, bytes): (Box<dyn Read + Send>, Option<u64>),
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
     let (id, source) = find(store, repo).await?;
     let reading = blocking(Stream::new(index), Stream::metadata);
     let (mut stream, metadata) = session.await_other(reading).await;
@@ -202,7 +219,6 @@ async fn import_all(
         });
     }
     writer.finish(refused).await?;
-    session.close().await?;
     Ok(report)
 }
 

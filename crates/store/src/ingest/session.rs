@@ -139,11 +139,13 @@ impl Session {
         (self.shards.iter().map(|shard| shard.bytes).sum(), self.shards.len())
     }
 
-    /// Gives up the lock on writing.
+    /// Gives up the lock on writing. When it returns, the next program gets the lock at once: of a connection that is only
+    /// closed, the server frees it some time later.
     ///
     /// # Errors
     /// The connection broke.
-    pub async fn close(self) -> Result<()> {
+    pub async fn close(mut self) -> Result<()> {
+        self.conn.execute("select pg_advisory_unlock_all()").await?;
         Ok(self.conn.close().await?)
     }
 }
