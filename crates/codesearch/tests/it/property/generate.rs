@@ -313,6 +313,10 @@ fn term(rng: &mut Rng) -> Term {
         let kinds = (0..rng.usize(0..3)).map(|_| pick(rng, KINDS)).collect();
         return Term { kinds, ..builder.term(field, written) };
     }
+    if matches!(field, Field::Path | Field::Repo) && builder.pattern.ends_with('*') {
+        // In a group, a name with a star is no glob.
+        builder.pattern = format!("(?:{})", builder.pattern);
+    }
     let written = write(rng, &builder.pattern);
     builder.term(field, written)
 }
