@@ -9,7 +9,7 @@
 
 use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
 
-use super::words::{Group, Word, alternatives, groups, is_name, of_term};
+use super::words::{Word, alternatives, groups, is_name, of_term};
 
 /// Most files that each is looked for.
 pub(crate) const MOST: usize = 200;
@@ -62,7 +62,7 @@ impl BoostQueries {
             let (mut near, mut wide) = (Vec::new(), Vec::new());
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
                 boosts.defined(&names, group.kinds(), &mut near)?;
-                boosts.of_other_kinds(&names, &group, &mut wide)?;
+                wide.extend(of_other_kinds(&names, group.kinds())?);
                 boosts.pairs(&names, &mut wide)?;
             }
             boosts.terms(tree, &mut near)?;
@@ -126,20 +126,6 @@ impl BoostTrees {
                 }
             }
             any.push(Tree::all(all));
-        }
-        Ok(())
-    }
-
-    /// Results that define the names as one, as something else than the keywords of the query say.
-    fn of_other_kinds(
-        &mut self,
-        names: &[&Word],
-        group: &Group,
-        any: &mut Vec<Tree>,
-    ) -> Result<(), QueryError> {
-        let kinds = group.kinds();
-        if kinds != SymbolKinds::DEFINITIONS && names.len() <= MAX_NAME_WORDS {
-            any.push(symbol(&joined(names), is_exact(names), kinds.others())?);
         }
         Ok(())
     }
@@ -208,6 +194,12 @@ impl BoostTrees {
         self.hidden.push(pattern.to_string());
         Ok(Tree::term(field, pattern))
     }
+}
+
+/// Results that define the names as one, as something else than the keywords of the query say.
+fn of_other_kinds(names: &[&Word], kinds: SymbolKinds) -> Result<Option<Tree>, QueryError> {
+    let is_narrow = kinds != SymbolKinds::DEFINITIONS && names.len() <= MAX_NAME_WORDS;
+    is_narrow.then(|| symbol(&joined(names), is_exact(names), kinds.others())).transpose()
 }
 
 fn is_exact(names: &[&Word]) -> bool {

@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn keywords_introduce_kinds() {
+        use SymbolKind::{Class, Function, Interface, Method, Struct};
         let has = |text: &str, kind: SymbolKind| {
             groups(&Query::parse(text, Case::Smart).unwrap())[0].kinds().has(kind.byte())
         };
-        use SymbolKind::{Class, Function, Interface, Method, Struct};
         for (text, kind, expected) in [
             ("ReadFile", Class, true),
             ("func ReadFile", Method, true),
