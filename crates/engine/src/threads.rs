@@ -6,20 +6,29 @@
 //! milliseconds later (seen with `perf sched` on Linux 6.18). A thread that may run on one processor only
 //! starts there at once.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The pool that matches texts. Separate from rayon's global pool, whose jobs may take long.
-pub(crate) static MATCHING: LazyLock<ThreadPool> = LazyLock::new(|| {
-    let threads = pinned(ThreadPoolBuilder::new().thread_name(|n| format!("matching-{n}")));
-    threads.build().expect("a few threads can be started")
-});
+static MATCHING: OnceLock<ThreadPool> = OnceLock::new();
+
+/// Returns the pool that matches texts. Separate from rayon's global pool, whose jobs may take long.
+pub(crate) fn matching() -> &'static ThreadPool {
+    MATCHING.get_or_init(|| {
+        let threads = pinned(ThreadPoolBuilder::new().thread_name(|n| format!("matching-{n}")));
+        threads.build().expect("a few threads can be started")
+    })
+}
+
+/// Returns whether the pool that matches texts is running.
+pub(crate) fn are_started() -> bool {
+    MATCHING.get().is_some()
+}
 
 /// Starts both pools. A server calls it when it starts: rayon's global pool can be configured only before its
 /// first use, and a pinned thread must not start others, since they would inherit its processor.
 pub fn start() {
-    LazyLock::force(&MATCHING);
+    matching();
     // Fails if the global pool is in use already; then its threads stay unpinned.
     let _ = pinned(ThreadPoolBuilder::new()).build_global();
 }
@@ -77,7 +86,7 @@ mod tests {
             let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
             (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap()).collect::<Vec<_>>()
         };
-        let mut of_threads = MATCHING.broadcast(own);
+        let mut of_threads = matching().broadcast(own);
         of_threads.sort();
         if of_threads.len() == all.len() {
             assert_eq!(of_threads, all.iter().map(|n| vec![*n]).collect::<Vec<_>>());

@@ -205,8 +205,11 @@ impl<'a> Build<'a> {
             Some(FieldName::Content) => (Field::Content, Pattern::parse(text, case, multiline)),
             Some(FieldName::Path) => (Field::Path, Pattern::of_path(text, case)),
             Some(FieldName::Extension) => {
-                let extension = escape(text.trim_start_matches(['*', '.']));
-                (Field::Path, Pattern::parse(&format!("\\.{extension}$"), case, false))
+                // Several may stand in one field: ext:js,ts.
+                let all = text.split(',').map(|one| escape(one.trim_start_matches(['*', '.'])));
+                let any = all.collect::<Vec<_>>().join("|");
+                let any = if any.contains('|') { format!("({any})") } else { any };
+                (Field::Path, Pattern::parse(&format!("\\.{any}$"), case, false))
             }
             Some(FieldName::FileName) => {
                 (Field::Path, Pattern::parse(&glob::regex(text), case, false))

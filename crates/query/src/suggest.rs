@@ -169,8 +169,11 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
         at += length;
     }
     let mut pieces = Vec::new();
-    let text =
-        |(_, piece): &(usize, Piece<'_>)| matches!(piece, Piece::Words(_) | Piece::Quoted(_));
+    let text = |(_, piece): &(usize, Piece<'_>)| match piece {
+        Piece::Words(word) => !is_glob(word),
+        Piece::Quoted(_) => true,
+        Piece::Field(_) | Piece::Operator(_) => false,
+    };
     for run in words.chunk_by(|a, b| text(a) && text(b)) {
         let is_words = |(_, piece): &(usize, Piece<'_>)| matches!(piece, Piece::Words(_));
         let (first, last) = (run.iter().position(is_words), run.iter().rposition(is_words));
@@ -342,6 +345,8 @@ mod tests {
             ("\"a b\" foo(", "\"a b\" lit:foo(", false),
             ("*.go", "file:*.go", false),
             ("*ptr", "lit:*ptr", true),
+            ("*.go Kubelet", "file:*.go Kubelet", false),
+            ("Kubelet *.go", "Kubelet file:*.go", false),
             ("lnag:go foo(", "lang:go lit:foo(", false),
             ("foo AND branch:main", "foo", false),
             ("foo -is:fork bar", "foo bar", false),

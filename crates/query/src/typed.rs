@@ -48,6 +48,64 @@ pub fn typed_fields(text: &str) -> Vec<TypedField> {
     }
 }
 
+/// An operator of a query that was probably meant as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorInText {
+    /// `file not found`.
+    Not,
+    /// Parentheses that change nothing: `if (x == NULL)`.
+    Group,
+}
+
+/// Returns the first operator of a query that was probably meant as text. None is if the query has a field.
+pub fn operator_in_text(text: &str) -> Option<OperatorInText> {
+    /// What stands in parentheses.
+    #[derive(Default)]
+    struct Group {
+        negated: bool,
+        words: usize,
+        alternatives: bool,
+    }
+    let mut lexer = Lexer::new(text);
+    let (mut found, mut open) = (None, Vec::new());
+    let (mut after_word, mut after_not) = (false, false);
+    while let Ok(Some((at, token))) = lexer.next() {
+        let negated = std::mem::take(&mut after_not);
+        let followed = std::mem::take(&mut after_word);
+        match token {
+            Token::Open => open.push(Group { negated, ..Group::default() }),
+            Token::Close => {
+                let group = open
+                    .pop()
+                    .filter(|group| group.words > 0 && !group.alternatives && !group.negated);
+                found = found.or(group.map(|_| OperatorInText::Group));
+            }
+            Token::Or => {
+                if let Some(group) = open.last_mut() {
+                    group.alternatives = true;
+                }
+            }
+            Token::And => {}
+            Token::Not => {
+                after_not = true;
+                if followed && text[at..].starts_with("not") {
+                    found = found.or(Some(OperatorInText::Not));
+                }
+            }
+            Token::Word(word) => {
+                if word.field.is_some() {
+                    return None;
+                }
+                after_word = true;
+                if let Some(group) = open.last_mut() {
+                    group.words += 1;
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Returns a query without a byte range, such as that of a field.
 pub fn without(text: &str, range: &Range<usize>) -> String {
     let (before, behind) = (text[..range.start].trim_end(), text[range.end..].trim_start());
@@ -94,6 +152,25 @@ mod tests {
                 ("timeout=2s", "type:file count:3 x"),
             ],
         );
+    }
+
+    #[test]
+    fn operators_that_were_meant_as_text() {
+        for (text, expected) in [
+            ("file not found", Some(OperatorInText::Not)),
+            ("does not exist", Some(OperatorInText::Not)),
+            ("if (x == NULL)", Some(OperatorInText::Group)),
+            ("for (int i = 0; i < n; i++)", Some(OperatorInText::Group)),
+            ("file NOT found", None),
+            ("not found", None),
+            ("foo -bar", None),
+            ("(foo or bar) x", None),
+            ("x -(foo bar)", None),
+            ("file not found lang:go", None),
+            ("foo(bar) baz", None),
+        ] {
+            assert_eq!(operator_in_text(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -139,6 +139,11 @@ move(struct ship *s)
     return 0;
 }
 struct packed { int p; } __packed;
+static __always_inline __alloc_size(1) void *allocate(int n)
+{
+    return 0;
+}
+static __u32 count;
 ",
         &[
             "macro LIMIT 1-2",
@@ -161,6 +166,8 @@ struct packed { int p; } __packed;
             "macro move > INNER 14-15",
             "struct packed 18-18",
             "field packed > p 18-18",
+            "function allocate 19-22",
+            "variable count 23-23",
         ],
     );
 }

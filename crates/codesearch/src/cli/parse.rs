@@ -59,7 +59,7 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
         context_value(error, ContextKind::InvalidArg),
         context_value(error, ContextKind::PriorArg),
     ) {
-        (HELP, ..) => {
+        (HELP | ErrorKind::MissingSubcommand, ..) => {
             let commands: Vec<&str> = shown_commands(&command).collect();
             format!("{name} needs a command: {}", commands.join(", "))
         }
@@ -124,16 +124,17 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
     if let Some(near) = near(command, flag) {
         return format!("{flag} is no option of {name}; did you mean {near}?");
     }
-    // Whatever is no option may be a part of the query: ->next, or -word for the files without it.
-    let query = at.filter(|_| name.ends_with(" search") && !flag.starts_with("--"));
-    let Some(at) = query else {
+    // Several letters that are no options may be a part of the query: ->next, or -word for the files without it.
+    let is_word = |at: &usize| !flag.starts_with("--") && words[*at].chars().count() > 2;
+    let Some(at) = at.filter(is_word).filter(|_| name.ends_with(" search")) else {
         return format!("{flag} is no option of {name}; {name} --help lists them");
     };
-    let mut query: Vec<String> = Vec::new();
     let first = words.iter().position(|word| *word == "search").map_or(at, |search| search + 1);
-    query.extend(words[first..].iter().map(|word| quoted(word)));
+    let in_query = |(n, word): &(usize, &&str)| *n + first == at || !word.starts_with('-');
+    let query = words[first..].iter().enumerate().filter(in_query);
+    let query: Vec<String> = query.map(|(_, word)| quoted(word)).collect();
     format!(
-        "{flag} is no option of {name}; if {} is part of the query, write {name} -- {}",
+        "{flag} is no option of {name} (--help lists them); if {} belongs to the query, write {name} -- {}",
         words[at],
         query.join(" ")
     )

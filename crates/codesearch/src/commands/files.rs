@@ -11,6 +11,7 @@ use serde_json::json;
 use super::serve;
 use crate::cli::{DatabaseArgs, FilesArgs};
 use crate::database::Database;
+use crate::hints::missing_repository;
 use crate::print::{self, Paths};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
@@ -57,6 +58,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
                 "codesearch: the {} nearest of {all} files (--limit for more, 0 for all)",
                 near.len()
             );
+        }
+        if near.is_empty() {
+            let missing = match &args.repo {
+                Some(repo) => missing_repository(&searcher, std::slice::from_ref(repo)).await,
+                None => None,
+            };
+            let why = missing.unwrap_or_else(|| format!("no path is like {}", args.query));
+            note!("codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })
     })

@@ -108,6 +108,27 @@ fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     Some(request::as_one_query(&text, &beside, options))
 }
 
+/// Prints a hint if the letters after `-r` were probably meant as flags, as in `grep -rn`, or a term as the path of a
+/// folder to search.
+pub(super) fn meant_otherwise(args: &SearchArgs) {
+    let is_flags =
+        |text: &&String| !text.is_empty() && text.chars().all(|c| "nRiIlwHs".contains(c));
+    if let Some(flags) = args.output.replace.as_ref().filter(is_flags) {
+        note!(
+            "codesearch: -r puts {flags} in the place of each match; a search is recursive and numbers its lines without -rn"
+        );
+    }
+    let is_path = |term: &&String| {
+        (*term == "." || term.contains('/')) && std::path::Path::new(term.as_str()).exists()
+    };
+    if let Some(path) = args.query.iter().skip(1).find(is_path) {
+        note!(
+            "codesearch: {path} is a term of the query; a search goes through all repositories, or those below --repo and \
+             --file"
+        );
+    }
+}
+
 /// Prints a hint if a query was read as a regular expression but was probably meant as literal text.
 pub(super) fn meant_as_text(args: &SearchArgs) {
     if args.patterns.fixed_strings {

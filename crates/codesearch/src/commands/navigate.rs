@@ -46,6 +46,9 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
         }
         out.flush()?;
         report(&found.stats, found.count, found.found.len(), "definition");
+        if found.found.is_empty() {
+            nothing("defines", args, &found.stats);
+        }
         Ok(status(found.found.is_empty(), &found.stats))
     })
 }
@@ -84,6 +87,9 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
         }
         out.flush()?;
         report(&found.stats, found.count, found.files.len(), "file");
+        if found.files.is_empty() {
+            nothing("mentions", args, &found.stats);
+        }
         Ok(status(found.files.is_empty(), &found.stats))
     })
 }
@@ -150,6 +156,16 @@ async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> 
     match on_disk().await {
         Some(place) => Ok(place),
         None => Ok(searcher.place(text).await?),
+    }
+}
+
+/// Says that nothing was found of a name, and where to look for it.
+fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
+    if let (Some(name), None) = (&args.name, &stats.stopped) {
+        let text = crate::hints::quoted(name);
+        note!(
+            "codesearch: nothing {what} {name}; for all lines with it: codesearch search -F {text}"
+        );
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open_index(database, parallel as u32)?.run(async |store| {
         let searcher = Searcher::new(store.clone(), parallel);
+        store.connect_ahead(parallel);
         // Text is coloured, so its printer sees to control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
             Box::new(print::stdout())
@@ -105,6 +106,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         drop(out);
         report(args, request.query().settings.select, &stats, is_ranked);
         if hints::wanted(args) {
+            hints::meant_otherwise(args);
             if stats.files == 0 && stats.stopped.is_none() {
                 hints::nothing_found(&searcher, args, &options).await;
             } else {

@@ -8,13 +8,13 @@ mod near;
 mod nothing;
 mod show;
 
-use query::{Query, QueryParts, Suggestion};
+use query::{OperatorInText, Query, QueryParts, Suggestion, operator_in_text};
 use serde::Serialize;
 
 pub(crate) use count::{FileCount, QueryContext, count};
 pub(crate) use near::missing_repository;
 pub(crate) use nothing::{NoResultsQuery, for_no_results};
-pub(crate) use show::{command, line};
+pub(crate) use show::{command, line, quoted};
 
 /// A change to the query that may help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,10 +54,20 @@ impl From<Suggestion> for Suggested {
 /// Longest query for which hints are made, in bytes, since hints repeat it.
 const MAX_QUERY: usize = 1000;
 
-/// Returns a hint if a term was read as a regular expression but was probably meant as literal text: `c++`.
+/// Returns a hint if a term was read as a regular expression, or a word as an operator, but was probably meant as literal
+/// text: `c++`, `file not found`.
 pub(crate) fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
     if query.len() > MAX_QUERY {
         return None;
+    }
+    let operator = operator_in_text(query).map(|operator| match operator {
+        OperatorInText::Not => "not leaves out files with what follows; as text",
+        OperatorInText::Group => "parentheses group terms here; as text",
+    });
+    if let Some(message) = operator {
+        let message = message.to_owned();
+        let query = Some(query::literal(query.trim()));
+        return Some(Hint { message, query, docs: None, count: None });
     }
     let odd = parsed.terms().into_iter().find(|term| term.pattern.reads_like_text())?;
     let as_text = QueryParts::of(query).ok()?.as_text()?;

@@ -62,8 +62,20 @@ fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     parts.sort_unstable();
     let found = nearest(typed, parts.iter().copied())
         .or_else(|| by_part.contains_key(&short).then_some(short.as_str()))
-        .or_else(|| nearest(&short, parts.iter().copied()))?;
-    by_part.get(found).copied()
+        .or_else(|| nearest(&short, parts.iter().copied()));
+    if let Some(found) = found {
+        return by_part.get(found).copied();
+    }
+    // A word of the name.
+    let is_word = |word: &&str| word.chars().count() > LETTERS;
+    let words = names.iter().flat_map(|name| {
+        let words = name.split(|c: char| !c.is_alphanumeric()).filter(is_word);
+        words.map(move |word| (word, *name))
+    });
+    let words: HashMap<&str, &str> = words.collect();
+    let mut all: Vec<&str> = words.keys().copied().collect();
+    all.sort_unstable();
+    words.get(nearest(&short, all)?).copied()
 }
 
 /// Returns the repository and path of a file whose name is similar to what was typed.
@@ -102,6 +114,7 @@ mod tests {
             ("github.com/golang/goo", Some("github.com/golang/go")),
             ("gitlab.com/somebody/regex", Some("github.com/rust-lang/regex")),
             ("kubernetes", None),
+            ("gitbuh", Some("github.com/golang/go")),
         ] {
             assert_eq!(near_name(typed, &names), expected, "{typed}");
         }

@@ -237,7 +237,9 @@ impl Search<'_> {
     async fn elsewhere(&self) -> Vec<Hint> {
         let terms: Vec<&QueryPart> = self.terms().map(|(_, part)| part).collect();
         let mut hints = Vec::new();
-        if let [term] = &*terms {
+        if let [term] = &*terms
+            && self.filters().next().is_none()
+        {
             let near = timeout_at(self.until.into(), near::file(self.searcher, &term.value)).await;
             if let Ok(Some((repo, path))) = near {
                 hints.push(Hint {

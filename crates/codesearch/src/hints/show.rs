@@ -3,7 +3,7 @@
 use super::{Hint, Suggested};
 
 /// Quotes a text as one argument of a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

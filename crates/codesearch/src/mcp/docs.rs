@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use crate::print::docs::stopped;
-use crate::request;
+use crate::request::{self, DocsQuery};
 
 /// What can be asked.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,8 +47,10 @@ pub(super) fn description() -> String {
 }
 
 pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer> {
+    // Fields that narrow may stand in the words, too.
+    let words = DocsQuery::of(&asked.query);
     let request = DocsRequest {
-        query: asked.query,
+        query: words.words.clone(),
         limit: asked.limit,
         repos: Vec::new(),
         languages: Vec::new(),
@@ -56,8 +58,9 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer>
         ranked: MAX_RANKED,
         timeout: Some(DEFAULT_TIMEOUT),
     };
-    let repos: Vec<String> = asked.repo.into_iter().collect();
-    let languages: Vec<String> = asked.language.into_iter().collect();
+    let repos: Vec<String> = asked.repo.into_iter().chain(words.repos.clone()).collect();
+    let languages: Vec<String> =
+        asked.language.into_iter().chain(words.languages.clone()).collect();
     let found = searcher.docs(&request::docs(request, &repos, &languages)?).await?;
     if found.docs.is_empty() && found.stopped.is_none() {
         let missing = crate::hints::missing_repository(searcher, &repos).await;
@@ -92,6 +95,9 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer>
     };
     if let Some(("timeout" | "shard_error" | "common", why)) = stopped(&found) {
         head += &format!(" Not all could be looked at: {why}.");
+    }
+    if let Some(notice) = words.notice() {
+        head += &format!(" Note: {notice}.");
     }
     Ok(text.below(&head, "documents", ""))
 }

@@ -19,6 +19,8 @@ use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
+use crate::human::grouped;
+
 pub(crate) use explain::{Explain, explained, explanation, score, scores};
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
@@ -90,7 +92,7 @@ pub(crate) fn skipped(stats: &Stats) -> String {
 /// Formats numbers by reason.
 pub(crate) fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     let parts: Vec<String> =
-        skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        skipped.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 

@@ -45,6 +45,35 @@ fn a_wrong_query_names_the_command_to_run() {
 }
 
 #[test]
+fn a_command_line_that_is_none_says_what_to_write() {
+    let fixture = fixture();
+    let said = |args: &[&str]| -> String { fixture.run(args).code(2).err.trim_end().to_owned() };
+    for (args, expected) in [
+        (
+            &["search", "x->next", "->next"][..],
+            "codesearch: -> is no option of codesearch search (--help lists them); if ->next belongs to the query, write \
+             codesearch search -- 'x->next' '->next'",
+        ),
+        (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
+        (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
+        (
+            &["search", "class:Server"],
+            "codesearch: class: is not supported: sym: finds definitions, and kind: says what is defined; to search for \
+             the text itself, put it in quotes (at character 1)\n    class:Server\n    ^\ntry: codesearch search \
+             'sym:Server kind:class'",
+        ),
+    ] {
+        assert_eq!(said(args), expected);
+    }
+    assert!(said(&["serve", "--listen", "8080"]).ends_with("0.0.0.0:8080 for all"));
+    assert!(
+        said(&["sql", "select * from repos"]).contains("codesearch sql --help names the views")
+    );
+    let ran = fixture.run(&["search", "--hints", "always", "-rn", "ServeHTTP"]).code(0);
+    assert!(ran.err.contains("-r puts n in the place of each match"), "{}", ran.err);
+}
+
+#[test]
 fn a_terminal_is_told_what_finds_something() {
     let fixture = fixture();
     let says = |args: &[&str], expected: &str| {

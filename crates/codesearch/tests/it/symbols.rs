@@ -130,7 +130,7 @@ fn what_goes_takes_its_symbols_with_it() {
     let fixture = written();
     fixture.write("one/large.c", "int x;\n".repeat(40_000));
     fixture.ingest();
-    assert_eq!(given_up(&fixture), "too-large 1");
+    assert_eq!(given_up(&fixture), "too-many 1");
     for path in ["one/README.md", "one/large.c", "two/copy.rs"] {
         fs::remove_file(fixture.path().join(path)).unwrap();
     }
@@ -236,14 +236,15 @@ fn hostile_texts_cost_their_symbols_only() {
     fixture.write("bad/slow.lua", lines("} ", 250_000));
     fixture.write("bad/ifs.lua", lines("if x ", 250_000));
     fixture.write("bad/nested.c", lines("(", 200_000));
-    fixture.write("bad/large.go", "// x\n".repeat(100_000));
+    fixture.write("bad/large.go", "// x\n".repeat(300_000));
     fixture.write("bad/min.js", "var a=1;".repeat(10_000));
     fixture.write(
         "bad/name.rs",
         format!("fn before() {{}}\nfn {}() {{}}\n{}", "x".repeat(10_000), "\n".repeat(100)),
     );
     fixture.write("bad/many.py", "a=1\n".repeat(40_000));
-    let out = fixture.ingest().out;
+    let all = ["ingest", "--max-size", "2000000", "--depth", "1", "."];
+    let out = fixture.run(&all).code(0).out;
     assert!(out.contains("\nsymbols: "), "{out}");
     assert!(
         out.contains("; of ") && out.contains("1 nested too deeply") && out.contains("1 minified"),

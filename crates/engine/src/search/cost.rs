@@ -78,6 +78,10 @@ pub(crate) const LARGE_FILE: usize = 64 * 1024;
 /// inputs are split into jobs of about this size.
 pub(crate) const JOB_BYTES: usize = 256 * 1024;
 
+/// Bytes of text up to which the tasks of a search match by themselves in a process that has started no threads for
+/// matching: to start them takes as long as to find a literal in these.
+pub(crate) const COLD_BYTES: usize = 1 << 20;
+
 /// Most bytes of a queued job that a waiting task matches in between. Meanwhile no other task of its thread
 /// can run.
 pub(crate) const MAX_HELP_BYTES: usize = 2 * JOB_BYTES;

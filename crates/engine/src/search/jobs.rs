@@ -1,4 +1,4 @@
-//! The queue of a search's texts to match. The threads of [`threads::MATCHING`] match them, and so does the
+//! The queue of a search's texts to match. The threads of [`threads::matching`] match them, and so does the
 //! task that waits for them.
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::clock::Clock;
-use super::cost::{JOB_BYTES, MAX_HELP_BYTES, MAX_INLINE_TIME};
+use super::cost::{COLD_BYTES, JOB_BYTES, MAX_HELP_BYTES, MAX_INLINE_TIME};
 use super::stats::{Counters, Phase};
 use super::verify::{Hit, MatchInput, Scratches, Verified, verify};
 use crate::threads;
@@ -74,7 +74,11 @@ impl MatchQueue {
     /// with the waiting task, and many are split among threads.
     pub(crate) fn start(self: &Arc<Self>, inputs: Vec<MatchInput>, alone: bool) -> Matching {
         let bytes = size(&inputs);
-        if inputs.is_empty() || alone && bytes <= JOB_BYTES {
+        let is_cold = || {
+            let matched = self.counters.bytes.load(Ordering::Relaxed);
+            !threads::are_started() && matched + bytes <= COLD_BYTES
+        };
+        if inputs.is_empty() || alone && bytes <= JOB_BYTES || is_cold() {
             return Matching { bytes, work: MatchWork::Inline(inputs) };
         }
         // Without a limit, other shards already keep all threads busy.
@@ -92,7 +96,7 @@ impl MatchQueue {
     /// Spawns a job that matches the oldest entry of the queue.
     fn spawn_match(self: &Arc<Self>) {
         let queue = Arc::clone(self);
-        threads::MATCHING.spawn(move || {
+        threads::matching().spawn(move || {
             if let Some(QueuedMatch { inputs, found }) = queue.next_queued(usize::MAX) {
                 let go_on = || !queue.clock.is_over() && !found.is_closed();
                 // On a panic, `found` is dropped unsent; the waiting task sees that and panics in turn.
@@ -314,9 +318,9 @@ mod tests {
         // Keep all threads busy.
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let wait = Arc::new(Mutex::new(wait));
-        for _ in 0..threads::MATCHING.current_num_threads() {
+        for _ in 0..threads::matching().current_num_threads() {
             let wait = Arc::clone(&wait);
-            threads::MATCHING.spawn(move || {
+            threads::matching().spawn(move || {
                 let _ = wait.lock().unwrap().recv();
             });
         }

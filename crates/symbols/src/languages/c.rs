@@ -297,9 +297,9 @@ fn macros(text: &mut Blanks) {
     for_members(text);
 }
 
-/// `EXPORT bool name(`, and `DEPRECATED("...")` on a line of its own: macros before a function. One that cannot be parsed
-/// costs all of a class. A macro is told by its capitals and, without parentheses, by two words after it, the type and the
-/// name.
+/// `EXPORT bool name(`, `__alloc_size(1) void *name(`, and `DEPRECATED("...")` on a line of its own: macros before a
+/// function. One that cannot be parsed costs all of a class. A macro is told by its capitals or the underscores before it
+/// and, without parentheses, by two words after it, the type and the name.
 fn for_members(text: &mut Blanks) {
     let all = text.text();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -310,9 +310,15 @@ fn for_members(text: &mut Blanks) {
         let mut words: Vec<Range<usize>> = Vec::new();
         let is_in_macro = all[..line].ends_with("\\\n");
         while at < end && !is_in_macro {
-            let after = text.end_of(at, is_word);
+            let mut after = text.end_of(at, is_word);
             if after == at {
                 break;
+            }
+            // __alloc_size(1), but the grammar knows __attribute__((x)).
+            let word = &all[at..after];
+            let is_known = ["__attribute__", "__declspec", "__typeof__", "__asm__"].contains(&word);
+            if word.starts_with("__") && text.byte(after) == b'(' && !is_known {
+                after = text.after_parentheses(after).unwrap_or(after);
             }
             words.push(at..after);
             at = text.end_of(after, |byte| byte == b' ');
@@ -324,7 +330,9 @@ fn for_members(text: &mut Blanks) {
         let followers = if goes_on { 1 } else { 2 };
         let is_macro = |word: &Range<usize>| {
             let word = &all[word.clone()];
-            word.contains('_') && word.len() > 3 && word.bytes().all(is_capital)
+            let has_capitals = word.len() > 3 && word.bytes().all(is_capital);
+            word.contains('_')
+                && (has_capitals || word.starts_with("__") && word != "__attribute__")
         };
         for word in &words[..words.len().saturating_sub(followers)] {
             if is_macro(word) {
