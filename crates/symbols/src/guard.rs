@@ -10,8 +10,8 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 use crate::blanks::Blanks;
 use crate::grammar::Grammar;
 
-/// Most bytes of a text: as many as an indexed file may have, unless `--max-size` says otherwise.
-pub const MAX_BYTES: usize = 1 << 20;
+/// Most bytes of a text. What people wrote is rarely larger, though the best known file of a project may be half as large.
+pub const MAX_BYTES: usize = 640 << 10;
 
 /// Mean length of lines, in bytes, from which on a text counts as minified.
 pub const MAX_LINE_BYTES: usize = 500;

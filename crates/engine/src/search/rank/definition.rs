@@ -181,6 +181,9 @@ pub(crate) fn is_comment(text: &str) -> bool {
 
 /// Whether a line names what is defined elsewhere for use in its file, in most languages.
 pub(crate) fn is_import(text: &str) -> bool {
+    if is_path_of_go(text) {
+        return true;
+    }
     let text = text.trim_start();
     let words = [
         "import ", "from ", "use ", "pub use ", "using ", "#include", "require ", "require(",
@@ -189,6 +192,19 @@ pub(crate) fn is_import(text: &str) -> bool {
     words.iter().any(|word| text.starts_with(word))
         || text.starts_with("package ")
         || text.contains("= require(")
+}
+
+/// Whether a line stands in a block of imports of Go: a path in quotes, perhaps with another name before.
+fn is_path_of_go(text: &str) -> bool {
+    let Some((name, path)) = text.strip_prefix('\t').and_then(|line| line.split_once('"')) else {
+        return false;
+    };
+    let Some(path) = path.trim_end().strip_suffix('"') else { return false };
+    let is_path = !path.is_empty() && !path.contains(['"', ' ', '\\']);
+    let is_name = name
+        .strip_suffix(' ')
+        .is_some_and(|name| path.contains('/') && name.chars().all(|c| is_name(c) || c == '.'));
+    is_path && (name.is_empty() || is_name)
 }
 
 /// Whether a line that defines a name at once hands over to another thing of that name: `func Open() { return os.Open() }`,
@@ -257,6 +273,21 @@ mod tests {
             ("class Reader extends Base {", "Reader", Some(TYPE)),
         ] {
             assert_eq!(of(line, name), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn imports_of_go_stand_in_blocks() {
+        for (line, expected) in [
+            ("\t\"net/http\"", true),
+            ("\tmetav1 \"k8s.io/api/v1\"", true),
+            ("\t_ \"embed/x\"", true),
+            ("\treturn \"x\"", false),
+            ("\t\"two words\"", false),
+            ("\tx := \"a/b\"", false),
+            ("\"net/http\"", false),
+        ] {
+            assert_eq!(is_import(line), expected, "{line}");
         }
     }
 
