@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use globset::GlobBuilder;
 use ignore::types::{FileTypeDef, TypesBuilder};
-use query::{Case, Field, Pattern, Tree};
+use query::{Case, Field, Pattern, Tree, nearest};
 
 use crate::cli::FilterArgs;
 
@@ -110,9 +110,14 @@ fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
             let of = |known: &&FileTypeDef| name == "all" || known.name() == name;
             let mut found = known.iter().filter(of).peekable();
             if found.peek().is_none() {
+                let has_glob = |known: &&FileTypeDef| {
+                    known.globs().iter().any(|glob| glob.strip_prefix("*.") == Some(name))
+                };
+                let near = known.iter().find(has_glob).map(FileTypeDef::name);
+                let near = near.or_else(|| nearest(name, known.iter().map(FileTypeDef::name)));
+                let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                 anyhow::bail!(
-                    "--type: there is no type {name}; codesearch search --type-list lists them, and --lang {name} may \
-                     do as well"
+                    "--type: there is no type {name}{near} (codesearch search --type-list lists them)"
                 );
             }
             for glob in found.flat_map(FileTypeDef::globs) {

@@ -65,7 +65,13 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 /// Prints changes to the query that find something.
 pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
     note!("codesearch: nothing found");
-    let Some(query) = as_one_query(args, options) else { return };
+    let Some(query) = as_one_query(args, options) else {
+        let narrowed = narrowing(args);
+        if !narrowed.is_empty() {
+            note!("  there may be something without {}", narrowed.join(" "));
+        }
+        return;
+    };
     let asked = NoResultsQuery {
         query: &query,
         client: Client::COMMAND_LINE,
@@ -75,6 +81,23 @@ pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, option
     for hint in hints::for_no_results(searcher, &asked).await {
         note!("  {}", hints::line(&hint));
     }
+}
+
+/// Returns the options of a search that no query expresses, and that leave results out.
+fn narrowing(args: &SearchArgs) -> Vec<&'static str> {
+    let (patterns, filters) = (&args.patterns, &args.filters);
+    [
+        ("-w", patterns.word_regexp),
+        ("-x", patterns.line_regexp),
+        ("-g", !filters.glob.is_empty()),
+        ("--iglob", !filters.iglob.is_empty()),
+        ("-t", !filters.types.is_empty()),
+        ("-T", !filters.type_not.is_empty()),
+        ("--max-depth", filters.max_depth.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(option, is_given)| is_given.then_some(option))
+    .collect()
 }
 
 /// Returns the search as one query; `None` if it has options that no query expresses.

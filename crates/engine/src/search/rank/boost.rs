@@ -96,7 +96,7 @@ fn compile(
 
 impl BoostTrees {
     /// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
-    /// and have the others in their paths.
+    /// or are called so, and have the others in their paths or as the names of their repositories.
     fn defined(
         &mut self,
         names: &[&Word],
@@ -119,10 +119,16 @@ impl BoostTrees {
             if name.folded.chars().count() < MIN_NAME {
                 continue;
             }
-            let mut all = vec![symbol(&joined(&[name]), false, kinds)?];
+            let one = joined(&[name]);
+            let is_it = vec![symbol(&one, false, kinds)?, self.hide(Field::Path, &called(&one))?];
+            let mut all = vec![Tree::any(is_it)];
             for (other, name) in names.iter().enumerate() {
                 if other != at {
-                    all.push(self.hide(Field::Path, &below(&joined(&[name])))?);
+                    let place = joined(&[name]);
+                    all.push(Tree::any(vec![
+                        self.hide(Field::Path, &below(&place))?,
+                        self.hide(Field::Repo, &repository(&place))?,
+                    ]));
                 }
             }
             any.push(Tree::all(all));
@@ -232,6 +238,11 @@ fn called(name: &str) -> String {
 /// A pattern for the path of a file that is called so, or lies in a folder that is.
 fn below(name: &str) -> String {
     format!("(?:^|/){name}[/.]")
+}
+
+/// A pattern for the name of a repository that is called so, or lies in a folder that is.
+fn repository(name: &str) -> String {
+    format!("(?:^|/){name}(?:/|$)")
 }
 
 /// A pattern for the path of a file by way of which what it defines is called.
