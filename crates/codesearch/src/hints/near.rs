@@ -66,13 +66,16 @@ fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     if let Some(found) = found {
         return by_part.get(found).copied();
     }
-    // A word of the name.
+    // A word of the name; of several with it, the first.
     let is_word = |word: &&str| word.chars().count() > LETTERS;
-    let words = names.iter().flat_map(|name| {
-        let words = name.split(|c: char| !c.is_alphanumeric()).filter(is_word);
-        words.map(move |word| (word, *name))
-    });
-    let words: HashMap<&str, &str> = words.collect();
+    let mut words: HashMap<&str, &'n str> = HashMap::new();
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    for name in sorted {
+        for word in name.split(|c: char| !c.is_alphanumeric()).filter(is_word) {
+            words.entry(word).or_insert(name);
+        }
+    }
     let mut all: Vec<&str> = words.keys().copied().collect();
     all.sort_unstable();
     words.get(nearest(&short, all)?).copied()

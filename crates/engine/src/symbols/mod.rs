@@ -254,7 +254,7 @@ mod tests {
             bytes: bytes as i32,
             language: "go".to_owned(),
         };
-        let many: Vec<BlobTodo> = (0..20).map(|n| blob(n, MAX_BYTES)).collect();
+        let many: Vec<BlobTodo> = (0..20).map(|n| blob(n, BATCH_BYTES / 8)).collect();
         assert_eq!(batches(&many).map(<[_]>::len).collect::<Vec<_>>(), [8, 8, 4]);
         // What is too large is not read.
         let large: Vec<BlobTodo> = (0..20).map(|n| blob(n, MAX_BYTES + 1)).collect();
