@@ -37,6 +37,13 @@ pub(crate) fn ago(seconds: i64) -> String {
     format!("{} {unit} ago", grouped(number as usize))
 }
 
+/// Formats how long ago a timestamp of the store was. A text that is none stays as it is.
+pub(crate) fn since(time: &str) -> String {
+    let now = jiff::Timestamp::now().as_second();
+    let ago = time.parse::<jiff::Timestamp>().map(|time| ago(now - time.as_second()));
+    ago.unwrap_or_else(|_| time.to_owned())
+}
+
 /// Formats bytes in units of 1000: `1.8 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;

@@ -1,12 +1,14 @@
 //! `codesearch repos`, `remove` and `init`: lists and changes the contents of the index.
 
+use std::io::{IsTerminal, stdout};
+
 use anyhow::{Context, Result};
 use engine::ingest::{self, SkipReason};
 use serde_json::json;
 
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
-use crate::human::{count, size};
+use crate::human::{count, since, size};
 use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
 
@@ -48,6 +50,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         if !args.json {
             say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
         }
+        let for_people = stdout().is_terminal();
         for repo in &repos {
             let scip = imports.iter().filter(|import| import.repo == repo.id);
             if args.json {
@@ -64,12 +67,18 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     repo.files,
                     size(repo.bytes as u64),
                     repo.skipped,
-                    repo.indexed_at
+                    if for_people { since(&repo.indexed_at) } else { repo.indexed_at.clone() }
                 );
                 for import in scip {
                     say!("  {}", scip_text(import));
                 }
             }
+        }
+        if for_people && !args.json && repos.len() > 1 {
+            let files: usize = repos.iter().map(|repo| repo.files as usize).sum();
+            let bytes: u64 = repos.iter().map(|repo| repo.bytes as u64).sum();
+            let all = count(repos.len(), "repository");
+            note!("codesearch: {all} with {} of {}", count(files, "file"), size(bytes));
         }
         let symbols = store.symbols_progress().await?;
         if !symbols.is_complete() && !args.json {

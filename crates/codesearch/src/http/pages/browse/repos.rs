@@ -22,9 +22,8 @@ use crate::http::pages::render::render;
 use crate::http::params::names::{FORMAT, REPO};
 use crate::http::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{ago, count, grouped, size};
+use crate::human::{count, grouped, since, size};
 use crate::print::{scip_json, scip_text};
-use crate::statistics::now;
 
 #[derive(Template)]
 #[template(path = "folder.html")]
@@ -253,13 +252,6 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
         "bytes": child.bytes,
         "language": child.language,
     })
-}
-
-/// Returns the time since a timestamp of the store, as text.
-fn since(time: &str) -> String {
-    // A text that is no timestamp is shown unchanged.
-    let time = time.parse::<jiff::Timestamp>().map_err(|_| time.to_owned());
-    time.map_or_else(|time| time, |time| ago(now() - time.as_second()))
 }
 
 async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
