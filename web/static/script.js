@@ -119,10 +119,12 @@ const joined = (text, fields) => [text, ...fields].filter(Boolean).join(" ");
 const LITERAL = /^lit:(?:"((?:\\.|[^"\\])*)"|([^\s"]+))$/;
 const quoted = (text) => /^[^\s"()|]+$/.test(text) ? `lit:${text}` : `lit:"${text.replace(/["\\]/g, "\\$&")}"`;
 const unquoted = (text) => { const found = text.match(LITERAL); return found && (found[2] ?? found[1].replace(/\\(["\\])/g, "$1")); };
+// Switched in an empty box: what is typed next stands for itself, once it is sent.
+let as_text = false;
 const state = {
   case: (text) => /(^|\s)case:yes(\s|$)/.test(text),
   word: (text) => every(text, (word) => /^\\b.*\\b$/.test(word)),
-  regex: (text) => !LITERAL.test(parts(text).text),
+  regex: (text) => !as_text && !LITERAL.test(parts(text).text),
 };
 const change = {
   case: (text, on) => on ? bare(text.replace(/(^|\s)case:yes(?=\s|$)/, " ")) : bare(`${text} case:yes`),
@@ -131,8 +133,10 @@ const change = {
   // All of the text stands for itself, or none of it: what it was before comes back.
   regex: (query, on) => {
     const { text, fields } = parts(query);
+    const waits = as_text;
+    as_text = on && !text;
+    if (as_text || waits) return query;
     if (on) {
-      if (!text) return query;
       const phrase = text.match(/^"((?:\\.|[^"\\])*)"$/);
       const literal = phrase ? `lit:${text}` : quoted(text);
       kept.set("switched", JSON.stringify([literal, text]));
@@ -150,6 +154,10 @@ function press() {
 }
 if (switches) {
   press();
+  box.form.addEventListener("submit", () => {
+    const { text, fields } = parts(box.value);
+    if (as_text && text && !LITERAL.test(text)) box.value = joined(quoted(text), fields);
+  });
   box.addEventListener("input", press);
   for (const button of all("button", switches)) {
     const name = button.dataset.switch;

@@ -48,6 +48,13 @@ fn a_text_is_quoted_whole_and_searched_again() {
         tab.click("[data-switch=regex]").await;
         tab.until("document.querySelector('#q').value === 'lit:\"a \\\\\"b\\\\\\\\\"'").await;
         tab.until("location.pathname === '/'").await;
+        // Switched before anything is typed, it counts for what is sent.
+        tab.open("/").await;
+        tab.click("[data-switch=regex]").await;
+        assert_eq!(tab.run(pressed).await, "false");
+        tab.keys("#q", "TestServe() { needle(\u{E007}").await;
+        searched(tab, "lit:\"TestServe() { needle(\"").await;
+        told(tab, "1 matching line in 1 file").await;
     });
 }
 
