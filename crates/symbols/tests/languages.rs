@@ -735,7 +735,8 @@ fn a_language_without_symbols_has_none() {
 #[test]
 fn what_a_text_must_not_be_is_said() {
     let given_up = |language: &str, text: &str| take(language, text).unwrap().given_up;
-    assert_eq!(given_up("go", &"// a line\n".repeat(30_000)), Some(Reason::TooLarge));
+    let large = "// a line\n".repeat(symbols::MAX_BYTES / 10 + 1);
+    assert_eq!(given_up("go", &large), Some(Reason::TooLarge));
     assert_eq!(given_up("javascript", &"var a=1;".repeat(100)), Some(Reason::Minified));
     assert_eq!(
         given_up("c", &format!("int x = \n{};", "(\n".repeat(501))),
