@@ -73,7 +73,7 @@ impl Database {
             close_postgres(postgres);
         }
         // The process ends now, and its connections with it. Closing them before would have their servers' processes
-        // compete with this one while it ends, which takes a tenth of a short command's time.
+        // compete with this one while it ends.
         self.runtime.shutdown_background();
         std::mem::forget(self.store);
         done

@@ -165,7 +165,7 @@ pub fn is_running(options: &Options) -> bool {
 }
 
 /// Returns the state of the private server without starting it. It looks at every file of the data directory, which takes
-/// some 20 ms: callers who need less ask [`is_made`] or [`is_running`].
+/// more than 10 ms: callers who need less ask [`is_made`] or [`is_running`].
 ///
 /// # Errors
 /// The record of the build that made the data directory cannot be read.

@@ -100,8 +100,9 @@ impl Store {
         }
     }
 
-    /// Begins to open this many connections for searching, while the caller does something else. A search that needs one
-    /// meanwhile waits for it. One that cannot be opened is tried again by the search, which says why.
+    /// Begins to open this many connections for searching, while the caller does something else. If there may be no more
+    /// than these, a search that needs one meanwhile waits for it. One that cannot be opened is tried again by the search,
+    /// which says why.
     pub fn connect_ahead(&self, connections: usize) {
         for _ in 0..connections {
             let Ok(permit) = Arc::clone(&self.pool.free).try_acquire_owned() else { return };

@@ -3,6 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+/// Whether a byte is one of a word.
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 /// A text of which parts may be blanked.
 pub(crate) struct Blanks<'t> {
     text: &'t str,

@@ -370,8 +370,8 @@ async fn apply(
 /// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters. Builds
 /// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
 ///
-/// One shard more than there are builders is under way: deriving waits for the server as often as the server
-/// for it, which left a core idle for a tenth of the time.
+/// One shard more than there are builders is under way: deriving waits for the server and the server for it, and
+/// then the other keeps the core busy.
 async fn build_indexes(
     store: &Store,
     session: &Session,

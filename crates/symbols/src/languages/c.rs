@@ -9,7 +9,7 @@ use query::SymbolKind::{
 };
 use tree_sitter::Node;
 
-use crate::blanks::Blanks;
+use crate::blanks::{Blanks, is_word};
 use crate::grammar::{Grammar, Neighbour, Rule, define, look};
 use crate::walk::{Descent, Walk, child, field};
 
@@ -302,7 +302,6 @@ fn macros(text: &mut Blanks) {
 /// and, without parentheses, by two words after it, the type and the name.
 fn for_members(text: &mut Blanks) {
     let all = text.text();
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let mut line = 0;
     while line < all.len() {
         let end = text.end_of(line, |byte| byte != b'\n');
@@ -372,7 +371,6 @@ fn class_macros(text: &mut Blanks) {
                 end
             };
             let name = text.end_of(end, |byte| byte == b' ');
-            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name > end
                 && end > begin + 1
                 && !is_word(text.byte(at.wrapping_sub(1)))

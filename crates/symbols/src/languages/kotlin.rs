@@ -6,7 +6,7 @@ use query::SymbolKind::{
 };
 use tree_sitter::Node;
 
-use crate::blanks::Blanks;
+use crate::blanks::{Blanks, is_word};
 use crate::grammar::{Grammar, define, define_by, look};
 use crate::walk::{Descent, Walk, child, children};
 
@@ -87,8 +87,8 @@ fn what_does_not_parse(text: &mut Blanks) {
 /// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.
 fn annotations(text: &mut Blanks) {
     for at in text.find("@") {
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
-        let end = text.end_of(at + 1, is_word);
+        let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
+        let end = text.end_of(at + 1, in_name);
         if end == at + 1 || !text.is_first_on_line(at) {
             continue;
         }
@@ -120,7 +120,6 @@ const SOFT_KEYWORDS: [&str; 15] = [
 /// `data = 5`, `value[0]`, `open()`: what follows tells that the word is a name. So is what begins like an operator: the
 /// scanner of the grammar takes `in_` for `in`.
 fn soft_keywords(text: &mut Blanks) {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     for operator in ["in_", "is_", "as_"] {
         for at in text.find(operator) {
             if !is_word(text.byte(at.wrapping_sub(1))) {
