@@ -29,6 +29,7 @@ mod order;
 mod print;
 mod progress;
 mod request;
+mod shell;
 mod statistics;
 mod top_k;
 

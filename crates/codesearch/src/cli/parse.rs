@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory, Error, Parser};
 use query::distance;
 
 use super::Cli;
-use crate::hints;
+use crate::shell;
 
 /// Names that people try for commands, and what to write instead.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -183,7 +183,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { hints::quoted(word) }
+    if word.chars().all(plain) { word.to_owned() } else { shell::quoted(word) }
 }
 
 /// Returns a detail of an error.

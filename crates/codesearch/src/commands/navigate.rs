@@ -16,6 +16,7 @@ use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
 use crate::database::Database;
 use crate::human::count;
 use crate::print::{self, outline_note};
+use crate::shell::quoted;
 
 /// How long a search may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -162,7 +163,7 @@ async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> 
 /// Says that nothing was found of a name, and where to look for it.
 fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
     if let (Some(name), None) = (&args.name, &stats.stopped) {
-        let text = crate::hints::quoted(name);
+        let text = quoted(name);
         note!(
             "codesearch: nothing {what} {name}; for all lines with it: codesearch search -F {text}"
         );

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub(crate) use count::{FileCount, QueryContext, count};
 pub(crate) use near::missing_repository;
 pub(crate) use nothing::{NoResultsQuery, for_no_results};
-pub(crate) use show::{command, line, quoted};
+pub(crate) use show::{command, line};
 
 /// A change to the query that may help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

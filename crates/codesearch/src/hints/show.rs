@@ -1,11 +1,7 @@
 //! Formats hints for a terminal, with the commands to run.
 
 use super::{Hint, Suggested};
-
-/// Quotes a text as one argument of a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
+use crate::shell::quoted;
 
 /// Returns the command that runs the suggested query.
 pub(crate) fn command(suggested: &Suggested) -> String {
