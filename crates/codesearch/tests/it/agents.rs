@@ -232,6 +232,11 @@ fn documents_are_found() {
         "1 document has these words. That is all.\n\none: README.md\nRetries\n\
          Retries How to configure retries of requests.\n"
     );
+    // What narrows may stand among the words.
+    let none = agent.told("docs", &json!({ "query": "configure retries repo:two" }));
+    assert!(none.starts_with("No document has all of these words"), "{none}");
+    let some = agent.told("docs", &json!({ "query": "configure retries repo:one file:x" }));
+    assert!(some.contains("file:x: it is ignored") && some.contains("one: "), "{some}");
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
     // A repository that is not there is not blamed on the words.

@@ -69,6 +69,8 @@ fn a_command_line_that_is_none_says_what_to_write() {
     assert!(
         said(&["sql", "select * from repos"]).contains("codesearch sql --help names the views")
     );
+    let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(1);
+    assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
     assert!(ran.err.ends_with("there may be something without -w -g\n"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-rn", "ServeHTTP"]).code(0);
