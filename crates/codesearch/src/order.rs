@@ -3,13 +3,14 @@
 /// The order in which results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
+    /// The best first.
     Relevance,
+    /// By repository, then by path.
     Path,
-    Repo,
 }
 
 impl Order {
-    pub(crate) const ALL: [Order; 3] = [Order::Relevance, Order::Path, Order::Repo];
+    pub(crate) const ALL: [Order; 2] = [Order::Relevance, Order::Path];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.name() == name)
@@ -19,7 +20,6 @@ impl Order {
         match self {
             Order::Relevance => "relevance",
             Order::Path => "path",
-            Order::Repo => "repo",
         }
     }
 }

@@ -92,7 +92,7 @@ impl TopK {
             Order::Relevance => {
                 files.iter().map(|file| Some(self.ranking.score_alone(file))).collect()
             }
-            Order::Path | Order::Repo => files.iter().map(|_| None).collect(),
+            Order::Path => files.iter().map(|_| None).collect(),
         };
         for (file, scored) in files.into_iter().zip(scored) {
             self.add_scored(file, scored, &mut trim);
@@ -145,7 +145,7 @@ impl TopK {
             Order::Relevance => {
                 let points = |ranked: &RankedFile| votes.points(&ranked.score);
                 let by = |a: &RankedFile, b: &RankedFile| {
-                    points(b).total_cmp(&points(a)).then_with(|| a.by_repo(b))
+                    points(b).total_cmp(&points(a)).then_with(|| a.by_path(b))
                 };
                 self.best.sort_by(by);
                 // Files found later may still vote for a file, so its score may rise by up to [`Votes::most`].
@@ -157,7 +157,6 @@ impl TopK {
                 }
             }
             Order::Path => self.best.sort_by(RankedFile::by_path),
-            Order::Repo => self.best.sort_by(RankedFile::by_repo),
         }
         if order != Order::Relevance {
             self.best.truncate(self.keep);
@@ -208,14 +207,22 @@ impl BestLines<'_> {
             None => self.ranking.score_lines(file).best(most),
         }
     }
+
+    /// Keeps the best lines of a file, in the order of their numbers.
+    pub(crate) fn keep(&self, file: &mut FileMatch, most: usize) {
+        if file.lines.len() > most {
+            let best = self.of(file, most);
+            let mut at = 0;
+            file.lines.retain(|_| {
+                at += 1;
+                best.binary_search(&(at - 1)).is_ok()
+            });
+        }
+    }
 }
 
 impl RankedFile {
-    fn by_repo(&self, other: &Self) -> Ordering {
-        (&self.file.repo, &self.file.path).cmp(&(&other.file.repo, &other.file.path))
-    }
-
     fn by_path(&self, other: &Self) -> Ordering {
-        self.file.path.cmp(&other.file.path).then_with(|| self.by_repo(other))
+        (&self.file.repo, &self.file.path).cmp(&(&other.file.repo, &other.file.path))
     }
 }

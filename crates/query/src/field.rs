@@ -2,7 +2,7 @@
 
 use crate::foreign;
 use crate::near::nearest;
-use crate::settings::Setting;
+use crate::settings::{self, Setting};
 use crate::write::literal;
 
 /// The meaning of a field's name.
@@ -25,6 +25,7 @@ pub(crate) enum FieldName {
     Setting(Setting),
 }
 
+/// The names of fields; those of settings are in [`settings::NAMES`].
 const NAMES: &[(&str, FieldName)] = &[
     ("regex", FieldName::Regex),
     ("lit", FieldName::Literal),
@@ -49,17 +50,10 @@ const NAMES: &[(&str, FieldName)] = &[
     ("kind", FieldName::Kind),
     ("case", FieldName::Case),
     ("multiline", FieldName::Multiline),
-    ("type", FieldName::Setting(Setting::Select)),
-    ("t", FieldName::Setting(Setting::Select)),
-    ("select", FieldName::Setting(Setting::Select)),
-    ("count", FieldName::Setting(Setting::Count)),
-    ("timeout", FieldName::Setting(Setting::Timeout)),
-    ("patterntype", FieldName::Setting(Setting::PatternType)),
-    ("context", FieldName::Setting(Setting::Context)),
 ];
 
-/// The words that a program may suggest to somebody who types a query, each with its meaning.
-pub const SUGGESTIONS: [(&str, &str); 20] = [
+/// Words that a program may suggest to somebody who types a query; those of settings are in [`settings::SUGGESTIONS`].
+const SUGGESTIONS: &[(&str, &str)] = &[
     ("repo:", "in the name of the repository"),
     ("lang:", "files in a language: go, c++, rs"),
     ("file:", "in the path: file:\\.go$, file:^src/, file:*.go"),
@@ -73,23 +67,29 @@ pub const SUGGESTIONS: [(&str, &str); 20] = [
     ("lit:", "exactly these characters, not a regular expression"),
     ("case:yes", "exactly this case"),
     ("case:no", "any case"),
-    ("type:file", "paths only"),
-    ("type:repo", "repositories only"),
-    ("type:symbol", "definitions only"),
     ("multiline:yes", "terms may match across lines"),
-    ("count:all", "all results"),
-    ("timeout:30s", "how long the search may take"),
     ("or", "one of two terms"),
 ];
 
+/// Returns the words that a program may suggest to somebody who types a query, each with its meaning.
+pub fn suggestions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SUGGESTIONS.iter().chain(settings::SUGGESTIONS).copied()
+}
+
+/// Returns all names.
+fn names() -> impl Iterator<Item = (&'static str, FieldName)> {
+    let of_settings = settings::NAMES.iter().map(|(name, one)| (*name, FieldName::Setting(*one)));
+    NAMES.iter().copied().chain(of_settings)
+}
+
 /// Returns the field called `name`, in any case.
 pub(crate) fn find(name: &str) -> Option<FieldName> {
-    NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| *field)
+    names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| field)
 }
 
 /// Returns the first name of a field, the same for all its aliases.
 pub(crate) fn name(field: FieldName) -> &'static str {
-    NAMES.iter().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
+    names().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
 }
 
 /// Returns the error message for `name:value` with an unknown name, and the replacement for the word; an empty one
@@ -98,7 +98,7 @@ pub(crate) fn unknown(name: &str, value: &str) -> (String, String) {
     if let Some(known) = foreign::find(name, value) {
         return known;
     }
-    let names = NAMES.iter().map(|(known, _)| *known).filter(|known| known.len() > 1);
+    let names = names().map(|(known, _)| known).filter(|known| known.len() > 1);
     let text = format!("{name}:{value}");
     match nearest(name, names) {
         Some(nearest) => {

@@ -48,7 +48,7 @@ pub use compiled::{CompiledQuery, CompiledSymbol, CompiledTerm};
 pub use error::{QueryError, Suggestion};
 pub use expr::{Expr, Predicate};
 pub use extract::fold;
-pub use field::SUGGESTIONS;
+pub use field::suggestions;
 pub use glob::glob;
 pub use group::MAX_TERMS;
 pub use kind::SymbolKind;

@@ -1,5 +1,5 @@
-//! The settings of a query (`type:`, `count:`, `timeout:`): their values, parsing and printing. Each applies to the
-//! whole query; their names are in `field`.
+//! The settings of a query (`type:`, `count:`, `timeout:`): their names, values, parsing and printing. Each applies to
+//! the whole query.
 
 use std::fmt;
 use std::time::Duration;
@@ -29,6 +29,26 @@ pub(crate) enum Setting {
     /// Another engine's choice of the repositories to search; only all of them are accepted.
     Context,
 }
+
+/// The names of settings; the first one of each is how it is printed.
+pub(crate) const NAMES: &[(&str, Setting)] = &[
+    ("type", Setting::Select),
+    ("t", Setting::Select),
+    ("select", Setting::Select),
+    ("count", Setting::Count),
+    ("timeout", Setting::Timeout),
+    ("patterntype", Setting::PatternType),
+    ("context", Setting::Context),
+];
+
+/// Settings that a program may suggest to somebody who types a query, each with its meaning.
+pub(crate) const SUGGESTIONS: &[(&str, &str)] = &[
+    ("type:file", "paths only"),
+    ("type:repo", "repositories only"),
+    ("type:symbol", "definitions only"),
+    ("count:all", "all results"),
+    ("timeout:30s", "how long the search may take"),
+];
 
 /// The part of a matching file that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,24 +2,12 @@
 
 use std::io::{IsTerminal, stdout};
 
-use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request};
 
 use super::by_path::ByPath;
-use super::by_rank::ByRank;
+use super::by_rank::{ByRank, MOST_LINES, Ordered};
 use crate::cli::{SearchArgs, Sort};
 use crate::top_k::POOL;
-
-/// Files in the order in which they are printed.
-pub(super) struct Ordered {
-    pub(super) files: Vec<FileMatch>,
-    /// How the score of each came about; empty in an order without scores.
-    pub(super) scores: Vec<Explained>,
-    /// The lines of context that they still need.
-    pub(super) around: (usize, usize),
-    /// Whether there were more.
-    pub(super) cut: bool,
-}
 
 /// The files of a search, which are printed when it has ended.
 pub(super) enum Collected {
@@ -41,7 +29,13 @@ impl Collected {
         };
         match order {
             Sort::None => None,
-            Sort::Relevance => Some(Self::ByRank(Box::new(ByRank::of(request)))),
+            Sort::Relevance => {
+                // Who names no order and no number of lines reads from the top, and not to the end.
+                let unsaid = output.sort.is_none() && output.sortr.is_none();
+                let lines = !output.count && !output.count_matches && output.max_count.is_none();
+                let most_lines = (unsaid && lines).then_some(MOST_LINES);
+                Some(Self::ByRank(Box::new(ByRank::of(request, most_lines))))
+            }
             Sort::Path => Some(Self::ByPath(ByPath::new(reverse, request.limit.take()))),
         }
     }
@@ -62,14 +56,9 @@ impl Collected {
         match self {
             Self::ByPath(files) => {
                 let (files, cut) = files.into_files();
-                Ordered { files, scores: Vec::new(), around: (0, 0), cut }
+                Ordered { files, scores: Vec::new(), around: (0, 0), cut, dropped: 0 }
             }
-            Self::ByRank(files) => {
-                let (files, around, found) = files.into_files();
-                let (files, scores): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-                let cut = files.len() < found;
-                Ordered { files, scores: scores.into_iter().flatten().collect(), around, cut }
-            }
+            Self::ByRank(files) => files.into_files(),
         }
     }
 }

@@ -9,7 +9,8 @@ use query::{Case, Count, Query, Select};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::collected::{Collected, Ordered};
+use super::by_rank::{MOST_LINES, Ordered};
+use super::collected::Collected;
 use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
@@ -70,10 +71,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         };
         let (stats, done) = tokio::join!(searcher.search(&request, found), print);
         let mut stats = stats?;
-        let mut scores = String::new();
+        let (mut scores, mut lines_left) = (String::new(), 0);
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
-                let Ordered { mut files, scores: explained, around, cut } = collected.into_files();
+                let Ordered { mut files, scores: explained, around, cut, dropped } =
+                    collected.into_files();
+                lines_left = dropped;
                 if args.how.explain {
                     scores = print::scores(&files, &explained);
                 }
@@ -81,7 +84,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
-                    (files.len(), files.iter().map(FileMatch::matches).sum());
+                    (files.len(), files.iter().map(FileMatch::matches).sum::<usize>() + dropped);
                 if cut {
                     stats.stopped.get_or_insert(Stopped::Limit);
                 }
@@ -104,6 +107,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             other => other.context("cannot write")?,
         }
         drop(out);
+        if lines_left > 0 {
+            let lines = count(lines_left, "more matching line");
+            note!(
+                "codesearch: the best {MOST_LINES} lines of each file; {lines} in them (-m 1000 for all)"
+            );
+        }
         report(args, request.query().settings.select, &stats, is_ranked);
         if hints::wanted(args) {
             hints::meant_otherwise(args);
@@ -148,7 +157,8 @@ fn type_list(args: &SearchArgs) -> Result<u8> {
 fn request(args: &SearchArgs, options: &Options) -> Result<(Request, Option<Replacer>)> {
     let query = query(args, options)?;
     let replacer = replacer(&args.output, &query)?;
-    Ok((request::build(query, options, &Client::COMMAND_LINE).map_err(refused)?, replacer))
+    let request = request::build_in_time(query, options, &Client::COMMAND_LINE, ());
+    Ok((request.map_err(refused)?, replacer))
 }
 
 /// Returns the options of the search, apart from the query.

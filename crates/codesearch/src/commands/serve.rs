@@ -61,9 +61,8 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let needs_token = file.is_some() && !args.open;
     let at_once = args.server_at_once.map_or_else(http::searches_at_once, |most| most as usize);
-    // If there are other clients that can be told apart, each of them leaves a quarter of the turns to the rest.
-    let others = is_public || file.is_some() || args.trust_forwarded;
-    let share = (others && at_once > 1).then(|| at_once - at_once.div_ceil(4));
+    // Each client leaves a quarter of the turns to the others.
+    let share = (at_once > 1).then(|| at_once - at_once.div_ceil(4));
     let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
     let settings = Settings {
         at_once,

@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 
 use engine::search::Request;
-use tokio::sync::Semaphore;
+use query::Query;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::error::Failure;
 use super::params::SearchParams;
 use super::server::MAX_WAIT;
-use crate::request::{self, Client, Options};
+use crate::request::{self, Client, Options, Refused};
 
 /// Most bytes of patterns that are compiled on the calling thread.
 const MAX_SHORT: usize = 256;
@@ -31,9 +32,9 @@ pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Re
 /// The query or an option is wrong.
 pub(crate) async fn built(q: String, options: Options, client: Client) -> Result<Request, Failure> {
     let short = is_short([&q].into_iter().chain(&options.repos).chain(&options.files));
-    compile(short, move || {
+    compile(short, move |turn| {
         let query = request::parse(&q, &options, &client)?;
-        Ok(request::build(query, &options, &client)?)
+        Ok(build(query, &options, &client, turn)?)
     })
     .await
 }
@@ -43,23 +44,40 @@ pub(crate) async fn built(q: String, options: Options, client: Client) -> Result
 static TURNS: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
 
-/// Compiles on the calling thread if `short`, else on a thread for blocking work, in turn.
+/// A turn to compile a long pattern; a short one needs none.
+pub(crate) type Turn = Option<SemaphorePermit<'static>>;
+
+/// Builds a request in the turn that [`compile`] gave.
+///
+/// # Errors
+/// Those of [`request::build_in_time`].
+pub(crate) fn build(
+    query: Query,
+    options: &Options,
+    client: &Client,
+    turn: Turn,
+) -> Result<Request, Refused> {
+    match turn {
+        None => request::build(query, options, client),
+        Some(turn) => request::build_in_time(query, options, client, turn),
+    }
+}
+
+/// Calls `work`, which builds a request with [`build`]: on the calling thread if `short`, else on a thread for blocking
+/// work, in turn.
 ///
 /// # Errors
 /// Those of `work`; or no turn is free within [`MAX_WAIT`].
 pub(crate) async fn compile(
     short: bool,
-    work: impl FnOnce() -> Result<Request, Failure> + Send + 'static,
+    work: impl FnOnce(Turn) -> Result<Request, Failure> + Send + 'static,
 ) -> Result<Request, Failure> {
     if short {
-        return work();
+        return work(None);
     }
     let turn = timeout(MAX_WAIT, TURNS.acquire()).await.map_err(|_| Failure::busy())?;
     let turn = turn.expect("it is never closed");
-    let compiling = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        work()
-    });
+    let compiling = tokio::task::spawn_blocking(move || work(Some(turn)));
     compiling.await.expect("compiling does not panic")
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use engine::search::{FileMatch, Searcher, Stats, Stopped};
+use engine::search::{Searcher, Stats, Stopped};
 use query::Select;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 use crate::order::Order;
-use crate::top_k::{BestLines, DroppedMatches, POOL, RankedFile, TopK};
+use crate::top_k::{POOL, RankedFile, TopK};
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
@@ -36,7 +36,10 @@ pub(super) async fn answer(
     let shown = from.map_or(0, |from| from.shown as usize);
     let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
     let stats = run(searcher, &request, found, |file| {
-        top.add(vec![file], |file, lines| keep(file, lines, most));
+        top.add(vec![file], |file, lines| {
+            lines.keep(file, most);
+            Vec::new()
+        });
         true
     })
     .await?;
@@ -85,19 +88,6 @@ pub(super) async fn answer(
     let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
     Ok(page.text.below(&head, "files", &hints).and("cursor", next))
-}
-
-/// Keeps the best lines of a file.
-fn keep(file: &mut FileMatch, lines: &BestLines<'_>, most: usize) -> DroppedMatches {
-    if file.lines.len() > most {
-        let best = lines.of(file, most);
-        let mut at = 0;
-        file.lines.retain(|_| {
-            at += 1;
-            best.binary_search(&(at - 1)).is_ok()
-        });
-    }
-    Vec::new()
 }
 
 /// An answer under construction.

@@ -131,7 +131,7 @@ pub(super) async fn request(
             ..Options::default()
         };
         let query = request::parse(&query, &options, &Client::AGENT)?;
-        let mut request = request::build(query, &options, &Client::AGENT)?;
+        let mut request = request::build_in_time(query, &options, &Client::AGENT, ())?;
         change(&mut request);
         Ok::<_, Refused>(Arc::new(request))
     });

@@ -1,6 +1,8 @@
 //! Builds a request from a query and the options beside it; decides which of query, option and
 //! default wins.
 
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use engine::search::Request;
@@ -9,7 +11,7 @@ use query::{Count, Defaults, Query, Select};
 use super::client::Client;
 use super::narrow::Narrow;
 use super::options::Options;
-use super::refused::Refused;
+use super::refused::{Refused, option};
 
 /// Parses a query text. Its own settings of case and lines override the options.
 ///
@@ -27,6 +29,48 @@ pub(crate) fn parse(text: &str, options: &Options, client: &Client) -> Result<Qu
 /// restriction beside it is not a pattern or a language, or if more results are requested than the
 /// client may have.
 pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<Request, Refused> {
+    build_with(query, options, client, |query, _| Ok(Request::new(query)?))
+}
+
+/// Builds the request for a query, but takes no longer than its timeout. Large patterns compile for up to a quarter of a
+/// second, which cannot be interrupted: a thread of its own does that, ends when it is done, and drops `turn` then.
+///
+/// # Errors
+/// Those of [`build`]; [`Refused::Option`] if the time is up.
+pub(crate) fn build_in_time(
+    query: Query,
+    options: &Options,
+    client: &Client,
+    turn: impl Send + 'static,
+) -> Result<Request, Refused> {
+    build_with(query, options, client, |query, timeout| {
+        let Some(timeout) = timeout else { return Ok(Request::new(query)?) };
+        let (send, compiled) = sync_channel(1);
+        let query = query.clone();
+        thread::spawn(move || {
+            let request = Request::new(&query);
+            drop(turn);
+            // Nobody receives it when the time was up.
+            let _ = send.send(request);
+        });
+        match compiled.recv_timeout(timeout) {
+            Ok(request) => Ok(request?),
+            Err(RecvTimeoutError::Timeout) => {
+                let why =
+                    format!("the patterns do not compile within {timeout:?}; allow more time");
+                Err(option("timeout", &why))
+            }
+            Err(RecvTimeoutError::Disconnected) => unreachable!("compiling does not panic"),
+        }
+    })
+}
+
+fn build_with(
+    query: Query,
+    options: &Options,
+    client: &Client,
+    compile: impl FnOnce(&Query, Option<Duration>) -> Result<Request, Refused>,
+) -> Result<Request, Refused> {
     let mut query = Narrow::of(options).apply(query)?;
     let settings = &mut query.settings;
     if options.paths_only && settings.select.has_lines() {
@@ -34,7 +78,7 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     }
     let limit = limit(settings.count, options.limit, client)?;
     let timeout = timeout(settings.timeout, options.timeout, limit, client);
-    let mut request = Request::new(&query)?;
+    let mut request = compile(&query, timeout)?;
     request.limit = limit;
     request.timeout = timeout;
     request.context = options.context;

@@ -15,7 +15,7 @@ mod options;
 mod refused;
 mod spell;
 
-pub(crate) use build::{build, limit_or, parse};
+pub(crate) use build::{build, build_in_time, limit_or, parse};
 pub(crate) use client::Client;
 pub(crate) use docs::{DocsQuery, docs};
 pub(crate) use options::{MAX_CONTEXT, Options, case, context, count};

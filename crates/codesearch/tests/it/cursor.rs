@@ -463,9 +463,7 @@ fn the_links_of_a_page_lead_through_the_whole_answer() {
     let server = fixture.serve();
     server.settle();
     let without = fixture.serve_with(&["--cache", "0"]);
-    for (query, sort) in
-        [("needle", "relevance"), ("needle", "path"), ("needle", "repo"), ("file:_1", "relevance")]
-    {
+    for (query, sort) in [("needle", "relevance"), ("needle", "path"), ("file:_1", "relevance")] {
         let mut expected = whole(&server, query);
         expected.sort();
         for servers in [[&server, &server], [&server, &without], [&without, &server]] {
@@ -490,7 +488,7 @@ fn pages_in_an_order_are_together_the_whole_answer() {
     let server = fixture.serve();
     server.settle();
     let without = fixture.serve_with(&["--cache", "0"]);
-    for sort in ["path", "repo", "relevance"] {
+    for sort in ["path", "relevance"] {
         let page = |server: &Server, limit: usize, cursor: &str| {
             let path = format!("/search?q=needle&sort={sort}&limit={limit}&cursor={cursor}");
             let (status, answer) = server.json(&path);

@@ -215,8 +215,13 @@ fn a_timeout_counts_what_compiling_takes() {
     let fixture = fixture();
     let server = fixture.serve();
     // Compiling this takes longer than that, searching a few files for it does not.
-    let (_, answer) = server.json(r"/search?q=\w%7B200%7Dzq&timeout=10ms");
-    assert_eq!(answer["stats"]["stopped_because"], "timeout", "{answer}");
+    let (status, answer) = server.json(r"/search?q=\w%7B200%7Dzq&timeout=10ms");
+    let why = "timeout=: the patterns do not compile within 10ms; allow more time";
+    assert_eq!((status, &answer["error"]["message"]), (400, &why.into()), "{answer}");
+    let ran = fixture.run(&["search", "--timeout", "10ms", r"\w{200}zq"]).code(2);
+    assert!(ran.err.contains("--timeout: the patterns do not compile within 10ms"), "{}", ran.err);
+    let said = told(&server, "search", &json!({ "query": r"\w{200}zq timeout:10ms" }));
+    assert!(said.contains("do not compile within 10ms"), "{said}");
     assert_eq!(server.json(r"/search?q=\w%7B200%7Dzq").1["stats"]["complete"], true);
 }
 

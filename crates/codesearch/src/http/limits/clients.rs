@@ -1,11 +1,14 @@
-//! The clients of a server, identified by address or by token, and the admission of their requests.
+//! The clients of a server, identified by token, by address, or on this machine by program, and the admission of their
+//! requests.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use axum::http::HeaderMap;
+use axum::http::header::USER_AGENT;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -38,7 +41,7 @@ pub(crate) struct Limits {
     /// All clients together. [`Server::turn`](crate::http::server::Server::turn) bounds their
     /// concurrent searches, and lets them wait.
     all: Arc<Client>,
-    addresses: Cache<IpAddr, Arc<Client>>,
+    unnamed: Cache<Origin, Arc<Client>>,
     /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
     tokens: RwLock<HashMap<[u8; 32], Caller>>,
     /// Whether a proxy is trusted to name its client.
@@ -63,6 +66,15 @@ impl Caller {
     pub(crate) fn is_operator(&self) -> bool {
         self.token.is_admin
     }
+}
+
+/// Where a request without a token comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Origin {
+    /// An address, of IPv6 its network.
+    network: IpAddr,
+    /// The hash of its `User-Agent` where nothing else tells clients apart: programs on this machine have one address.
+    program: u64,
 }
 
 /// The semaphores and budgets of a client.
@@ -121,7 +133,7 @@ impl Limits {
             share,
             anyone: Arc::new(Client::new(Quota::default(), None)),
             all: Arc::new(Client::new(all, None)),
-            addresses: Cache::new(MAX_CLIENTS),
+            unnamed: Cache::new(MAX_CLIENTS),
             tokens: RwLock::default(),
             trust_forwarded,
         };
@@ -160,7 +172,8 @@ impl Limits {
         self.trust_forwarded && headers.contains_key(FORWARDED)
     }
 
-    /// Returns the client of a request: the owner of a token, or an address.
+    /// Returns the client of a request: the owner of a token, or an address; on this machine a program, unless addresses
+    /// have limits, which a program would escape by another name.
     pub(super) fn client(
         &self,
         caller: Option<&Caller>,
@@ -176,9 +189,15 @@ impl Limits {
         // Requests without a connection have no address; they count as one client.
         let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
+        let by_program =
+            peer.is_loopback() && !self.trust_forwarded && self.each == Quota::default();
+        let origin = Origin {
+            network: network(told.unwrap_or(peer)),
+            program: if by_program { program(headers) } else { 0 },
+        };
         let client =
             || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each, self.share)));
-        let known = self.addresses.get_or_insert_with(&network(told.unwrap_or(peer)), client);
+        let known = self.unnamed.get_or_insert_with(&origin, client);
         known.unwrap_or_else(|never| match never {})
     }
 
@@ -243,6 +262,13 @@ fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) ->
     budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
 }
 
+/// Returns the hash of the name that a program gives itself.
+fn program(headers: &HeaderMap) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    headers.get(USER_AGENT).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Returns the client that a proxy names: the last address, which the proxy added itself. Earlier
 /// ones are only claims of its client.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
@@ -292,6 +318,27 @@ mod tests {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
             limits.client(None, &HeaderMap::new(), Some(peer));
         }
-        assert!(limits.addresses.len() <= MAX_CLIENTS);
+        assert!(limits.unnamed.len() <= MAX_CLIENTS);
+    }
+
+    #[test]
+    fn programs_of_this_machine_are_told_apart_unless_addresses_have_limits() {
+        let bounded = Quota { per_minute: Some(1), ..Quota::default() };
+        let no_tokens = Vec::new;
+        let told_apart = |each, trust_forwarded, address: &str| {
+            let limits = Limits::new(each, Quota::default(), Some(3), no_tokens(), trust_forwarded);
+            let client = |program| {
+                let headers =
+                    HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(program))]);
+                limits.client(None, &headers, Some(Peer(address.parse().unwrap())))
+            };
+            assert!(Arc::ptr_eq(&client("curl"), &client("curl")));
+            !Arc::ptr_eq(&client("curl"), &client("Firefox"))
+        };
+        assert!(told_apart(Quota::default(), false, "127.0.0.1"));
+        assert!(told_apart(Quota::default(), false, "::1"));
+        assert!(!told_apart(Quota::default(), false, "192.0.2.1"));
+        assert!(!told_apart(Quota::default(), true, "127.0.0.1"));
+        assert!(!told_apart(bounded, false, "127.0.0.1"));
     }
 }

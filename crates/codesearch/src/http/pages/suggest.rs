@@ -102,14 +102,13 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
 }
 
 fn fields(word: &str) -> Vec<Suggestion> {
-    query::SUGGESTIONS
-        .iter()
+    query::suggestions()
         .filter(|(name, _)| !word.is_empty() && name.starts_with(word) && *name != word)
         .take(MOST)
         .map(|(name, note)| Suggestion {
-            text: if name.ends_with(':') { (*name).to_owned() } else { format!("{name} ") },
-            label: (*name).to_owned(),
-            note: (*note).to_owned(),
+            text: if name.ends_with(':') { name.to_owned() } else { format!("{name} ") },
+            label: name.to_owned(),
+            note: note.to_owned(),
         })
         .collect()
 }

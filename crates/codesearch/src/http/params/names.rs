@@ -50,10 +50,10 @@ pub(crate) const FORMAT: Param =
     Param::one_of("format", &["json", "html"], "json or html, whatever the Accept header says.");
 pub(crate) const SORT: Param = Param::one_of(
     "sort",
-    &["relevance", "path", "repo"],
+    &["relevance", "path"],
     "In which order, as on the page: by `relevance` the best of the first 500 files that are found and of \
-     those that define what is looked for, and with the cursors that follow of the next 500; by `path` or `repo` those that come first of all. `limit` says how many \
-     are sent, 1000 at most. Without it JSON comes by repository and path, or as it is found when it is large.",
+     those that define what is looked for, and with the cursors that follow of the next 500; by `path` those that come \
+     first of all, by repository and path. `limit` says how many are sent, 1000 at most. Without it JSON comes by repository and path, or as it is found when it is large.",
 );
 /// Makes a page list all values that narrow its search.
 pub(crate) const FACETS: Param =

@@ -7,8 +7,8 @@ use query::{
 };
 
 use crate::http::error::{Body, Failure};
-use crate::http::request::{compile, is_short};
-use crate::request::{self, Client, Options};
+use crate::http::request::{build, compile, is_short};
+use crate::request::{Client, Options};
 
 /// A parsed query. All patterns are regular expressions: literal texts are escaped.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl LivegrepQuery {
             most => Some(usize::try_from(most).map_or(Count::All, Count::Most)),
         };
         let options = Options { limit, context: (context, context), ..Options::default() };
-        compile(short, move || Ok(request::build(query, &options, &Client::LIVEGREP)?)).await
+        compile(short, move |turn| Ok(build(query, &options, &Client::LIVEGREP, turn)?)).await
     }
 }
 

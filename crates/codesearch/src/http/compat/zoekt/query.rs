@@ -4,7 +4,7 @@ use engine::search::Request;
 use query::{Case, Field, Pattern, Query, Tree};
 
 use crate::http::error::Failure;
-use crate::http::request::compile;
+use crate::http::request::{build, compile};
 use crate::request::{self, Client, Options as QueryContext};
 
 /// Parses a query as Zoekt would: patterns may match line feeds, and an empty query matches everything.
@@ -51,7 +51,7 @@ fn without_head(text: &str) -> String {
 
 /// Builds the request of a query and its options, on a thread for blocking work.
 pub(super) async fn compiled(query: Query, beside: QueryContext) -> Result<Request, Failure> {
-    compile(false, move || Ok(request::build(query, &beside, &Client::ZOEKT)?)).await
+    compile(false, move |turn| Ok(build(query, &beside, &Client::ZOEKT, turn)?)).await
 }
 
 #[cfg(test)]
