@@ -29,6 +29,8 @@ pub struct QueryPart {
     pub as_text: Option<String>,
     /// The pattern or name, without field and quotes; empty for groups and exclusions.
     pub value: String,
+    /// It looks for the name of a symbol.
+    is_symbol: bool,
 }
 
 /// The kinds of parts of a query.
@@ -117,6 +119,15 @@ impl QueryParts {
         self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
     }
 
+    /// Returns the query that looks for the names of symbols as text, if it has any.
+    pub fn symbols_as_text(&self) -> Option<String> {
+        let written = |part: &QueryPart| {
+            if part.is_symbol { literal(&part.value) } else { part.text.clone() }
+        };
+        let others = self.parts.iter().filter(|part| part.kind != PartKind::Kind);
+        self.parts.iter().any(|part| part.is_symbol).then(|| self.together(others.map(written)))
+    }
+
     /// Returns the query with `case:no`.
     pub fn ignoring_case(&self) -> String {
         let mut other = self.clone();
@@ -134,7 +145,7 @@ impl QueryParts {
 
 impl QueryPart {
     fn group(text: String) -> Self {
-        Self { text, kind: PartKind::Group, as_text: None, value: String::new() }
+        Self { text, kind: PartKind::Group, as_text: None, value: String::new(), is_symbol: false }
     }
 
     fn of(part: &Part, text: String) -> Self {
@@ -142,7 +153,8 @@ impl QueryPart {
             Part::Group(..) => return Self::group(text),
             Part::Not(..) => {
                 let kind = PartKind::Exclusion;
-                return Self { text, kind, as_text: None, value: String::new() };
+                let value = String::new();
+                return Self { text, kind, as_text: None, value, is_symbol: false };
             }
             Part::Word(_, word) => word,
         };
@@ -172,7 +184,8 @@ impl QueryPart {
             }
             _ => text,
         };
-        Self { text, kind, as_text, value }
+        let is_symbol = word.field == Some(FieldName::Symbol);
+        Self { text, kind, as_text, value, is_symbol }
     }
 }
 
@@ -200,6 +213,9 @@ mod tests {
         assert_eq!(parts.as_text(), None);
         let parts = QueryParts::of("Foo or b.r case:yes").unwrap();
         assert_eq!(parts.ignoring_case(), "(Foo or b.r) case:no");
+        let parts = QueryParts::of("sym:Read(er)? kind:class lang:go").unwrap();
+        assert_eq!(parts.symbols_as_text().unwrap(), "lit:Read(er)? lang:go");
+        assert_eq!(QueryParts::of("Read").unwrap().symbols_as_text(), None);
         let parts = QueryParts::of("/a b/\\\t-").unwrap();
         assert_eq!(QueryParts::of("(]\")\"").unwrap().ignoring_case(), "\"(])\" case:no");
         assert_eq!(parts.as_text().unwrap(), "\"/a\" lit:\"b/\t-\"");

@@ -198,9 +198,7 @@ impl fmt::Display for Pattern {
 /// Returns the message of a syntax error, with advice for the most common ones.
 fn advice(error: &ast::ErrorKind) -> String {
     let advice = match error {
-        ast::ErrorKind::GroupUnclosed => {
-            "write \\( for the character; a space ends a term, so put a term with spaces in quotes"
-        }
+        ast::ErrorKind::GroupUnclosed => "write \\( for the character",
         ast::ErrorKind::GroupUnopened => "write \\) for the character",
         ast::ErrorKind::ClassUnclosed => "write \\[ for the character",
         ast::ErrorKind::RepetitionMissing => {
@@ -329,8 +327,7 @@ mod tests {
     fn an_error_points_at_its_character() {
         check_error(
             "foo(bar",
-            "unclosed group: write \\( for the character; a space ends a term, so put a term with spaces in \
-             quotes (at character 4)\n    foo(bar\n       ^",
+            "unclosed group: write \\( for the character (at character 4)\n    foo(bar\n       ^",
         );
         check_error(
             "é[z-a]",

@@ -69,7 +69,7 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
         }
         (ErrorKind::InvalidSubcommand, ..) => {
             let wrong = context_value(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            unknown_command(&command, &name, &wrong)
+            unknown_command(&command, &name, &wrong, typed)
         }
         (ErrorKind::MissingRequiredArgument, Some(missing), _) => {
             format!("{missing} is missing; {name} --help says what it is")
@@ -162,7 +162,7 @@ fn shown_commands(command: &Command) -> impl Iterator<Item = &str> {
     shown.map(Command::get_name).filter(|name| *name != "help")
 }
 
-fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
+fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString]) -> String {
     let commands = shown_commands(command);
     let top = name == "codesearch";
     let other = OTHER_NAMES.iter().find(|(other, _)| top && *other == wrong);
@@ -171,9 +171,11 @@ fn unknown_command(command: &Command, name: &str, wrong: &str) -> String {
     } else if let Some(near) = nearest(commands, wrong) {
         format!("there is no command {wrong}; did you mean {name} {near}?")
     } else if top {
+        let words = typed.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != wrong);
+        let query: Vec<String> = words.map(quoted).collect();
         format!(
             "there is no command {wrong}; to search for it, write codesearch search {}",
-            quoted(wrong)
+            query.join(" ")
         )
     } else {
         format!("there is no command {wrong}; {name} --help lists them")

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
-use engine::navigate::{Basis, NameRequest, Place};
+use anyhow::{Error, Result, anyhow};
+use engine::navigate::{self, Basis, NameRequest, Place};
 use engine::search::{Searcher, Stats, Stopped};
 use engine::symbol::Symbol;
 use serde_json::json;
@@ -14,6 +14,7 @@ use store::Store;
 use super::serve;
 use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
 use crate::database::Database;
+use crate::hints::near_path;
 use crate::human::count;
 use crate::print::{self, outline_note};
 use crate::shell::quoted;
@@ -100,7 +101,10 @@ pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8>
     Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let place = place(store, &searcher, &args.path).await?;
-        let outline = searcher.outline(&place).await?;
+        let outline = match searcher.outline(&place).await {
+            Ok(outline) => outline,
+            Err(error) => return Err(with_near(&searcher, error).await),
+        };
         let mut out = print::stdout();
         for one in &outline.symbols {
             if args.json {
@@ -156,8 +160,21 @@ async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> 
     };
     match on_disk().await {
         Some(place) => Ok(place),
-        None => Ok(searcher.place(text).await?),
+        None => match searcher.place(text).await {
+            Ok(place) => Ok(place),
+            Err(error) => Err(with_near(searcher, error).await),
+        },
     }
+}
+
+/// The error, which names the nearest file if there is none.
+async fn with_near(searcher: &Searcher, error: navigate::Error) -> Error {
+    if let navigate::Error::NoFile(path) = &error
+        && let Some(near) = near_path(searcher, path).await
+    {
+        return anyhow!("{path} is not in the index; did you mean {near}?");
+    }
+    error.into()
 }
 
 /// Says that nothing was found of a name, and where to look for it.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
+use crate::hints::near_name;
 use crate::human::{count, since, size};
 use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
@@ -16,10 +17,9 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
     Database::open_index(database, 1)?.run(async |store| {
         let repos = store.repos().await?;
         if let Some(name) = &args.skipped {
-            let repo = repos
-                .iter()
-                .find(|repo| repo.name == *name)
-                .with_context(|| format!("no repository is named '{name}'; codesearch repos lists them"))?;
+            let repo = repos.iter().find(|repo| repo.name == *name).with_context(|| {
+                format!("no repository is named '{name}'; {}", instead(&repos, name))
+            })?;
             let skipped = store.skipped(repo.id).await?;
             for (path, bytes, reason) in &skipped {
                 if args.json {
@@ -39,12 +39,12 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             let name = repo.name.to_lowercase();
             args.parts.is_empty() || args.parts.iter().any(|part| name.contains(&part.to_lowercase()))
         };
-        let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
-        if repos.is_empty() {
-            let parts = args.parts.join(" or ");
-            note!("codesearch: no repository's name contains {parts}; codesearch repos lists all");
+        if !repos.iter().any(wanted) {
+            let (parts, first) = (args.parts.join(" or "), &args.parts[0]);
+            note!("codesearch: no repository's name contains {parts}; {}", instead(&repos, first));
             return Ok(crate::NOTHING);
         }
+        let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
         let imports = store.scip_imports().await?;
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json {
@@ -89,6 +89,15 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         Ok(crate::FOUND)
     })
+}
+
+/// Says what to write instead of a name that no repository has.
+fn instead(repos: &[store::Repo], name: &str) -> String {
+    let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
+    match near_name(name, &names) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "codesearch repos lists them".to_owned(),
+    }
 }
 
 pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {

@@ -12,7 +12,7 @@ use query::{OperatorInText, Query, QueryParts, Suggestion, operator_in_text};
 use serde::Serialize;
 
 pub(crate) use count::{FileCount, QueryContext, count};
-pub(crate) use near::missing_repository;
+pub(crate) use near::{missing_repository, near_name, near_path};
 pub(crate) use nothing::{NoResultsQuery, for_no_results};
 pub(crate) use show::{command, line};
 

@@ -42,8 +42,14 @@ pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String])
     None
 }
 
+/// Returns the file whose name is most similar to that of a path, as it is written on the command line.
+pub(crate) async fn near_path(searcher: &Searcher, path: &str) -> Option<String> {
+    let (repo, path) = file(searcher, path.rsplit('/').next()?).await?;
+    Some(format!("{repo}/{path}"))
+}
+
 /// Returns the name that is similar to what was typed: as a whole, in its last part, or in its last two.
-fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
+pub(crate) fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     let mut sorted = names.to_vec();
     sorted.sort_unstable();
     let last = |name: &str, parts: usize| -> String {
@@ -67,7 +73,8 @@ fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
         return by_part.get(found).copied();
     }
     // A word of the name; of several with it, the first.
-    let is_word = |word: &&str| word.chars().count() > LETTERS;
+    // A short one is near to too many.
+    let is_word = |word: &&str| word.chars().count() > LETTERS + 1;
     let mut words: HashMap<&str, &'n str> = HashMap::new();
     let mut sorted = names.to_vec();
     sorted.sort_unstable();

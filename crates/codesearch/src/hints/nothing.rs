@@ -49,6 +49,8 @@ enum Change {
     Unnarrowed,
     AnyCase,
     AsText,
+    /// With the names of symbols as text.
+    Mentioned,
     AnyTerm,
 }
 
@@ -130,15 +132,17 @@ impl Search<'_> {
         if parsed.is_ok_and(|query| has_case(&query)) {
             changes.push((Change::AnyCase, self.parts.ignoring_case()));
         }
-        if terms > 0 {
+        if terms > 0 || filters > 1 {
             for (at, _) in self.filters().take(MAX_TERMS) {
                 changes.push((Change::Without(at), self.without(|other| other == at)));
             }
-            if filters > 1 {
+            if terms > 0 && filters > 1 {
                 changes.push((Change::Unnarrowed, self.parts.with(Self::is_term)));
             }
         }
         changes.extend(self.parts.as_text().map(|text| (Change::AsText, text)));
+        let mentioned = self.parts.symbols_as_text();
+        changes.extend(mentioned.map(|query| (Change::Mentioned, query)));
         if terms > 1 {
             changes.push((Change::AnyTerm, self.parts.any_term()));
         }
@@ -203,6 +207,7 @@ impl Search<'_> {
             hints.extend(hint(format!("without {}", names.join(" ")), Change::Unnarrowed));
         }
         hints.extend(hint("as text instead of a regular expression".to_owned(), Change::AsText));
+        hints.extend(hint("as text, whatever it names".to_owned(), Change::Mentioned));
         // If one of two terms is missing, the query with the other one was reported above.
         if missing.is_empty() || missing.len() + 1 < all {
             hints.extend(hint("with one of the terms instead of all".to_owned(), Change::AnyTerm));
@@ -237,10 +242,14 @@ impl Search<'_> {
     async fn elsewhere(&self) -> Vec<Hint> {
         let terms: Vec<&QueryPart> = self.terms().map(|(_, part)| part).collect();
         let mut hints = Vec::new();
-        if let [term] = &*terms
-            && self.filters().next().is_none()
-        {
-            let near = timeout_at(self.until.into(), near::file(self.searcher, &term.value)).await;
+        let filters: Vec<&QueryPart> = self.filters().map(|(_, part)| part).collect();
+        let only = match (&*terms, &*filters) {
+            ([term], []) => Some(&term.value),
+            ([], [path]) if path.kind == PartKind::Path => Some(&path.value),
+            _ => None,
+        };
+        if let Some(name) = only {
+            let near = timeout_at(self.until.into(), near::file(self.searcher, name)).await;
             if let Ok(Some((repo, path))) = near {
                 hints.push(Hint {
                     message: format!("a file with a similar name, {repo}: {path}"),

@@ -490,8 +490,7 @@ fn errors_are_answers_that_say_what_to_do() {
         "1 matching line in 1 file. That is all.\n\nr: a.txt (Plain Text)\n1:kept\n"
     );
     let told = agent.refused("search", &json!({ "query": "foo(bar" }));
-    let why = "unclosed group: write \\( for the character; a space ends a term, so put a term with spaces in \
-               quotes (at character 4)\n    foo(bar\n       ^\nTry this query";
+    let why = "unclosed group: write \\( for the character (at character 4)\n    foo(bar\n       ^\nTry this query";
     assert!(told.starts_with(why) && told.ends_with(": lit:foo(bar"), "{told}");
     for (arguments, expected) in [
         (json!({}), "search needs query: give a text"),

@@ -60,8 +60,13 @@ fn patterns_that_are_none() {
     fixture.ingest();
     assert_eq!(
         complaint(fixture.run(&["search", "foo(bar"])),
-        "unclosed group: write \\( for the character; a space ends a term, so put a term with spaces in \
-         quotes (at character 4)\n    foo(bar\n       ^\ntry: codesearch search -F 'foo(bar'"
+        "unclosed group: write \\( for the character (at character 4)\n    foo(bar\n       ^\n\
+         try: codesearch search -F 'foo(bar'"
+    );
+    let cut = complaint(fixture.run(&["search", "foo(a, b)"]));
+    assert!(
+        cut.contains("; a space ends a term, so put a term with spaces in quotes (at"),
+        "{cut}"
     );
     for pattern in ["[", "*", r"\w{1000}{100}", "(?P<x", r"\8", "(?<!a)b"] {
         assert!(complaint(fixture.run(&["search", pattern])).contains("(at character "));

@@ -166,6 +166,6 @@ fn repositories_by_a_part_of_their_names() {
     let ran = fixture.run(&["repos", "python"]).code(1);
     assert_eq!(
         ran.err,
-        "codesearch: no repository's name contains python; codesearch repos lists all\n"
+        "codesearch: no repository's name contains python; codesearch repos lists them\n"
     );
 }

@@ -40,6 +40,8 @@ struct SearchPage<'a> {
 
 /// An error, and its place in the query.
 struct PageError {
+    /// There is no page at the address.
+    is_missing: bool,
     message: String,
     /// The query before the character at fault, that character, and the query after it.
     place: Option<(String, String, String)>,
@@ -109,9 +111,11 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
         let here = behind.next().unwrap_or(' ');
         Some((before.to_owned(), here.to_string(), behind.as_str().to_owned()))
     });
-    let links = if failure.body.code == "not_found" { PLACES.to_vec() } else { Vec::new() };
+    let is_missing = failure.body.code == "not_found";
+    let links = if is_missing { PLACES.to_vec() } else { Vec::new() };
     let instead = failure.body.suggestion.map(|suggested| SuggestedQuery::from(*suggested));
-    let error = Some(PageError { message: failure.body.message, place, instead, links });
+    let error =
+        Some(PageError { is_missing, message: failure.body.message, place, instead, links });
     let page = SearchPage { query: q, error, result: None, stream: None };
     render(failure.status, &page)
 }

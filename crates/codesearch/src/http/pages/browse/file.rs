@@ -18,7 +18,7 @@ use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::around::files_around;
-use super::missing::{no_such_file, no_such_text};
+use super::missing::{no_such_file, no_such_text, redirect};
 use super::outline::{Pane, pane};
 use super::{
     Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
@@ -165,6 +165,9 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
     let page = wants_page(headers, wanted.format.as_deref());
+    if page && wanted.path.is_empty() && !wanted.repo.is_empty() {
+        return Ok(redirect(link::folder(&wanted.repo, ""), wanted));
+    }
     let Some(document) = document(server, wanted).await? else {
         return match &wanted.hash {
             Some(hash) => no_such_text(server, wanted, hash, page).await,

@@ -14,6 +14,7 @@ use store::{Repo, ScipImport};
 
 use super::missing::{no_such_file, no_such_repo};
 use super::{Answered, BrowseParams, Crumb, PATH, answered, crumbs, repo};
+use crate::hints::near_name;
 use crate::http::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::http::error::Failure;
 use crate::http::pages::home::held;
@@ -64,6 +65,8 @@ struct About {
 struct ReposPage<'a> {
     query: &'a str,
     filter: &'a str,
+    /// If no name matches the filter, the nearest one and its address.
+    near: Option<(String, String)>,
     summary: String,
     /// Whether any repository has a rank.
     ranked: bool,
@@ -157,9 +160,12 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
+    let names = catalog.repos.values().map(|repo| repo.name.as_str()).collect::<Vec<_>>();
+    let near = if repos.is_empty() { near_name(&wanted.q, &names) } else { None };
     let page = ReposPage {
         query: "",
         filter: &wanted.q,
+        near: near.map(|name| (link::folder(name, ""), name.to_owned())),
         summary: if wanted.q.is_empty() {
             format!("{}, {}", count(repos.len(), "repository"), held(&catalog, &repos))
         } else {
