@@ -19,10 +19,11 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` sets
 /// what is logged, in the syntax of tracing's `EnvFilter`.
 pub(crate) fn init(server: bool) {
+    // A connection whose statement was given up is closed, which the pool finds remarkable.
     let default = if server {
-        "warn,codesearch=info,postgres=info,engine=info,store=info"
+        "warn,sqlx_core::pool=error,codesearch=info,postgres=info,engine=info,store=info"
     } else {
-        "warn,postgres=info"
+        "warn,sqlx_core::pool=error,postgres=info"
     };
     let filter =
         EnvFilter::try_from_env("CODESEARCH_LOG").unwrap_or_else(|_| EnvFilter::new(default));

@@ -42,9 +42,19 @@ pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String])
     None
 }
 
-/// Returns the file whose name is most similar to that of a path, as it is written on the command line.
+/// Returns the path that is most similar to one, each with the name of its repository before it: first one with all its
+/// letters, then one whose last part is similar.
 pub(crate) async fn near_path(searcher: &Searcher, path: &str) -> Option<String> {
-    let (repo, path) = file(searcher, path.rsplit('/').next()?).await?;
+    let tree = searcher.tree().await.ok()?;
+    let typed = path.to_owned();
+    let work = tokio::task::spawn_blocking(move || {
+        let request = FindRequest { query: &typed, limit: 1, ..FindRequest::default() };
+        tree.find(&request).ok()?.0.pop()
+    });
+    let (repo, path) = match work.await.ok()? {
+        Some(near) => (near.repo, near.path),
+        None => file(searcher, path.rsplit('/').next()?).await?,
+    };
     Some(format!("{repo}/{path}"))
 }
 

@@ -328,8 +328,10 @@ fn status_files_and_folders_are_pages_for_browsers() {
     for (path, texts) in [
         ("/stats", &["<h1>Status</h1>", "good"][..]),
         ("/repos", &["2 repositories", "href=\"/repos?repo=one\""]),
+        ("/repos?q=oone", &["No repository's name contains oone.", "Did you mean", ">one</a>"]),
         ("/repos?repo=one", &["1 binary", "src/", "Rust"]),
         ("/repos?repo=one&path=src", &["href=\"/file?repo=one&#38;path=src/main.rs\"", "lib/"]),
+        ("/file?repo=one&path=", &["1 binary", "src/", "Rust"]),
         ("/files?q=srcmain", &["href=\"/file?repo=one&#38;path=src/main.rs\""]),
         (
             "/file?repo=one&path=copy.rs&q=needle",
@@ -352,4 +354,6 @@ fn status_files_and_folders_are_pages_for_browsers() {
         }
     }
     assert_eq!(json!(server.get("/repos?repo=none", "text/html").0), 404);
+    let (status, _, page) = server.get("/none", "text/html");
+    assert_eq!((status, page.contains("<h1>Page not found</h1>")), (404, true), "{page}");
 }

@@ -117,6 +117,42 @@ fn a_terminal_is_told_what_finds_something() {
         &["sever"],
         r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
     );
+    says(
+        &["file:sever.go"],
+        r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
+    );
+    says(&["sym:Println"], "as text, whatever it names (1 file): codesearch search 'Println'");
+    says(&["kind:class lang:go"], "without kind:class (1 file): codesearch search 'lang:go'");
+}
+
+#[test]
+fn commands_name_what_is_near() {
+    let fixture = fixture();
+    for (args, code, expected) in [
+        (&["repos", "habor"][..], 1, "no repository's name contains habor; did you mean harbor?"),
+        (
+            &["repos", "--skipped", "tidepol"],
+            2,
+            "no repository is named 'tidepol'; did you mean tidepool?",
+        ),
+        (
+            &["outline", "harbor/src/serve.go"],
+            2,
+            "harbor/src/serve.go is not in the index; did you mean harbor/src/server.go?",
+        ),
+        (
+            &["outline", "harbor/src/sevrer.go"],
+            2,
+            "harbor/src/sevrer.go is not in the index; did you mean harbor/src/server.go?",
+        ),
+        (
+            &["func", "main"],
+            2,
+            "there is no command func; to search for it, write codesearch search func main",
+        ),
+    ] {
+        assert_eq!(fixture.run(args).code(code).err, format!("codesearch: {expected}\n"));
+    }
 }
 
 #[test]

@@ -59,3 +59,27 @@ fn no_command_passes_controls_on() {
     let piped = fixture.run(&["files", "needle"]).code(0).out;
     assert!(piped.contains(HOSTILE), "{piped:?}");
 }
+
+#[test]
+fn a_terminal_shows_the_best_lines_of_a_file_and_counts_the_others() {
+    let fixture = Fixture::new();
+    let calls = "    needle();\n".repeat(30);
+    fixture.write("r/needle.rs", format!("// needle\n{calls}fn needle() {{}}\n"));
+    fixture.ingest();
+    fixture.run(&["symbols"]).code(0);
+    let text = on_a_terminal(&fixture, &["search", "needle"]);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    assert_eq!(lines.len(), 12, "{text}");
+    assert_eq!((lines[0], lines[10]), ("r/needle.rs", "32:fn needle() {}"), "{text}");
+    assert_eq!(
+        lines[11],
+        "codesearch: the best 10 lines of each file; 22 more matching lines in them (-m 1000 for all)"
+    );
+    // Who says how many lines, or in which order, gets all of them; so does a pipe.
+    for args in [&["-m", "1000"][..], &["--sort", "relevance"], &["--sort", "path"]] {
+        let args = [&["search", "needle"], args].concat();
+        assert_eq!(on_a_terminal(&fixture, &args).lines().count(), 33, "{args:?}");
+    }
+    assert_eq!(on_a_terminal(&fixture, &["search", "-c", "needle"]).trim_end(), "r/needle.rs:32");
+    assert_eq!(fixture.run(&["search", "needle"]).code(0).out.lines().count(), 32);
+}

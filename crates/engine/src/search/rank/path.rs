@@ -53,7 +53,7 @@ const DOCS_SUFFIXES: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po"
 /// What is not written to be read comes last.
 const TEST: f32 = -70.0;
 const COPIED: f32 = -70.0;
-const GENERATED: f32 = -80.0;
+const GENERATED: f32 = -160.0;
 const DOCS: f32 = -10.0;
 /// What others are not meant to use, or only to learn from.
 const SECONDARY: f32 = -8.0;
