@@ -231,12 +231,7 @@ impl<'a> Build<'a> {
     /// The error of a pattern, where it is in the query.
     fn of_pattern(&self, at: usize, word: &Word, error: QueryError) -> QueryError {
         let origin = word.origins.get(error.position).copied().unwrap_or(at);
-        let mut message = error.message;
-        // It may be closed in what follows.
-        if message.starts_with("unclosed group") && self.source[word.range.end..].starts_with(' ') {
-            message += "; a space ends a term, so put a term with spaces in quotes";
-        }
-        self.error(origin, message)
+        self.error(origin, error.message)
     }
 
     /// The error of a language that nobody knows, one of those that a word names.

@@ -12,7 +12,10 @@ pub enum Error {
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
     /// All connections were in use for too long.
-    #[error("all connections to the database are busy; try again in a moment")]
+    #[error(
+        "all connections to the database are busy: too many searches at once, or Postgres does not answer; try again \
+         in a moment"
+    )]
     Busy,
     /// The server cannot be used as it is.
     #[error("{0}")]

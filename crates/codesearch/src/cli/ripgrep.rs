@@ -79,7 +79,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag('v', "invert-match", "", WhyNot("the index finds lines by what is in them; for files without a match, write --files-without-match, or -foo in a query")),
     flag(' ', "no-invert-match", "", Idle("matches are never inverted")),
     flag('x', "line-regexp", "", Same("")),
-    flag('m', "max-count", "N", Same("")),
+    flag('m', "max-count", "N", Same("on a terminal, the best 10 lines of each file are the default")),
     flag(' ', "mmap", "", Idle("files are not read")),
     flag(' ', "no-mmap", "", Idle("files are not read")),
     flag('U', "multiline", "", Same("--json prints each line of a match as a message of its own; a pattern with \\n spans lines without it")),

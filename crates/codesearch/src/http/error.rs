@@ -149,7 +149,7 @@ impl From<store::Error> for Failure {
         }
         tracing::error!("{error}");
         if matches!(error, store::Error::Busy) {
-            return Self::busy();
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string());
         }
         let message = "the database cannot be reached; try again in a moment";
         match error {

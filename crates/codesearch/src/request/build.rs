@@ -13,6 +13,10 @@ use super::narrow::Narrow;
 use super::options::Options;
 use super::refused::{Refused, option};
 
+/// The least time that patterns have to compile: most take less, so that a search with a short timeout still says how far
+/// it came.
+const SHORTEST: Duration = Duration::from_millis(20);
+
 /// Parses a query text. Its own settings of case and lines override the options.
 ///
 /// # Errors
@@ -32,7 +36,7 @@ pub(crate) fn build(query: Query, options: &Options, client: &Client) -> Result<
     build_with(query, options, client, |query, _| Ok(Request::new(query)?))
 }
 
-/// Builds the request for a query, but takes no longer than its timeout. Large patterns compile for up to a quarter of a
+/// Builds the request for a query, but takes no longer than its timeout, or 20 ms. Large patterns compile for up to a quarter of a
 /// second, which cannot be interrupted: a thread of its own does that, ends when it is done, and drops `turn` then.
 ///
 /// # Errors
@@ -53,7 +57,7 @@ pub(crate) fn build_in_time(
             // Nobody receives it when the time was up.
             let _ = send.send(request);
         });
-        match compiled.recv_timeout(timeout) {
+        match compiled.recv_timeout(timeout.max(SHORTEST)) {
             Ok(request) => Ok(request?),
             Err(RecvTimeoutError::Timeout) => {
                 let why =

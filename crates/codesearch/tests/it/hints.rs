@@ -121,7 +121,7 @@ fn a_terminal_is_told_what_finds_something() {
         &["file:sever.go"],
         r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
     );
-    says(&["sym:Println"], "as text, whatever it names (1 file): codesearch search 'Println'");
+    says(&["sym:Println"], "as text, whatever it names (1 file): codesearch search 'lit:Println'");
     says(&["kind:class lang:go"], "without kind:class (1 file): codesearch search 'lang:go'");
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran, eventually};
@@ -132,7 +133,8 @@ fn the_syntax_is_explained() {
     // Each example in the manual is a valid query.
     for line in help.split("## Examples").nth(1).unwrap().lines() {
         let example = line.strip_prefix("    ").map(|line| line.split("  ").next().unwrap());
-        if let Some(example) = example {
+        // What begins with a space goes on with the explanation before it.
+        if let Some(example) = example.filter(|example| !example.is_empty()) {
             query::Query::parse(example, query::Case::Smart).unwrap();
         }
     }
@@ -214,15 +216,17 @@ fn a_search_for_everything_ends_when_the_operator_says() {
 fn a_timeout_counts_what_compiling_takes() {
     let fixture = fixture();
     let server = fixture.serve();
-    // Compiling this takes longer than that, searching a few files for it does not.
-    let (status, answer) = server.json(r"/search?q=\w%7B200%7Dzq&timeout=10ms");
-    let why = "timeout=: the patterns do not compile within 10ms; allow more time";
-    assert_eq!((status, &answer["error"]["message"]), (400, &why.into()), "{answer}");
-    let ran = fixture.run(&["search", "--timeout", "10ms", r"\w{200}zq"]).code(2);
-    assert!(ran.err.contains("--timeout: the patterns do not compile within 10ms"), "{}", ran.err);
-    let said = told(&server, "search", &json!({ "query": r"\w{200}zq timeout:10ms" }));
-    assert!(said.contains("do not compile within 10ms"), "{said}");
-    assert_eq!(server.json(r"/search?q=\w%7B200%7Dzq").1["stats"]["complete"], true);
+    // Compiling these takes longer than that, searching a few files for them does not.
+    let long = (0..8).map(|n| format!(r"\w{{60}}z{n}")).collect::<Vec<_>>().join(" or ");
+    let query = format!("{long} timeout:10ms");
+    let why = "the patterns do not compile within 10ms; allow more time";
+    let path = |query| format!("/search?q={}", utf8_percent_encode(query, NON_ALPHANUMERIC));
+    let (status, answer) = server.json(&path(&query));
+    let told = (status, &answer["error"]["message"]);
+    assert_eq!(told, (400, &format!("timeout=: {why}").into()), "{answer}");
+    let ran = fixture.run(&["search", &query]).code(2);
+    assert!(ran.err.contains(&format!("--timeout: {why}")), "{}", ran.err);
+    assert_eq!(server.json(&path(&long)).1["stats"]["complete"], true);
 }
 
 #[test]

@@ -11,19 +11,20 @@ use crate::equality::copy;
 use crate::harness::{Fixture, eventually};
 use crate::private_postgres::Home;
 
-/// A process that goes on when dropped.
-struct Halted(String);
+/// Processes that go on when dropped.
+struct Halted(Vec<String>);
 
 impl Halted {
-    fn new(pid: String) -> Self {
-        assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
-        Self(pid)
+    fn new<T: ToString>(pids: &[T]) -> Self {
+        let pids: Vec<String> = pids.iter().map(T::to_string).collect();
+        assert!(Command::new("kill").arg("-STOP").args(&pids).status().unwrap().success());
+        Self(pids)
     }
 }
 
 impl Drop for Halted {
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-CONT", &self.0]).status();
+        let _ = Command::new("kill").arg("-CONT").args(&self.0).status();
     }
 }
 
@@ -44,9 +45,9 @@ fn an_epoch_is_on_disk_before_anyone_is_told() {
     sql("checkpoint");
     {
         // Nobody else flushes the log.
-        let _halted = Halted::new(text(
+        let _halted = Halted::new(&[text(
             "select pid::text from pg_stat_activity where backend_type = 'walwriter'",
-        ));
+        )]);
         fs::write(home.folder().join("r/b.txt"), "new\n").unwrap();
         home.ingest();
         let flushed =
@@ -247,11 +248,7 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
     let holder = "select pid from pg_locks where locktype = 'advisory' and classid::bigint = 1668481025
          and objsubid = 2 and database = (select oid from pg_database where datname = current_database())";
     let pid = fixture.sql::<i32>(holder);
-    let signal = |name: &str| {
-        let done = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
-        assert!(done.success());
-    };
-    signal("-STOP");
+    let halted = Halted::new(&[pid]);
     // It looks for a newer epoch every two seconds, over that connection first.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) {
@@ -263,7 +260,7 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
     }
     let now = format!("{holder} and pid <> {pid}");
     assert_ne!(fixture.sql::<i32>(&now), pid);
-    signal("-CONT");
+    drop(halted);
     assert_eq!(server.search("alpha")["stats"]["files"], 1);
 }
 
@@ -278,16 +275,12 @@ fn a_database_that_falls_silent_holds_no_request() {
     for path in paths {
         assert_eq!(server.json(path).0, 200, "{path}");
     }
-    let signal = |name: &str, pids: &[i32]| {
-        let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
-        assert!(Command::new("kill").arg(name).args(pids).status().unwrap().success());
-    };
     // All processes of Postgres that answer this server stand still.
     let stopped = fixture.sql::<Vec<i32>>(
         "select array_agg(pid) from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid()",
     );
-    signal("-STOP", &stopped);
+    let halted = Halted::new(&stopped);
     std::thread::scope(|scope| {
         let server = &server;
         let asked = paths.map(|path| scope.spawn(move || server.json(path)));
@@ -298,7 +291,7 @@ fn a_database_that_falls_silent_holds_no_request() {
             assert!(said || text.contains("a.md"), "{path}: {status} {text}");
         }
     });
-    signal("-CONT", &stopped);
+    drop(halted);
     eventually("it answers again", || server.json(paths[0]).0 == 200);
 }
 

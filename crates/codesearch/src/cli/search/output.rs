@@ -54,6 +54,8 @@ pub(crate) struct OutputArgs {
     #[arg(short = 'r', long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) replace: Option<String>,
     /// Print at most N matching lines of each file
+    ///
+    /// By default, on a terminal in order of relevance the best 10, and the number of the others; else all.
     #[arg(short = 'm', long, value_name = "N")]
     pub(crate) max_count: Option<usize>,
     /// Print files in this order: relevance, path, none
