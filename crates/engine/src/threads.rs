@@ -8,9 +8,15 @@
 
 use std::sync::OnceLock;
 
+use query::CompiledQuery;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Threads for slow searches, for each processor: while one matches a name, another wakes up whose search has to end.
+const SLOW_PER_PROCESSOR: usize = 2;
 
 static MATCHING: OnceLock<ThreadPool> = OnceLock::new();
+static SLOW: OnceLock<Runtime> = OnceLock::new();
 
 /// Returns the pool that matches texts. Separate from rayon's global pool, whose jobs may take long.
 pub(crate) fn matching() -> &'static ThreadPool {
@@ -23,6 +29,22 @@ pub(crate) fn matching() -> &'static ThreadPool {
 /// Returns whether the pool that matches texts is running.
 pub(crate) fn are_started() -> bool {
     MATCHING.get().is_some()
+}
+
+/// Returns the runtime for the shards of a slow search, in a server. Matching a name takes such a search milliseconds, so on
+/// the threads of others it would hold these up until its own time is up.
+pub(crate) fn of_slow(query: &CompiledQuery) -> Option<&'static Handle> {
+    if !query.is_slow() || !are_started() {
+        return None;
+    }
+    let runtime = SLOW.get_or_init(|| {
+        let threads =
+            SLOW_PER_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(threads).thread_name("slow").enable_all();
+        builder.build().expect("a few threads can be started")
+    });
+    Some(runtime.handle())
 }
 
 /// Starts both pools. A server calls it when it starts: rayon's global pool can be configured only before its

@@ -69,6 +69,11 @@ pub struct CompiledSymbol {
 }
 
 impl CompiledQuery {
+    /// Whether matching one of its patterns against a few names may take long.
+    pub fn is_slow(&self) -> bool {
+        self.terms.iter().any(|term| term.matcher.is_slow())
+    }
+
     /// Compiles a query.
     ///
     /// # Errors

@@ -447,6 +447,34 @@ fn no_client_has_all_turns() {
 }
 
 #[test]
+fn a_pattern_that_takes_long_for_a_path_keeps_no_search_waiting() {
+    let fixture = Fixture::new();
+    for n in 0..1000 {
+        fixture.write(&format!("r/{}/{n}", "e".repeat(200)), "");
+    }
+    fixture.write("r/needle.txt", "needle\n");
+    fixture.ingest();
+    let server = fixture.serve();
+    server.settle();
+    // Milliseconds for each path.
+    let query = utf8_percent_encode("(?:e?){3000}[0-9]{9}", NON_ALPHANUMERIC);
+    let path = format!("/search?q=case:yes+{query}&timeout=4s");
+    std::thread::scope(|scope| {
+        let searching = [(); 4].map(|()| scope.spawn(|| server.json(&path).1));
+        let begun = "codesearch_searches_running 4\n";
+        eventually("the searches run", || server.get("/metrics", "*/*").2.contains(begun));
+        for _ in 0..8 {
+            assert_eq!(server.search("needle")["stats"]["complete"], true);
+        }
+        assert!(searching.iter().all(|one| !one.is_finished()), "a search waited for them");
+        for one in searching {
+            let answer = one.join().unwrap();
+            assert_eq!(answer["stats"]["stopped_because"], "timeout", "{answer}");
+        }
+    });
+}
+
+#[test]
 fn a_pattern_that_takes_long_keeps_nobody_waiting() {
     let fixture = Fixture::new();
     fixture.write("r/line.txt", "a".repeat(1_000_000));

@@ -27,6 +27,7 @@ use super::stats::{Stats, Stopped};
 use super::survivors::Survivors;
 use super::together::{Prefetched, PrefetchedRows, ReadyShard};
 use crate::cache::ShardCache;
+use crate::threads::of_slow;
 use crate::types::{AnswerProgress, Error, FileMatch, Resume};
 
 /// One search over all its shards.
@@ -141,6 +142,8 @@ impl<'a> Merge<'a> {
     ) -> Result<(), Error> {
         // When this future is dropped early, the set aborts all running shards.
         let mut tasks = JoinSet::new();
+        let of_all = threads.filter(|_| self.limit().is_none());
+        let threads = of_slow(self.search.query()).or(of_all);
         let search = self.search;
         let searched_before = self.resume.filter(|_| !self.is_of_repos()).map(|from| from.searched);
         let waiting: Vec<&ShardCandidate> = search
@@ -207,6 +210,7 @@ impl<'a> Merge<'a> {
         stats: &mut Stats,
     ) -> Result<(), Ended> {
         let (search, limit) = (self.search, self.limit());
+        let is_slow = of_slow(search.query()).is_some();
         let mut paused = Instant::now();
         // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
         // match. With a limit `has_enough` stops earlier, since their work may be in vain.
@@ -261,14 +265,14 @@ impl<'a> Merge<'a> {
             stats.shards_from_postgres += usize::from(!in_memory);
             // Without `Done`, the merge sees the closed channel and reports the panic.
             let mut run = Box::pin(AssertUnwindSafe(run.run(send)).catch_unwind());
-            let inline = counted.is_some_and(|counted| counted <= FEW_CHUNKS)
+            let is_short = counted.is_some_and(|counted| counted <= FEW_CHUNKS)
                 || self.running.is_empty() && limit.is_some();
-            let is_done = inline && run.as_mut().now_or_never().is_some();
+            let is_done = is_short && !is_slow && run.as_mut().now_or_never().is_some();
             let expected_blocks = candidate.expected_blocks.unwrap_or(0);
             let running = RunningShard { events, chunks, expected_blocks, has_texts, is_done };
             self.running.push_back(running);
             if !is_done {
-                match threads.filter(|_| limit.is_none()) {
+                match threads {
                     Some(threads) => tasks.spawn_on(run, threads),
                     None => tasks.spawn(run),
                 };

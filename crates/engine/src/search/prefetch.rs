@@ -14,6 +14,7 @@ use super::state::{ChunkEstimate, Search};
 use super::survivors::Survivors;
 use super::together::{Prefetched, answer_all, asks_together, read_all};
 use crate::cache::texts::Texts;
+use crate::threads::of_slow;
 
 /// What was read for shards before their turn.
 #[derive(Default)]
@@ -131,7 +132,7 @@ impl Prefetch {
             let expected_blocks = needed().filter_map(|of| of.expected_blocks).sum();
             let with = (Arc::clone(search), store.clone(), connections);
             self.reading = Some((asked, expected_blocks));
-            self.task.spawn(answer_all(tasks, with));
+            self.spawn(answer_all(tasks, with), search);
         }
     }
 
@@ -160,6 +161,17 @@ impl Prefetch {
         few.sort_by_key(|ready| ready.task.shard.id);
         let ids = few.iter().map(|ready| ready.task.shard.id).collect();
         self.reading = Some((ids, 0));
-        self.task.spawn(read_all(few, (Arc::clone(search), store.clone(), connections)));
+        self.spawn(read_all(few, (Arc::clone(search), store.clone(), connections)), search);
+    }
+
+    fn spawn(
+        &mut self,
+        reading: impl Future<Output = Result<Vec<(ShardId, Prefetched)>, store::Error>> + Send + 'static,
+        search: &Search,
+    ) {
+        match of_slow(search.query()) {
+            Some(threads) => self.task.spawn_on(reading, threads),
+            None => self.task.spawn(reading),
+        };
     }
 }
