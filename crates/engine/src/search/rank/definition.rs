@@ -105,6 +105,9 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
     {
         let word = word.trim_start_matches(['#', '(']);
         if let Ok(at) = DEFINERS.binary_search_by_key(&word, |(definer, _)| definer) {
+            if word == "define" && is_include_guard(text) {
+                return None;
+            }
             let is_type = matches!(word, "class" | "struct" | "union" | "enum");
             if is_type && after.trim_end() == ";" {
                 return Some(DECLARED);
@@ -150,6 +153,14 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
         && after.starts_with('(')
         && !end.ends_with(';');
     is_function.then_some(FUNCTION)
+}
+
+/// Whether a line only says that a header was included: `#define LINUX_LIST_H`.
+fn is_include_guard(text: &str) -> bool {
+    let mut words = text.split_whitespace().filter(|word| *word != "#");
+    let (_, Some(name), None) = (words.next(), words.next(), words.next()) else { return false };
+    let name = name.trim_end_matches('_');
+    ["_H", "_HH", "_HPP", "_HXX", "_h", "_INCLUDED"].iter().any(|end| name.ends_with(end))
 }
 
 /// Whether what follows the name of a type declares something of that type, as C does: `struct page *page`.
@@ -250,6 +261,10 @@ mod tests {
             ("    def open(self):", "open", Some(MEMBER)),
             ("pub struct Point {", "Point", Some(TYPE)),
             ("#define LIMIT 100", "LIMIT", Some(VALUE)),
+            ("#define WITH_LIMIT", "WITH_LIMIT", Some(VALUE)),
+            ("#define LINUX_LIMIT_H", "LINUX_LIMIT_H", None),
+            ("# define __LIMIT_H__", "__LIMIT_H__", None),
+            ("#define LIMIT FOO_H", "LIMIT", Some(VALUE)),
             ("static int open_file(int x)", "open_file", Some(FUNCTION)),
             ("void *open_file(int x)", "open_file", Some(FUNCTION)),
             ("int open_file(int x);", "open_file", None),
