@@ -331,7 +331,6 @@ fn status_files_and_folders_are_pages_for_browsers() {
         ("/repos?q=oone", &["No repository's name contains oone.", "Did you mean", ">one</a>"]),
         ("/repos?repo=one", &["1 binary", "src/", "Rust"]),
         ("/repos?repo=one&path=src", &["href=\"/file?repo=one&#38;path=src/main.rs\"", "lib/"]),
-        ("/file?repo=one&path=", &["1 binary", "src/", "Rust"]),
         ("/files?q=srcmain", &["href=\"/file?repo=one&#38;path=src/main.rs\""]),
         (
             "/file?repo=one&path=copy.rs&q=needle",

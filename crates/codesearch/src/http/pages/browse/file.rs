@@ -18,7 +18,7 @@ use query::{Case, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::around::files_around;
-use super::missing::{no_such_file, no_such_text, redirect};
+use super::missing::{no_such_file, no_such_text};
 use super::outline::{Pane, pane};
 use super::{
     Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
@@ -97,6 +97,11 @@ pub(crate) const FILE: Endpoint = Endpoint {
                 Content::Json(&["File"]),
             ),
             Answer {
+                status: 303,
+                says: "The path is a folder, whose page is elsewhere.",
+                content: Content::Nothing,
+            },
+            Answer {
                 status: 304,
                 says: "It is what the client has (If-None-Match).",
                 content: Content::Nothing,
@@ -165,9 +170,6 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
     let page = wants_page(headers, wanted.format.as_deref());
-    if page && wanted.path.is_empty() && !wanted.repo.is_empty() {
-        return Ok(redirect(link::folder(&wanted.repo, ""), wanted));
-    }
     let Some(document) = document(server, wanted).await? else {
         return match &wanted.hash {
             Some(hash) => no_such_text(server, wanted, hash, page).await,

@@ -55,7 +55,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &BrowseParams, page: bool) -> An
 }
 
 /// Redirects to a page, which is asked for as this one was.
-pub(super) fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
+fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
     if let Some(format) = &wanted.format {
         address = format!("{address}&format={format}");
     }
