@@ -105,6 +105,11 @@ pub(crate) const REPOS: Endpoint = Endpoint {
         description: "",
         answers: &[
             Answer::ok("All of them, or the one.", Content::Json(&["Repos", "Folder"])),
+            Answer {
+                status: 303,
+                says: "The path is a file, whose page is elsewhere.",
+                content: Content::Nothing,
+            },
             Answer::NOT_FOUND,
         ],
     }),
