@@ -1,4 +1,4 @@
-//! Slow patterns on long lines.
+//! Slow patterns on long lines, and on long paths beside each other.
 
 use std::time::{Duration, Instant};
 
@@ -67,4 +67,42 @@ fn a_timeout_holds_whatever_the_pattern() {
         "{in_time} in time, {cut} cut short and said so, {refused} refused; at most {} ms past the timeout",
         worst.as_millis()
     ));
+}
+
+#[test]
+fn a_timeout_holds_beside_other_slow_patterns() {
+    let mut run = Run::new("beside", 8, 200);
+    let fixture = Fixture::new();
+    fixture.write("r/line.txt", "a".repeat(1_000_000));
+    for n in 0..500 {
+        fixture.write(&format!("r/{}/{n}.txt", "ab".repeat(100)), format!("needle {n}\n"));
+    }
+    fixture.ingest();
+    let server = fixture.serve();
+    server.settle();
+    let (mut cut, mut worst) = (0, Duration::ZERO);
+    while run.step().is_some() {
+        let mut asked = || {
+            let query = format!("case:yes {}", pattern(&mut run.rng));
+            let timeout = Duration::from_millis([50, 100, 300][run.rng.usize(..3)]);
+            (utf8_percent_encode(&query, NON_ALPHANUMERIC).to_string(), timeout)
+        };
+        let asked = [asked(), asked(), asked()];
+        let answers = std::thread::scope(|scope| {
+            let ask = |(query, timeout): &(String, Duration)| {
+                let millis = timeout.as_millis();
+                server.json(&format!("/search?q={query}&limit=0&timeout={millis}ms"))
+            };
+            let asking = asked.each_ref().map(|asked| scope.spawn(move || ask(asked)));
+            asking.map(|asking| asking.join().unwrap())
+        });
+        for ((query, timeout), (status, answer)) in asked.iter().zip(&answers) {
+            assert!(matches!(status, 200 | 400), "{query}: {answer}");
+            let Some(took) = answer["stats"]["duration_ms"].as_f64() else { continue };
+            cut += usize::from(answer["stats"]["stopped_because"] == "timeout");
+            worst = worst.max(Duration::from_secs_f64(took / 1000.0).saturating_sub(*timeout));
+        }
+    }
+    assert!(!run.is_long || worst < OVERSHOOT, "{worst:?} after the timeout");
+    run.end(&format!("{cut} cut short; at most {} ms past the timeout", worst.as_millis()));
 }
