@@ -87,6 +87,41 @@ pub(crate) fn is_short<'t>(patterns: impl IntoIterator<Item = &'t String>) -> bo
     let mut bytes = 0;
     patterns.into_iter().all(|pattern| {
         bytes += pattern.len();
-        bytes <= MAX_SHORT && !pattern.contains('{')
+        bytes <= MAX_SHORT && !repeats(pattern)
     })
+}
+
+/// Whether there may be a counted repetition: a brace that no backslash escapes.
+fn repeats(pattern: &str) -> bool {
+    let mut bytes = pattern.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' => return true,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_short_without_counted_repetitions() {
+        for (patterns, expected) in [
+            (&["fmt.Println", r"func \w+\(ctx"][..], true),
+            (&[r"if err != nil \{"], true),
+            (&[r"\w{200}"], false),
+            (&[r"a\\{200}"], false),
+            (&["a", "(b){9}"], false),
+            (&[], true),
+        ] {
+            let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(is_short(&patterns), expected, "{patterns:?}");
+        }
+        let long = "x".repeat(MAX_SHORT / 2 + 1);
+        assert!(is_short([&long]) && !is_short([&long, &long]));
+    }
 }
