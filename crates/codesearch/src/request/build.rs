@@ -50,13 +50,17 @@ pub(crate) fn build_in_time(
     build_with(query, options, client, |query, timeout| {
         let Some(timeout) = timeout else { return Ok(Request::new(query)?) };
         let (send, compiled) = sync_channel(1);
-        let query = query.clone();
-        thread::spawn(move || {
-            let request = Request::new(&query);
+        let own = query.clone();
+        let started = thread::Builder::new().name("compile".to_owned()).spawn(move || {
+            let request = Request::new(&own);
             drop(turn);
             // Nobody receives it when the time was up.
             let _ = send.send(request);
         });
+        if started.is_err() {
+            // The system gives no more threads.
+            return Ok(Request::new(query)?);
+        }
         match compiled.recv_timeout(timeout.max(SHORTEST)) {
             Ok(request) => Ok(request?),
             Err(RecvTimeoutError::Timeout) => {

@@ -5,9 +5,13 @@ use std::ops::Range;
 use query::SymbolKind;
 
 use super::words::is_name;
+use crate::types::Line;
 
 /// How far inside a line something may be defined, in bytes. A line may be very long.
 const MAX_BEFORE: usize = 200;
+
+/// How many lines a licence at the head of a file has at most.
+const MAX_LICENCE: u64 = 30;
 
 /// A type is what people mean by its name most often, then a function, then a member.
 const TYPE: f32 = 1.0;
@@ -203,6 +207,15 @@ pub(crate) fn is_import(text: &str) -> bool {
     words.iter().any(|word| text.starts_with(word))
         || text.starts_with("package ")
         || text.contains("= require(")
+}
+
+/// Whether a line belongs to the licence at the head of a file.
+pub(super) fn is_licence(line: &Line) -> bool {
+    let words = ["/licenses/", "licensed under", "spdx-license", "copyright"];
+    line.number <= MAX_LICENCE && {
+        let text = line.text.to_lowercase();
+        words.iter().any(|words| text.contains(words))
+    }
 }
 
 /// Whether a line stands in a block of imports of Go: a path in quotes, perhaps with another name before.

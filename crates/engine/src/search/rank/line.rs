@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::definition::{defines, is_comment, is_import, is_one_liner, of_kind, wraps};
+use super::definition::{defines, is_comment, is_import, is_licence, is_one_liner, of_kind, wraps};
 use super::name::{Name, Share, folded};
 use super::path::PathNames;
 use super::words::{Group, Word, is_name};
@@ -76,6 +76,8 @@ pub(super) struct LineScore {
     pub(super) defines: bool,
     /// The name by way of which it calls what was looked for, folded.
     pub(super) caller: Option<String>,
+    /// It is an import or belongs to a licence, which nobody wants to read.
+    pub(super) aside: bool,
 }
 
 impl LineScore {
@@ -165,6 +167,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         let next = lines[at + 1..].iter().find(|next| !next.ranges.is_empty());
         let next = next.filter(|next| next.number - line.number <= HANDS_OVER);
         let mut found = self.words(text, &spots);
+        found.aside = is_import(text) || is_licence(line);
         found.definition = self.key(line);
         let said = self.says_keywords(&spots);
         for spot in &spots {

@@ -131,7 +131,7 @@ impl Ranking {
             let mut scorer = LineScorer::new(group, &path);
             for at in 0..file.lines.len() {
                 if !file.lines[at].ranges.is_empty() {
-                    lines.note(at, scorer.score(&file.lines, at).points());
+                    lines.note(at, &scorer.score(&file.lines, at));
                 }
             }
         }
@@ -158,6 +158,9 @@ impl ScoredFile {
     }
 }
 
+/// Places a line behind all others.
+const ASIDE: f32 = -1000.0;
+
 /// Points of each line of a file: how well it shows why the file was found.
 #[derive(Clone, Debug)]
 pub struct LinePoints(Vec<f32>);
@@ -165,16 +168,17 @@ pub struct LinePoints(Vec<f32>);
 impl LinePoints {
     /// Of lines that are not looked at yet.
     fn of(file: &FileMatch) -> Self {
-        let points = |of: &Line| if of.ranges.is_empty() { f32::NEG_INFINITY } else { 0.0 };
+        let points = |of: &Line| if of.ranges.is_empty() { f32::NEG_INFINITY } else { ASIDE };
         Self(file.lines.iter().map(points).collect())
     }
 
-    fn note(&mut self, at: usize, points: f32) {
-        self.0[at] = self.0[at].max(points);
+    fn note(&mut self, at: usize, line: &LineScore) {
+        let aside = if line.aside { ASIDE } else { 0.0 };
+        self.0[at] = self.0[at].max(line.points() + aside);
     }
 
-    /// The places of the `most` matching lines that say most, in the order of the file: definitions before uses, comments
-    /// and imports last.
+    /// The places of the `most` matching lines that say most, in the order of the file: definitions before uses, then
+    /// comments, imports and licences last.
     pub fn best(&self, most: usize) -> Vec<usize> {
         let matching = self.0.iter().enumerate().filter(|(_, points)| points.is_finite());
         let mut best: Vec<usize> = matching.map(|(at, _)| at).collect();
@@ -210,7 +214,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     let (mut near, mut seen) = (0_u32, Vec::<(u64, u64)>::new());
     for (at, line) in file.lines.iter().enumerate().filter(|(_, line)| !line.ranges.is_empty()) {
         let found = scorer.score(&file.lines, at);
-        lines.note(at, found.points());
+        lines.note(at, &found);
         definitions += u32::from(found.defines);
         coverage.add(&found);
         if names > 1 {

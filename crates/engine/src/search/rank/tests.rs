@@ -188,11 +188,14 @@ fn a_repository_s_rank_decides_between_equals_only() {
 fn the_best_lines_are_kept() {
     let query = Query::parse("load", Case::Smart).unwrap();
     let compiled = CompiledQuery::new(&query).unwrap();
-    let file =
-        file(&compiled, "a.py: # load it | import load | load(1) | def load(x): | loads | load(2)");
-    let lines = Ranking::of(&query).score_lines(&file);
+    let lines_of = |written| Ranking::of(&query).score_lines(&file(&compiled, written));
+    let head = lines_of("a.py:  http://load.org/licenses/LICENSE | loads | # loads");
+    assert_eq!(head.best(2), [1, 2]);
+    let lines =
+        lines_of("a.py: # load it | import load | load(1) | def load(x): | loads | load(2)");
     assert_eq!(lines.best(1), [3]);
     assert_eq!(lines.best(3), [2, 3, 5]);
+    assert_eq!(lines.best(5), [0, 2, 3, 4, 5]);
     assert_eq!(lines.best(9), [0, 1, 2, 3, 4, 5]);
 }
 
