@@ -1,6 +1,5 @@
 //! Keeps the best results of a search in the requested order, and counts all of them.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -9,7 +8,7 @@ use engine::search::rank::{Explained, LinePoints, Ranking, Score, ScoredFile, Vo
 use query::{Query, Select};
 use rayon::prelude::*;
 
-use crate::order::Order;
+use crate::order::{Order, by_path};
 
 pub(crate) use engine::search::rank::POOL;
 
@@ -145,7 +144,7 @@ impl TopK {
             Order::Relevance => {
                 let points = |ranked: &RankedFile| votes.points(&ranked.score);
                 let by = |a: &RankedFile, b: &RankedFile| {
-                    points(b).total_cmp(&points(a)).then_with(|| a.by_path(b))
+                    points(b).total_cmp(&points(a)).then_with(|| by_path(&a.file, &b.file))
                 };
                 self.best.sort_by(by);
                 // Files found later may still vote for a file, so its score may rise by up to [`Votes::most`].
@@ -156,7 +155,7 @@ impl TopK {
                     self.best.retain(|ranked| alone(ranked) + Votes::most(&ranked.score) >= *last);
                 }
             }
-            Order::Path => self.best.sort_by(RankedFile::by_path),
+            Order::Path => self.best.sort_by(|a, b| by_path(&a.file, &b.file)),
         }
         if order != Order::Relevance {
             self.best.truncate(self.keep);
@@ -218,11 +217,5 @@ impl BestLines<'_> {
                 best.binary_search(&(at - 1)).is_ok()
             });
         }
-    }
-}
-
-impl RankedFile {
-    fn by_path(&self, other: &Self) -> Ordering {
-        (&self.file.repo, &self.file.path).cmp(&(&other.file.repo, &other.file.path))
     }
 }

@@ -19,8 +19,7 @@ const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 /// Most work that one uninterrupted search may take: bytes of the compiled pattern times bytes of text. Longer texts
 /// are searched some lines at a time, with a call of `go_on` in between. Where a line is longer, [`Stepped`] searches
 /// and calls `go_on` on its way, but it has no search for literals: it takes three times as long for `\bxyz\d+`. The
-/// slowest engine does 10,000 units a microsecond, so this bounds a search to 30 ms, and on a busy machine to a tenth of a
-/// second.
+/// slowest engine does 10,000 units a microsecond, so this bounds a search to 30 ms of a processor.
 const MAX_UNINTERRUPTED: usize = 300_000_000;
 
 /// Size of a compiled pattern, in bytes, above which `go_on` is called for each name or path. Below it, one takes 20

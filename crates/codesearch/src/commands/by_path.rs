@@ -1,15 +1,14 @@
 //! `--sort path`: collects files and sorts them by path.
 
-use std::cmp::Ordering;
-use std::path::{Component, Path};
-
 use engine::search::FileMatch;
+
+use super::ordered::Ordered;
+use crate::order::by_path;
 
 /// Files kept beyond the limit before they are sorted and cut again.
 const SLACK: usize = 1000;
 
-/// Collects the files of a search, or the first of them by path. The order is that of a walk through folders whose
-/// entries are sorted by name.
+/// Collects the files of a search, or the first of them by path.
 pub(crate) struct ByPath {
     reverse: bool,
     most: usize,
@@ -30,10 +29,10 @@ impl ByPath {
         }
     }
 
-    /// Returns the files in order, and whether there were more.
-    pub(crate) fn into_files(mut self) -> (Vec<FileMatch>, bool) {
+    /// Returns the files in order.
+    pub(super) fn into_files(mut self) -> Ordered {
         self.order();
-        (self.files, self.cut)
+        Ordered { files: self.files, cut: self.cut, ..Ordered::default() }
     }
 
     fn order(&mut self) {
@@ -45,12 +44,4 @@ impl ByPath {
         self.cut |= self.files.len() > self.most;
         self.files.truncate(self.most);
     }
-}
-
-fn by_path(a: &FileMatch, b: &FileMatch) -> Ordering {
-    parts(a).cmp(parts(b))
-}
-
-fn parts(file: &FileMatch) -> impl Iterator<Item = Component<'_>> {
-    Path::new(&file.repo).components().chain(Path::new(&file.path).components())
 }

@@ -1,26 +1,13 @@
 //! `--sort relevance`: collects and ranks files.
 
-use engine::search::rank::Explained;
 use engine::search::{FileMatch, Request};
 
+use super::ordered::Ordered;
 use crate::order::Order;
 use crate::top_k::{POOL, TopK};
 
-/// Most lines of a file that are printed on a terminal where nothing else is asked for: most files have fewer.
+/// Most lines of a file that are printed on a terminal where nothing else is asked for: as many as agents get.
 pub(super) const MOST_LINES: usize = 10;
-
-/// Files in the order in which they are printed.
-pub(super) struct Ordered {
-    pub(super) files: Vec<FileMatch>,
-    /// How the score of each came about; empty in an order without scores.
-    pub(super) scores: Vec<Explained>,
-    /// The lines of context that they still need.
-    pub(super) around: (usize, usize),
-    /// Whether there were more.
-    pub(super) cut: bool,
-    /// The number of their matching lines that are not printed.
-    pub(super) dropped: usize,
-}
 
 /// The best files of a search.
 pub(super) struct ByRank {

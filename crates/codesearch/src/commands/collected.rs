@@ -5,7 +5,8 @@ use std::io::{IsTerminal, stdout};
 use engine::search::{FileMatch, Request};
 
 use super::by_path::ByPath;
-use super::by_rank::{ByRank, MOST_LINES, Ordered};
+use super::by_rank::{ByRank, MOST_LINES};
+use super::ordered::Ordered;
 use crate::cli::{SearchArgs, Sort};
 use crate::top_k::POOL;
 
@@ -54,10 +55,7 @@ impl Collected {
     /// Returns the files in order.
     pub(super) fn into_files(self) -> Ordered {
         match self {
-            Self::ByPath(files) => {
-                let (files, cut) = files.into_files();
-                Ordered { files, scores: Vec::new(), around: (0, 0), cut, dropped: 0 }
-            }
+            Self::ByPath(files) => files.into_files(),
             Self::ByRank(files) => files.into_files(),
         }
     }

@@ -12,6 +12,7 @@ mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
 pub(crate) mod navigate;
+mod ordered;
 mod patterns;
 pub(crate) mod repos;
 pub(crate) mod scip;

@@ -9,8 +9,9 @@ use query::{Case, Count, Query, Select};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::by_rank::{MOST_LINES, Ordered};
+use super::by_rank::MOST_LINES;
 use super::collected::Collected;
+use super::ordered::Ordered;
 use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;

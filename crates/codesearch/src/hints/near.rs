@@ -9,6 +9,9 @@ use query::{Case, Matcher, Pattern, nearest};
 /// Paths that are compared.
 const NEAR: usize = 5;
 
+/// Fewest letters of a word of a repository's name that a mistyped word may stand for: a shorter one is near to too many.
+const WORD_LETTERS: usize = 5;
+
 /// Fewest letters of a name for which similar ones are looked for.
 const LETTERS: usize = 3;
 
@@ -42,14 +45,16 @@ pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String])
     None
 }
 
-/// Returns the path that is most similar to one, each with the name of its repository before it: first one with all its
-/// letters, then one whose last part is similar.
+/// Returns the path that is most similar to one, each with the name of its repository before it: one with all its letters,
+/// or any, whose last part is similar.
 pub(crate) async fn near_path(searcher: &Searcher, path: &str) -> Option<String> {
     let tree = searcher.tree().await.ok()?;
     let typed = path.to_owned();
     let work = tokio::task::spawn_blocking(move || {
         let request = FindRequest { query: &typed, limit: 1, ..FindRequest::default() };
-        tree.find(&request).ok()?.0.pop()
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let near = tree.find(&request).ok()?.0.pop()?;
+        nearest(&last(&typed), [last(&near.path).as_str()]).is_some().then_some(near)
     });
     let (repo, path) = match work.await.ok()? {
         Some(near) => (near.repo, near.path),
@@ -83,8 +88,7 @@ pub(crate) fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
         return by_part.get(found).copied();
     }
     // A word of the name; of several with it, the first.
-    // A short one is near to too many.
-    let is_word = |word: &&str| word.chars().count() > LETTERS + 1;
+    let is_word = |word: &&str| word.chars().count() >= WORD_LETTERS;
     let mut words: HashMap<&str, &'n str> = HashMap::new();
     let mut sorted = names.to_vec();
     sorted.sort_unstable();

@@ -146,6 +146,11 @@ fn commands_name_what_is_near() {
             "harbor/src/sevrer.go is not in the index; did you mean harbor/src/server.go?",
         ),
         (
+            &["outline", "nope"],
+            2,
+            "nope is not in the index; codesearch files finds it by what is typed of its path",
+        ),
+        (
             &["func", "main"],
             2,
             "there is no command func; to search for it, write codesearch search func main",

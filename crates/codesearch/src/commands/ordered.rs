@@ -1,0 +1,18 @@
+//! Files that were collected and sorted, ready to be printed.
+
+use engine::search::FileMatch;
+use engine::search::rank::Explained;
+
+/// Files in the order in which they are printed.
+#[derive(Default)]
+pub(super) struct Ordered {
+    pub(super) files: Vec<FileMatch>,
+    /// How the score of each came about; empty in an order without scores.
+    pub(super) scores: Vec<Explained>,
+    /// The lines of context that they still need.
+    pub(super) around: (usize, usize),
+    /// Whether there were more.
+    pub(super) cut: bool,
+    /// The number of their matching lines that are not printed.
+    pub(super) dropped: usize,
+}
