@@ -1,8 +1,7 @@
 //! The table of a language: which nodes of its syntax tree define something.
 
 use query::SymbolKind;
-use tree_sitter::{Language, Node};
-use tree_sitter_language::LanguageFn;
+use tree_sitter::Node;
 
 use crate::blanks::Blanks;
 use crate::walk::{Descent, Walk};
@@ -11,7 +10,7 @@ use crate::walk::{Descent, Walk};
 pub(crate) struct Grammar {
     /// Its names as files have them, in small letters.
     pub(crate) names: &'static [&'static str],
-    pub(crate) language: LanguageFn,
+    pub(crate) language: &'static grammars::Packed,
     pub(crate) rules: &'static [Rule],
     /// Nodes in which nothing is defined that anybody looks for.
     pub(crate) skip: &'static [&'static str],
@@ -101,7 +100,7 @@ pub(crate) enum Step {
 
 impl Table {
     pub(crate) fn new(grammar: &'static Grammar) -> Self {
-        let language = Language::from(grammar.language);
+        let language = grammar.language.language();
         let steps = (0..language.node_kind_count() as u16).map(|id| {
             let kind = language.node_kind_for_id(id).unwrap_or_default();
             if !language.node_kind_is_named(id) {

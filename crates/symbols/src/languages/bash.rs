@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static BASH: Grammar = Grammar {
     names: &["shell"],
-    language: tree_sitter_bash::LANGUAGE,
+    language: &grammars::BASH,
     rules: &[
         define("function_definition", Function),
         look("variable_assignment", assignment),

@@ -26,7 +26,7 @@ const MEMBERS: Rule = look("field_declaration", members);
 
 pub(crate) static C: Grammar = Grammar {
     names: &["c"],
-    language: tree_sitter_c::LANGUAGE,
+    language: &grammars::C,
     rules: &[
         MACRO,
         MACRO_FUNCTION,
@@ -46,7 +46,7 @@ pub(crate) static C: Grammar = Grammar {
 
 pub(crate) static CPP: Grammar = Grammar {
     names: &["c++", "arduino"],
-    language: tree_sitter_cpp::LANGUAGE,
+    language: &grammars::CPP,
     rules: &[
         MACRO,
         MACRO_FUNCTION,

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static C_SHARP: Grammar = Grammar {
     names: &["c#"],
-    language: tree_sitter_c_sharp::LANGUAGE,
+    language: &grammars::C_SHARP,
     rules: &[
         define("namespace_declaration", Namespace),
         look("file_scoped_namespace_declaration", namespace_of_file),

@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static ELIXIR: Grammar = Grammar {
     names: &["elixir"],
-    language: tree_sitter_elixir::LANGUAGE,
+    language: &grammars::ELIXIR,
     rules: &[look("call", call), look("unary_operator", attribute)],
     skip: &["string", "quoted_content"],
     neighbour: None,

@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static ERLANG: Grammar = Grammar {
     names: &["erlang"],
-    language: tree_sitter_erlang::LANGUAGE,
+    language: &grammars::ERLANG,
     rules: &[
         define("module_attribute", Module),
         define("record_decl", Struct),

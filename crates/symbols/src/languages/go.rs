@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static GO: Grammar = Grammar {
     names: &["go"],
-    language: tree_sitter_go::LANGUAGE,
+    language: &grammars::GO,
     rules: &[
         define_by("package_clause", Package, "package_identifier"),
         define("function_declaration", Function),

@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static HASKELL: Grammar = Grammar {
     names: &["haskell"],
-    language: tree_sitter_haskell::LANGUAGE,
+    language: &grammars::HASKELL,
     rules: &[
         define_by("header", Module, "module"),
         define("data_type", Type),

@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static JAVA: Grammar = Grammar {
     names: &["java"],
-    language: tree_sitter_java::LANGUAGE,
+    language: &grammars::JAVA,
     rules: &[
         look("package_declaration", package),
         define("module_declaration", Module),

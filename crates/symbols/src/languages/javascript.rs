@@ -22,7 +22,7 @@ const ASSIGNMENT: Rule = look("assignment_expression", assignment);
 
 pub(crate) static JAVASCRIPT: Grammar = Grammar {
     names: &["javascript"],
-    language: tree_sitter_javascript::LANGUAGE,
+    language: &grammars::JAVASCRIPT,
     rules: &[
         FUNCTION,
         GENERATOR,
@@ -72,7 +72,7 @@ const TYPED_SKIP: &[&str] =
 
 pub(crate) static TYPESCRIPT: Grammar = Grammar {
     names: &["typescript"],
-    language: tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+    language: &grammars::TYPESCRIPT,
     rules: TYPED,
     skip: TYPED_SKIP,
     neighbour: Some(Neighbour { grammar: &TSX, signs: &["</", "/>"] }),
@@ -81,7 +81,7 @@ pub(crate) static TYPESCRIPT: Grammar = Grammar {
 
 pub(crate) static TSX: Grammar = Grammar {
     names: &[],
-    language: tree_sitter_typescript::LANGUAGE_TSX,
+    language: &grammars::TSX,
     rules: TYPED,
     skip: TYPED_SKIP,
     neighbour: None,

@@ -12,7 +12,7 @@ use crate::walk::{Descent, Walk, child, children};
 
 pub(crate) static KOTLIN: Grammar = Grammar {
     names: &["kotlin"],
-    language: tree_sitter_kotlin_ng::LANGUAGE,
+    language: &grammars::KOTLIN,
     rules: &[
         look("package_header", package),
         look("class_declaration", class),

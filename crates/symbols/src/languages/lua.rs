@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static LUA: Grammar = Grammar {
     names: &["lua"],
-    language: tree_sitter_lua::LANGUAGE,
+    language: &grammars::LUA,
     rules: &[
         look("function_declaration", |walk, node| match field(node, "name") {
             Some(name) => Descent::Within(function(walk, name, node)),

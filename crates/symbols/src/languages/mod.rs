@@ -71,15 +71,13 @@ pub(crate) static ALL: &[&Grammar] = &[
 
 #[cfg(test)]
 mod tests {
-    use tree_sitter::Language;
-
     use super::ALL;
     use crate::grammar::Action;
 
     #[test]
     fn every_node_and_name_of_the_tables_is_in_the_grammar() {
         for grammar in ALL {
-            let language = Language::from(grammar.language);
+            let language = grammar.language.language();
             let known = |kind: &str| language.id_for_node_kind(kind, true) != 0;
             for kind in grammar.skip.iter().chain(grammar.rules.iter().map(|rule| &rule.node)) {
                 assert!(known(kind), "{:?} has no {kind}", grammar.names);

@@ -23,7 +23,7 @@ const RULES: &[Rule] = &[
 
 pub(crate) static OCAML: Grammar = Grammar {
     names: &["ocaml"],
-    language: tree_sitter_ocaml::LANGUAGE_OCAML,
+    language: &grammars::OCAML,
     rules: RULES,
     skip: &["application_expression", "match_expression"],
     neighbour: Some(Neighbour { grammar: &INTERFACE, signs: &["val "] }),
@@ -33,7 +33,7 @@ pub(crate) static OCAML: Grammar = Grammar {
 /// What `.mli` files are in.
 pub(crate) static INTERFACE: Grammar = Grammar {
     names: &[],
-    language: tree_sitter_ocaml::LANGUAGE_OCAML_INTERFACE,
+    language: &grammars::OCAML_INTERFACE,
     rules: RULES,
     skip: &[],
     neighbour: None,

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static PHP: Grammar = Grammar {
     names: &["php"],
-    language: tree_sitter_php::LANGUAGE_PHP,
+    language: &grammars::PHP,
     rules: &[
         look("namespace_definition", namespace),
         define("class_declaration", Class),

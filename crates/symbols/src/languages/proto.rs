@@ -6,7 +6,7 @@ use crate::grammar::{Grammar, define_by};
 
 pub(crate) static PROTO: Grammar = Grammar {
     names: &["protocol buffer"],
-    language: tree_sitter_proto::LANGUAGE,
+    language: &grammars::PROTO,
     rules: &[
         define_by("package", Package, "full_ident"),
         define_by("message", Struct, "message_name"),

@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static PYTHON: Grammar = Grammar {
     names: &["python"],
-    language: tree_sitter_python::LANGUAGE,
+    language: &grammars::PYTHON,
     rules: &[
         define("class_definition", Class),
         look("function_definition", function),

@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, children, field};
 
 pub(crate) static RUBY: Grammar = Grammar {
     names: &["ruby"],
-    language: tree_sitter_ruby::LANGUAGE,
+    language: &grammars::RUBY,
     rules: &[
         look("class", |walk, node| scope(walk, node, Class)),
         look("module", |walk, node| scope(walk, node, Module)),

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static RUST: Grammar = Grammar {
     names: &["rust"],
-    language: tree_sitter_rust::LANGUAGE,
+    language: &grammars::RUST,
     rules: &[
         define("mod_item", Module),
         define("struct_item", Struct),

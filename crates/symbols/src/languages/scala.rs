@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static SCALA: Grammar = Grammar {
     names: &["scala"],
-    language: tree_sitter_scala::LANGUAGE,
+    language: &grammars::SCALA,
     rules: &[
         define("package_clause", Package),
         define("package_object", Class),

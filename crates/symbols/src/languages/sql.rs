@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SQL: Grammar = Grammar {
     names: &["sql"],
-    language: tree_sitter_sequel::LANGUAGE,
+    language: &grammars::SQL,
     rules: &[
         look("create_table", |walk, node| named(walk, node, Struct)),
         look("create_view", |walk, node| named(walk, node, Struct)),

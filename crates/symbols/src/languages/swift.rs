@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SWIFT: Grammar = Grammar {
     names: &["swift"],
-    language: tree_sitter_swift::LANGUAGE,
+    language: &grammars::SWIFT,
     rules: &[
         look("class_declaration", class),
         define("protocol_declaration", Interface),

@@ -8,7 +8,7 @@ use crate::walk::{Descent, Walk, child};
 
 pub(crate) static ZIG: Grammar = Grammar {
     names: &["zig"],
-    language: tree_sitter_zig::LANGUAGE,
+    language: &grammars::ZIG,
     rules: &[
         define("function_declaration", Function).member(Method),
         define("container_field", Field),
