@@ -18,6 +18,9 @@ pub(crate) const WITHOUT_PAUSE: Duration = Duration::from_millis(1);
 /// Results expected per surviving chunk, before any chunk was read.
 const RESULTS_PER_CHUNK: f64 = 0.25;
 
+/// Blobs whose names are looked at for each result, as long as nothing is known of it.
+const BLOBS_PER_NAME: f64 = 16.0;
+
 /// Most chunks of a shard that is searched on the thread of its request: waking another thread would take
 /// longer.
 pub(crate) const FEW_CHUNKS: usize = 64;
@@ -311,8 +314,20 @@ impl HitRate {
             let rate = self.rate().unwrap_or(RESULTS_PER_CHUNK).max(1e-9);
             wanted as f64 / rate * MORE_THAN_LIKELY / named.max(1) as f64
         });
-        ((f64::from(chunks) * part.min(1.0)) as i32).max(FIRST_BLOCKS * BLOCK_CHUNKS)
+        first_part(chunks, part)
     }
+}
+
+/// Returns the size, in chunk numbers, of the first range of a shard that is likely to give the wanted results, if the names
+/// of about `blobs` blobs of its `chunks` chunks have to be looked at for all.
+pub(crate) fn first_range_of_names(chunks: i32, blobs: usize, wanted: Option<usize>) -> i32 {
+    let part = wanted.map_or(1.0, |wanted| wanted as f64 * BLOBS_PER_NAME / blobs.max(1) as f64);
+    first_part(chunks, part)
+}
+
+/// Returns a part of the chunks of a shard, but at least [`FIRST_BLOCKS`].
+fn first_part(chunks: i32, part: f64) -> i32 {
+    ((f64::from(chunks) * part.min(1.0)) as i32).max(FIRST_BLOCKS * BLOCK_CHUNKS)
 }
 
 /// Decides how much of a shard is read at a time.
@@ -458,5 +473,8 @@ mod tests {
         assert_eq!(rate.first_range(20_000, 10, Some(100)), 20_000);
         assert_eq!(rate.first_range(20_000, 10_000, Some(10)), 2300);
         assert_eq!(rate.first_range(20_000, 10_000, None), 20_000);
+        assert_eq!(first_range_of_names(20_000, 1600, Some(10)), 2000);
+        assert_eq!(first_range_of_names(20_000, 90, Some(10)), 20_000);
+        assert_eq!(first_range_of_names(20_000, 1600, None), 20_000);
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::batch::{Batch, Batches, FileGroup, FileGroups};
 use super::chunk_terms::{ChunkTerms, rarest_first};
 use super::context;
-use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST};
+use super::cost::{BatchSizer, MAX_BYTES, READ_FIRST, first_range_of_names};
 use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
@@ -77,9 +77,13 @@ impl<S: Source> ShardSearch<'_, S> {
         let mut sizer = BatchSizer::new(self.search.request.limit, self.source.costs());
         let chunks = self.task.shard.chunks;
         let rate = &self.search.state.hit_rate;
+        let wanted = results.wanted();
         let mut width = match self.source.known_chunks() {
-            Some(named) => rate.first_range(chunks, named, results.wanted()),
-            None => chunks,
+            Some(named) => rate.first_range(chunks, named, wanted),
+            None => match self.source.named_blobs() {
+                Some(blobs) => first_range_of_names(chunks, blobs, wanted),
+                None => chunks,
+            },
         };
         let mut from = self.from.0;
         while from < chunks {
@@ -101,12 +105,17 @@ impl<S: Source> ShardSearch<'_, S> {
         results: &mut ResultSender,
     ) -> Result<Result<(), StopShard>, store::Error> {
         let first = blobs.start;
+        let left = self.task.shard.chunks - first;
+        let part =
+            f64::from(blobs.end.min(self.task.shard.chunks) - first) / f64::from(left.max(1));
         let candidates = self.source.candidates(blobs).await?;
         let state = &self.search.state;
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         if self.source.known_chunks().is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            self.chunks.set_counted(candidates.chunks().max(blobs));
+            // The other ranges are likely to have as many.
+            let counted = candidates.chunks().max(blobs) as f64 / part;
+            self.chunks.set_counted(counted as usize);
             // Wakes the merge: the exact count may make it start more shards.
             if self.search.request.limit.is_some() && !results.send_progress().await {
                 return Ok(Err(StopShard));

@@ -12,8 +12,9 @@
 //! end - (start + length of the name)                 four planes
 //! ```
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
+use memchr::memchr_iter;
 use ngram::BloomFilter;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
@@ -112,46 +113,58 @@ impl SymbolGroup {
     /// Returns the rows of its blobs, or of those among them that are `wanted` (ascending); none at all of a group that
     /// is damaged.
     pub fn rows(&self, wanted: Option<&[BlobId]>) -> Vec<SymbolRow> {
-        let count = self.len();
-        let mut names: VecDeque<&str> = match count {
-            // An empty text would split into one empty name.
-            0 => VecDeque::new(),
-            _ => self.names.split('\n').collect(),
+        let counts = || self.counts.iter().map(|count| usize::from(count.unsigned_abs()));
+        let names = match self.len() {
+            // An empty text would have one empty name.
+            0 => 0,
+            _ => memchr_iter(b'\n', self.names.as_bytes()).count() + 1,
         };
-        let counted: usize =
-            self.counts.iter().map(|count| usize::from(count.unsigned_abs())).sum();
-        if counted != count || names.len() != count || self.blobs.len() != self.counts.len() {
+        if counts().sum::<usize>() != self.len()
+            || names != self.len()
+            || self.blobs.len() != self.counts.len()
+        {
             return Vec::new();
         }
         let mut rows = Vec::new();
-        let mut first = 0;
-        for (blob, count) in self.blobs.iter().zip(&self.counts) {
-            let symbols = first..first + usize::from(count.unsigned_abs());
-            first = symbols.end;
-            let names: Vec<&str> = names.drain(..symbols.len()).collect();
+        let (mut first, mut begin) = (0, 0);
+        let mut ends = memchr_iter(b'\n', self.names.as_bytes()).chain([self.names.len()]);
+        for (blob, count) in self.blobs.iter().zip(counts()) {
+            let names = match count.checked_sub(1).and_then(|last| ends.nth(last)) {
+                Some(end) => {
+                    let names = &self.names[begin..end];
+                    begin = end + 1;
+                    names
+                }
+                None => "",
+            };
             if wanted.is_none_or(|wanted| wanted.binary_search(blob).is_ok()) {
-                rows.push(self.row(*blob, &names, symbols.start));
+                rows.push(self.row(*blob, names, first..first + count));
             }
+            first += count;
         }
         rows
     }
 
-    /// Returns the row of a blob, given its names and the index of its first symbol.
-    fn row(&self, blob: BlobId, names: &[&str], first: usize) -> SymbolRow {
-        let count = self.len();
-        let byte = |plane: usize, at: usize| self.numbers[plane * count + first + at];
-        let number = |plane: usize, at: usize| {
-            i32::from_le_bytes([0, 1, 2, 3].map(|byte_of| byte(plane + byte_of, at)))
+    /// Returns the row of a blob, given its names and the indexes of its symbols.
+    fn row(&self, blob: BlobId, names: &str, symbols: Range<usize>) -> SymbolRow {
+        let mut row = SymbolRow { blob, names: names.to_owned(), ..SymbolRow::default() };
+        let plane = |at: usize| {
+            let begin = at * self.len();
+            &self.numbers[begin + symbols.start..begin + symbols.end]
         };
-        let mut row = SymbolRow { blob, names: names.join("\n"), ..SymbolRow::default() };
+        let number =
+            |planes: [&[u8]; 4], at: usize| i32::from_le_bytes(planes.map(|plane| plane[at]));
+        let (low, high) = (plane(1), plane(2));
+        let [lines, gaps, afters] =
+            [3, 7, 11].map(|first| [0, 1, 2, 3].map(|byte| plane(first + byte)));
+        row.kinds.extend_from_slice(plane(0));
         let (mut line, mut end) = (1_i32, 0_i32);
-        for (at, name) in names.iter().enumerate() {
-            let above = i16::from_le_bytes([byte(1, at), byte(2, at)]);
-            let gap = number(7, at);
+        for (at, name) in names.split('\n').take(symbols.len()).enumerate() {
+            let above = i16::from_le_bytes([low[at], high[at]]);
+            let gap = number(gaps, at);
             let start = end.wrapping_add((gap.cast_unsigned() >> 1).cast_signed() ^ -(gap & 1));
-            line = line.wrapping_add(number(3, at));
-            end = start.wrapping_add(name.len() as i32).wrapping_add(number(11, at));
-            row.kinds.push(byte(0, at));
+            line = line.wrapping_add(number(lines, at));
+            end = start.wrapping_add(name.len() as i32).wrapping_add(number(afters, at));
             row.starts.push(start);
             row.ends.push(end);
             row.lines.push(line);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use query::{LiteralQuery, Lookup, Scope, ngrams_of_literals};
+use query::{LiteralQuery, Lookup, Plan, Scope, ngrams_of_literals};
 use store::BlobId;
 
 use super::super::candidates::{Answer, Candidates, LookupExecutor, blobs_with};
@@ -50,6 +50,13 @@ impl Source for MemorySource<'_> {
     fn known_chunks(&self) -> Option<usize> {
         let plan = &self.task.query.plan;
         if plan.is_of_chunks() { self.survivors.count(plan) } else { None }
+    }
+
+    fn named_blobs(&self) -> Option<usize> {
+        let Plan::Lookup(lookup) = &self.task.query.plan else { return None };
+        let symbols =
+            self.task.cached.symbols.as_ref().filter(|_| lookup.scope == Scope::Symbol)?;
+        Some(symbols.candidates(&lookup.compiled_terms(self.search.query())))
     }
 
     fn end_of_range(&self, end: i32) -> i32 {

@@ -41,6 +41,12 @@ pub(crate) trait Source: Send + Sync {
     /// Returns the number of chunks that may have to be read; `None` if unknown.
     fn known_chunks(&self) -> Option<usize>;
 
+    /// Returns about how many blobs have their names looked at, if names alone say which blobs are candidates and that is
+    /// found out range by range.
+    fn named_blobs(&self) -> Option<usize> {
+        None
+    }
+
     /// Returns the blob at which a range ends that holds about the chunks with numbers under `end`, without
     /// cutting a blob; `i32::MAX` for the end of the shard.
     fn end_of_range(&self, end: i32) -> i32;
