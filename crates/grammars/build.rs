@@ -50,9 +50,8 @@ const RARER: &[Source] = &[
     ("tree-sitter-zig", &["src"]),
 ];
 
-/// Most bytes of a table in which all states have rows. Taking symbols takes 0.9 of the time with such tables
-/// (docs/design/symbols.md). They stay in the memory of each process that parses: with those of Scala and Swift, which take
-/// 30 MB, all would take 83 MB.
+/// Most bytes of a table in which all states have rows. Parsing is faster with such tables (docs/design/symbols.md), but
+/// they stay in the memory of each process that parses. Those of Scala and Swift would take 30 MB.
 const MOST_BYTES: usize = 10_000_000;
 
 /// What is read from an object file, besides the tables: sizes in bytes, and counts.
