@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_LENGTH, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
@@ -31,19 +31,40 @@ const MAX_BODY: u64 = 2 << 20;
 /// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Checks every request before it reaches its route: its host and site, then its length. Bounds the time in which its
-/// body arrives, and marks its answer.
+/// Checks every request before it reaches its route: its length, then its host and site. Bounds the time in which its
+/// body arrives, reads what of it nobody wanted, and marks its answer.
 pub(super) async fn every_request(
     State(hosts): State<Hosts>,
     request: Request,
     next: Next,
 ) -> Response {
-    let refusal = hosts.refusal(&request).or_else(|| too_long(&request));
-    let mut response = match refusal {
-        Some(response) => response,
-        None => next.run(request.map(|body| Body::new(TimelyBody::new(body, BODY_TIMEOUT)))).await,
+    let mut response = match too_long(&request) {
+        Some(refusal) => closing(refusal),
+        None if request.body().is_end_stream() => answered(&hosts, request, next).await,
+        None => {
+            let (head, body) = request.into_parts();
+            let body = TimelyBody::new(body, BODY_TIMEOUT);
+            let request = Request::from_parts(head, Body::new(body.clone()));
+            let response = answered(&hosts, request, next).await;
+            // hyper closes a connection without a word if an answer was given before its request was read. The client
+            // may have sent the next one by then.
+            if body.read_away().await { response } else { closing(response) }
+        }
     };
     mark(&mut response);
+    response
+}
+
+async fn answered(hosts: &Hosts, request: Request, next: Next) -> Response {
+    match hosts.refusal(&request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    }
+}
+
+/// Tells the client that the connection is closed after this response.
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

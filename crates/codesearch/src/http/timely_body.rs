@@ -2,15 +2,22 @@
 //! byte now and then would hold its connection for days.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use futures_util::StreamExt;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// The body of a request, which must arrive whole within some time after its head.
-pub(super) struct TimelyBody {
+///
+/// A clone goes on reading where the other stopped.
+#[derive(Clone)]
+pub(super) struct TimelyBody(Arc<Mutex<Arriving>>);
+
+struct Arriving {
     body: Body,
     end: Instant,
     /// Made when the body is waited for; most are there already.
@@ -19,7 +26,23 @@ pub(super) struct TimelyBody {
 
 impl TimelyBody {
     pub(super) fn new(body: Body, within: Duration) -> Self {
-        Self { body, end: Instant::now() + within, late: None }
+        let end = Instant::now() + within;
+        Self(Arc::new(Mutex::new(Arriving { body, end, late: None })))
+    }
+
+    /// Reads to the end; returns whether the body arrived whole.
+    pub(super) async fn read_away(self) -> bool {
+        let mut pieces = Body::new(self).into_data_stream();
+        while let Some(piece) = pieces.next().await {
+            if piece.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn arriving(&self) -> MutexGuard<'_, Arriving> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -28,32 +51,46 @@ impl HttpBody for TimelyBody {
     type Error = axum::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(context) {
+        let mut arriving = self.arriving();
+        if let Poll::Ready(next) = Pin::new(&mut arriving.body).poll_frame(context) {
             return Poll::Ready(next);
         }
-        let end = self.end;
-        ready!(self.late.get_or_insert_with(|| Box::pin(sleep_until(end))).as_mut().poll(context));
+        let end = arriving.end;
+        let late = arriving.late.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        ready!(late.as_mut().poll(context));
         let late = std::io::Error::new(std::io::ErrorKind::TimedOut, "the body took too long");
         Poll::Ready(Some(Err(axum::Error::new(late))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.arriving().body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.arriving().body.size_hint()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{StreamExt, stream};
+    use futures_util::stream;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_has_read_is_read_away() {
+        let body = TimelyBody::new(Body::from("whole"), Duration::from_secs(1));
+        assert!(body.clone().read_away().await);
+        assert_eq!(axum::body::to_bytes(Body::new(body), 9).await.unwrap(), "");
+        let cut = stream::iter([Ok(Bytes::from_static(b"x")), Err(std::io::Error::other("cut"))]);
+        assert!(!TimelyBody::new(Body::from_stream(cut), Duration::from_secs(1)).read_away().await);
+        let silent = stream::pending::<Result<Bytes, std::io::Error>>();
+        let silent = TimelyBody::new(Body::from_stream(silent), Duration::ZERO);
+        assert!(!silent.read_away().await);
+    }
 
     #[tokio::test]
     async fn a_body_that_drips_is_given_up() {

@@ -179,7 +179,7 @@ fn requests_that_are_none_are_refused() {
             assert!(body.contains("UTF-8"), "{path}: {body}");
         }
     }
-    // A body above the bound.
+    // A body above the bound, which is not read.
     for path in ["/api/search", "/api/list", "/api/v1/search/"] {
         let length = 20 * 1024 * 1024;
         let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
@@ -187,6 +187,35 @@ fn requests_that_are_none_are_refused() {
             "POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {length}\r\n{end}"
         ));
         assert!(answer.starts_with("HTTP/1.1 413"), "{path}: {answer}");
+        assert!(answer.contains("connection: close"), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn a_refusal_leaves_the_connection_to_the_next_request() {
+    let (_fixture, server) = served();
+    let (of_length, chunked) = (
+        ("Content-Length: 8", "q=needle"),
+        ("Transfer-Encoding: chunked", "8\r\nq=needle\r\n0\r\n\r\n"),
+    );
+    for (path, (kind, body), status) in [
+        ("/api/v1/search/", of_length, 415),
+        ("/api/v1/search/", chunked, 415),
+        ("/repos", of_length, 405),
+        ("/none", chunked, 404),
+        ("/api/search", chunked, 400),
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        // What is refused is known by now, and its body has not come.
+        std::thread::sleep(Duration::from_millis(100));
+        let next = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(format!("{body}{next}").as_bytes()).unwrap();
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).unwrap();
+        assert!(answers.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answers}");
+        assert!(answers.contains("HTTP/1.1 200") && answers.ends_with("ok\n"), "{path}: {answers}");
     }
 }
 
