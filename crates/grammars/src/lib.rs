@@ -1,7 +1,7 @@
 //! tree-sitter's grammars. Their parse tables would be half of the program, and are mostly zeros: they are stored
 //! compressed by LZ4, in less than a tenth of the room, and unpacked when a grammar is used first.
 //!
-//! `build.rs` makes what is included here from the crates of the grammars.
+//! `build/main.rs` makes what is included here from the crates of the grammars.
 
 #![allow(unsafe_code, reason = "a grammar is a structure of C with pointers to its tables")]
 
@@ -14,7 +14,7 @@ include!(concat!(env!("OUT_DIR"), "/grammars.rs"));
 
 /// A grammar whose tables are compressed.
 pub struct Packed {
-    /// Returns the grammar with these tables: first the rows, then the lists (see `build.rs`).
+    /// Returns the grammar with these tables: first the rows, then the lists (see `build/main.rs`).
     with_tables: unsafe extern "C" fn(*const u16, *const u16) -> *const TSLanguage,
     /// How many numbers each of the tables has.
     lengths: [usize; 2],
@@ -29,7 +29,7 @@ impl Packed {
         self.language.get_or_init(|| {
             let tables: &'static [u16] = Vec::leak(self.unpack());
             let (large, small) = tables.split_at(self.lengths[0]);
-            // SAFETY: the function is C that build.rs made for this grammar. It stores the two pointers, of tables that
+            // SAFETY: the function is C that the build script made for this grammar. It stores the two pointers, of tables that
             // are never freed and as long as those that the grammar had, in a copy of its structure, and returns that.
             // `OnceLock` calls it once.
             unsafe { Language::from_raw((self.with_tables)(large.as_ptr(), small.as_ptr())) }

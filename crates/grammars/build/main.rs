@@ -2,9 +2,11 @@
 //!
 //! tree-sitter generates a grammar as C (`parser.c`), with its tables as initialised arrays: for each state of the
 //! parser and each symbol what to do next. States with many symbols have rows in one table, the *large* states. The
-//! others are lists in the second table, which are read from their beginning at each step. The arrays are read from an
-//! object file that is made for that only, and cut out of the source that is compiled for the program. A function at its
-//! end puts the unpacked tables back. Where the first table stays small enough, all states get rows in it.
+//! others are lists in the second table, which are read from their beginning at each step. Both are read from the source,
+//! and cut out of what is compiled. A function at its end puts the unpacked tables back. Where the first table stays
+//! small enough, all states get rows in it.
+
+mod tables;
 
 use std::collections::HashMap;
 use std::env;
@@ -16,7 +18,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use lzzzz::lz4_hc;
-use object::{Object, ObjectSection, ObjectSymbol};
+
+use tables::{Tables, without_tables};
 
 /// A crate, and the folders in it that have a `parser.c`.
 type Source = (&'static str, &'static [&'static str]);
@@ -50,20 +53,8 @@ const RARER: &[Source] = &[
     ("tree-sitter-zig", &["src"]),
 ];
 
-/// Most bytes of a table in which all states have rows. Parsing is faster with such tables (docs/design/symbols.md), but
-/// they stay in the memory of each process that parses. Those of Scala and Swift would take 30 MB.
-const MOST_BYTES: usize = 10_000_000;
-
-/// What is read from an object file, besides the tables: sizes in bytes, and counts.
-const FACTS: &str = "
-const uint64_t packed_facts[] = {
-  sizeof ts_parse_table, sizeof ts_small_parse_table, sizeof ts_small_parse_table_map,
-  STATE_COUNT, LARGE_STATE_COUNT, SYMBOL_COUNT,
-};
-";
-
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build");
     let crates = folders_of_crates();
     let mut folders = Vec::new();
     for (name, sources) in COMMON.iter().chain(RARER.iter().filter(|_| rarer())) {
@@ -132,15 +123,14 @@ fn pack(folder: &Path) -> String {
     let after = source.split_once(declaration).expect("a grammar has one public function").1;
     let name = after.split_once('(').unwrap().0;
 
-    let tables = Tables::read(folder, &source, name).expanded();
+    let tables = Tables::read(&source).expanded();
     let both = tables.large.iter().chain(&tables.small);
     let bytes: Vec<u8> = both.flat_map(|number| number.to_le_bytes()).collect();
     let mut packed = Vec::new();
     lz4_hc::compress_to_vec(&bytes, &mut packed, lz4_hc::CLEVEL_DEFAULT).unwrap();
     fs::write(out().join(format!("{name}.tables")), packed).unwrap();
 
-    let source = without_table(&source, "ts_parse_table", "[1][SYMBOL_COUNT];\n");
-    let mut source = without_table(&source, "ts_small_parse_table", "[1];\n");
+    let mut source = without_tables(&source);
     write!(
         source,
         "
@@ -193,100 +183,4 @@ fn compiler(folder: &Path) -> cc::Build {
     // What asserts names its file: the program is the same wherever it is built.
     build.flag_if_supported(format!("-ffile-prefix-map={}=grammar", folder.display()));
     build
-}
-
-/// The tables of a grammar.
-struct Tables {
-    /// A row for each of the first states, with a number for each symbol.
-    large: Vec<u16>,
-    /// Lists: how many groups there are, and of each group the number, how many symbols have it, and which.
-    small: Vec<u16>,
-    /// Where the list of each of the other states begins.
-    starts: Vec<usize>,
-    states: usize,
-    large_states: usize,
-    symbols: usize,
-}
-
-impl Tables {
-    /// Compiles a source, and reads the tables from what comes out.
-    fn read(folder: &Path, source: &str, name: &str) -> Self {
-        let file = out().join(format!("{name}_tables.c"));
-        fs::write(&file, source.to_owned() + FACTS).unwrap();
-        let objects = compiler(folder)
-            .cargo_metadata(false)
-            .opt_level(0)
-            .debug(false)
-            .file(&file)
-            .compile_intermediates();
-        let bytes = fs::read(&objects[0]).unwrap();
-        let object = object::File::parse(&*bytes).unwrap();
-        let facts = numbers(&object, "packed_facts", size_of::<u64>(), 6 * size_of::<u64>());
-        let [large, small, starts, states, large_states, symbols] =
-            facts.map(|fact| fact as usize).collect::<Vec<_>>().try_into().unwrap();
-        let table = |name, bytes| {
-            let all = numbers(&object, name, size_of::<u16>(), bytes);
-            all.map(|number| number as u16).collect()
-        };
-        let starts = numbers(&object, "ts_small_parse_table_map", size_of::<u32>(), starts);
-        Self {
-            large: table("ts_parse_table", large),
-            small: table("ts_small_parse_table", small),
-            starts: starts.map(|start| start as usize).collect(),
-            states,
-            large_states,
-            symbols,
-        }
-    }
-
-    /// Gives all states a row, if that takes no more than [`MOST_BYTES`].
-    fn expanded(mut self) -> Self {
-        if self.states * self.symbols * size_of::<u16>() > MOST_BYTES {
-            return self;
-        }
-        for start in &self.starts {
-            let mut row = vec![0; self.symbols];
-            let mut list = self.small[*start..].iter().copied();
-            let mut next = || list.next().expect("a list ends");
-            for _ in 0..next() {
-                let number = next();
-                for _ in 0..next() {
-                    row[next() as usize] = number;
-                }
-            }
-            self.large.extend(row);
-        }
-        self.large_states = self.states;
-        self.small.clear();
-        self
-    }
-}
-
-/// Returns the numbers, of `width` bytes each, in the first `bytes` bytes of a variable of an object file.
-fn numbers<'data>(
-    object: &object::File<'data>,
-    name: &str,
-    width: usize,
-    bytes: usize,
-) -> impl Iterator<Item = u64> + use<'data> {
-    // Mach-O puts an underscore before the names of C.
-    let has_name = |symbol: &object::Symbol<'_, '_>| {
-        symbol.name().is_ok_and(|symbol| symbol.strip_prefix('_').unwrap_or(symbol) == name)
-    };
-    let symbol = object.symbols().find(has_name).unwrap_or_else(|| panic!("there is no {name}"));
-    let section = object.section_by_index(symbol.section_index().unwrap()).unwrap();
-    let begin = (symbol.address() - section.address()) as usize;
-    let is_little_endian = object.is_little_endian();
-    section.data().unwrap()[begin..begin + bytes].chunks(width).map(move |digits| {
-        let add = |number: u64, digit: &u8| number << 8 | u64::from(*digit);
-        if is_little_endian { digits.iter().rev().fold(0, add) } else { digits.iter().fold(0, add) }
-    })
-}
-
-/// Cuts the initialiser of a table out of a source, and ends its declaration otherwise.
-fn without_table(source: &str, table: &str, end: &str) -> String {
-    let declaration = format!("static const uint16_t {table}[");
-    let (before, after) = source.split_once(&declaration).unwrap_or_else(|| panic!("no {table}"));
-    let (_, after) = after.split_once("\n};\n").expect("a table ends");
-    format!("{before}static const uint16_t {table}{end}{after}")
 }
