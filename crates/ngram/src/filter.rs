@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn letters_outside_ascii_have_no_case() {
-        for kind in [FilterKind::Block, FilterKind::Chunk] {
+        for kind in [FilterKind::Block, FilterKind::Chunk, FilterKind::PathGroup] {
             let mut filter = BloomFilter::new(kind);
             filter.add("\u{212a}ernel GRÖßE");
             for text in ["kernel", "größe", "GRÖ\u{1e9e}E"] {
@@ -243,6 +243,11 @@ mod tests {
                 assert!(filter.may_hold(&NgramQuery::exact("GRÖ\u{1e9e}E")), "{kind:?}");
             }
             assert!(!filter.may_hold(&folded("große")), "{kind:?}");
+            // It has both 3-grams of this word.
+            filter.add("füx xür");
+            assert!(!filter.may_hold(&folded("für")), "{kind:?}");
+            filter.add("dafür");
+            assert!(filter.may_hold(&folded("für")), "{kind:?}");
         }
     }
 }

@@ -22,8 +22,8 @@ pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
 }
 
-/// Length in bytes of the n-grams that a chunk's filter holds, with two bits, if they [mix](is_partly_ascii) ASCII and others.
-/// A short word such as `für` has two 3-grams, which let one chunk in twenty through.
+/// Length in bytes of the n-grams that all filters hold, with four bits, if they [mix](is_partly_ascii) ASCII and others.
+/// A short word such as `für` has two 3-grams, which let one chunk in twenty through, and nothing longer.
 pub(crate) const PARTLY_ASCII_BYTES: usize = 4;
 
 /// Returns whether a run of bytes has some in ASCII and some not. Texts of other scripts have hardly any such run, so
@@ -55,6 +55,15 @@ pub(crate) fn hashes_of_word(word: &str) -> [u64; 4] {
         eight[..chunk.len()].copy_from_slice(chunk);
         mix(hash.rotate_left(23) ^ u64::from_le_bytes(eight), MIX_WORD)
     });
+    four_hashes(hash)
+}
+
+/// Returns the hashes of an n-gram that mixes ASCII and others, one for each of its bits.
+pub(crate) fn hashes_of_partly_ascii(ngram: u64) -> [u64; 4] {
+    four_hashes(mix(ngram, MIX))
+}
+
+fn four_hashes(hash: u64) -> [u64; 4] {
     let other = mix(hash, MIX);
     [hash, second_hash(hash), other, second_hash(other)]
 }
@@ -91,6 +100,11 @@ mod tests {
             let of = |multiplier| bit_of(mix(number, multiplier), 2048);
             assert_eq!([MIX, MIX_EXACT, MIX_SHORT].map(of), bits);
         }
+        let mixed = ngram_at("für    ".as_bytes(), PARTLY_ASCII_BYTES);
+        assert_eq!(
+            hashes_of_partly_ascii(mixed).map(|hash| bit_of(hash, 2048)),
+            [219, 939, 1551, 1389]
+        );
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! The kinds of filters: what each covers, its bits, and the length of its n-grams.
 
-/// The kind of text that a filter covers.
+/// The kind of text that a filter covers. N-grams of four bytes, some in ASCII and some not, are in filters of all kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {
     /// A block of chunks. A block of 512 chunks of code sets nearly half of the bits.
     Block,
     /// A chunk. Each folded n-gram sets two bits; longer n-grams with several punctuation
-    /// characters, or with characters in ASCII and others, are added, too. 4 KB of code set a third
-    /// of the bits.
+    /// characters are added, too. 4 KB of code set a third of the bits.
     Chunk,
     /// A chunk of a few kilobytes with so many different n-grams that they would fill the filter of
     /// its block: tables of numbers, encoded data.

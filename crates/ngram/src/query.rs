@@ -4,8 +4,8 @@ use crate::columns::Columns;
 use crate::density::Densities;
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, bit_of, hashes_of_word,
-    is_partly_ascii, is_punctuation, mix, ngram_at, second_hash,
+    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, bit_of, hashes_of_partly_ascii,
+    hashes_of_word, is_partly_ascii, is_punctuation, mix, ngram_at, second_hash,
 };
 use crate::kind::FilterKind;
 
@@ -28,16 +28,16 @@ pub enum NgramQuery {
 /// The hashes of the n-grams of a literal, for each kind of filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hashes {
-    /// Hashes for blocks, dense chunks and groups of paths: of the long n-grams, then of the short
-    /// ones.
+    /// Hashes for blocks, dense chunks and groups of paths: of the long n-grams and of those that mix ASCII and others,
+    /// then of the short ones.
     block: Vec<u64>,
-    /// Number of hashes of long n-grams in `block`.
+    /// Number of hashes in `block` that are not of short n-grams.
     long: usize,
     /// Hashes for chunks, the most selective first.
     chunk: Vec<u64>,
     /// Number of hashes in `chunk` of n-grams with more than three bytes.
     chunk_long: usize,
-    /// Number of n-grams in `chunk` that have two hashes.
+    /// Number of n-grams in `chunk` that have two hashes or four.
     chunk_ngrams: usize,
 }
 
@@ -147,7 +147,14 @@ impl NgramQuery {
             each_ngram(&small, length, |ngram, _| hashes.push(mix(ngram, multiplier)));
             hashes
         };
-        let mut block = hashes(FilterKind::Block.ngram_bytes(), MIX);
+        let mut mixed = Vec::new();
+        each_ngram(&small, PARTLY_ASCII_BYTES, |ngram, at| {
+            if is_partly_ascii(&small.as_bytes()[at..at + PARTLY_ASCII_BYTES]) {
+                mixed.push(hashes_of_partly_ascii(ngram));
+            }
+        });
+        let mut block = mixed.as_flattened().to_vec();
+        block.extend(hashes(FilterKind::Block.ngram_bytes(), MIX));
         let long = block.len();
         if long < FEW_LONG_NGRAMS
             && let Some(short) = FilterKind::Block.short_ngram_bytes()
@@ -157,17 +164,10 @@ impl NgramQuery {
         let short = hashes(FilterKind::Chunk.ngram_bytes(), MIX);
         let mut chunk = Vec::new();
         each_punctuated(&small, |ngram, _| chunk.push(mix(ngram, MIX)));
-        let mut mixed = 0;
-        each_ngram(&small, PARTLY_ASCII_BYTES, |ngram, at| {
-            if is_partly_ascii(&small.as_bytes()[at..at + PARTLY_ASCII_BYTES]) {
-                let hash = mix(ngram, MIX);
-                chunk.extend([hash, second_hash(hash)]);
-                mixed += 1;
-            }
-        });
+        chunk.extend(mixed.as_flattened());
         let chunk_long = chunk.len();
         chunk.extend(short.iter().flat_map(|hash| [*hash, second_hash(*hash)]));
-        Hashes { block, long, chunk, chunk_long, chunk_ngrams: mixed + short.len() }.into()
+        Hashes { block, long, chunk, chunk_long, chunk_ngrams: mixed.len() + short.len() }.into()
     }
 
     /// Makes the query for a whole word, for filters [of words](crate::BloomFilter::of_words).

@@ -4,8 +4,8 @@
 
 use crate::fold::fold_beyond_ascii;
 use crate::hash::{
-    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, is_partly_ascii, is_punctuation,
-    mix, ngram_at, second_hash,
+    MIX, MIX_EXACT, MIX_SHORT, PARTLY_ASCII_BYTES, PUNCTUATED, hashes_of_partly_ascii,
+    is_partly_ascii, is_punctuation, mix, ngram_at, second_hash,
 };
 use crate::kind::FilterKind;
 
@@ -51,15 +51,12 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
         }
         if kind == FilterKind::Chunk {
             add_punctuated(raw, folded, &punctuation[start..end], hashes);
-            if !is_ascii {
-                let runs =
-                    folded.windows(8).take((end - start + 1).saturating_sub(PARTLY_ASCII_BYTES));
-                let mixed = runs.filter(|eight| is_partly_ascii(&eight[..PARTLY_ASCII_BYTES]));
-                hashes.extend(mixed.flat_map(|eight| {
-                    let hash = mix(ngram_at(eight, PARTLY_ASCII_BYTES), MIX);
-                    [hash, second_hash(hash)]
-                }));
-            }
+        }
+        if !is_ascii {
+            let runs = folded.windows(8).take((end - start + 1).saturating_sub(PARTLY_ASCII_BYTES));
+            let mixed = runs.filter(|eight| is_partly_ascii(&eight[..PARTLY_ASCII_BYTES]));
+            let ngrams = mixed.map(|eight| ngram_at(eight, PARTLY_ASCII_BYTES));
+            hashes.extend(ngrams.flat_map(hashes_of_partly_ascii));
         }
         start = end + 1;
     }

@@ -29,7 +29,7 @@ pub use guard::{
 pub use label::{Label, labels};
 
 /// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.
-pub const FORMAT: i32 = 3;
+pub const FORMAT: i32 = 4;
 
 /// Something that a text defines.
 #[derive(Clone, Debug, PartialEq, Eq)]

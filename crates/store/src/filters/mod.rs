@@ -26,10 +26,10 @@ pub(crate) use stored::{
 /// `state.filters_format` holds the format of an index.
 ///
 /// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities. 3: folded letters outside ASCII, here and in
-/// documents.
+/// documents. 4: n-grams that mix ASCII and others in all filters, with four bits.
 ///
 /// The filters of groups of symbols have the n-grams of chunk filters: `symbols::FORMAT` changes with these.
-pub(crate) const FORMAT: i32 = 3;
+pub(crate) const FORMAT: i32 = 4;
 
 /// Bits in a row of the table, each for all filters of a kind.
 const SLICE_BITS: usize = 128;
