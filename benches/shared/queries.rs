@@ -139,7 +139,11 @@ impl Query {
         // In Zoekt the field overrides the flag.
         match self.regex.strip_prefix("(?i)") {
             Some(regex) => format!("{} case:no", quoted(regex, 2)),
-            None => format!("{} {} case:yes", quoted(self.regex, 2), self.more),
+            // zoekt-index makes one repository of the whole corpus.
+            None => {
+                let more = self.more.replace("repo:", "file:^[^/]*/[^/]*");
+                format!("{} {more} case:yes", quoted(self.regex, 2))
+            }
         }
     }
 
