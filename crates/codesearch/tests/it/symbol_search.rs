@@ -333,6 +333,40 @@ fn a_search_for_definitions_goes_on_at_a_cursor() {
 }
 
 #[test]
+fn a_large_shard_is_searched_for_definitions_in_ranges() {
+    let fixture = Fixture::new();
+    // A chunk each: more than the first range of a shard has (`cost::first_range_of_names`).
+    for n in 0..2000 {
+        let padding = format!("// {n} is padded\n").repeat(250);
+        fixture.write(&format!("r/{n}.go"), format!("package r\n{padding}func Needle{n}() {{}}\n"));
+    }
+    fixture.run(&["ingest", "--shards", "1", "r"]).code(0);
+    let server = fixture.serve();
+    for is_settled in [false, true] {
+        if is_settled {
+            server.settle();
+        }
+        // Definitions that are everywhere, and those of five files.
+        for (query, all) in [("sym:Needle", 2000), ("sym:Needle77[3-7]%24", 5)] {
+            for limit in [10, 700] {
+                let (mut found, mut next) = (Vec::new(), String::new());
+                loop {
+                    let path = format!("/search?q={query}&limit={limit}{next}");
+                    let answer = server.json(&path).1;
+                    found.extend(lines(&answer));
+                    let Some(cursor) = answer["next"].as_str() else { break };
+                    next = format!("&cursor={cursor}");
+                }
+                let pages = found.len();
+                found.sort();
+                found.dedup();
+                assert_eq!((found.len(), pages), (all, all), "{query}, limit {limit}");
+            }
+        }
+    }
+}
+
+#[test]
 fn other_engines_are_told_of_symbols() {
     let fixture = fixture();
     let server = served(&fixture);
