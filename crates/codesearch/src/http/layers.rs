@@ -48,7 +48,7 @@ pub(super) async fn every_request(
             let response = answered(&hosts, request, next).await;
             // hyper closes a connection without a word if an answer was given before its request was read. The client
             // may have sent the next one by then.
-            if body.read_away().await { response } else { closing(response) }
+            if body.read_away(MAX_BODY).await { response } else { closing(response) }
         }
     };
     mark(&mut response);

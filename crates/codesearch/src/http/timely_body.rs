@@ -30,11 +30,14 @@ impl TimelyBody {
         Self(Arc::new(Mutex::new(Arriving { body, end, late: None })))
     }
 
-    /// Reads to the end; returns whether the body arrived whole.
-    pub(super) async fn read_away(self) -> bool {
+    /// Reads to the end, but not much more than `most` bytes; returns whether that was the end.
+    pub(super) async fn read_away(self, most: u64) -> bool {
         let mut pieces = Body::new(self).into_data_stream();
+        let mut read = 0;
         while let Some(piece) = pieces.next().await {
-            if piece.is_err() {
+            let Ok(piece) = piece else { return false };
+            read += piece.len() as u64;
+            if read > most {
                 return false;
             }
         }
@@ -83,13 +86,16 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_has_read_is_read_away() {
         let body = TimelyBody::new(Body::from("whole"), Duration::from_secs(1));
-        assert!(body.clone().read_away().await);
+        assert!(body.clone().read_away(5).await);
         assert_eq!(axum::body::to_bytes(Body::new(body), 9).await.unwrap(), "");
+        let long = TimelyBody::new(Body::from("longer"), Duration::from_secs(1));
+        assert!(!long.read_away(5).await);
         let cut = stream::iter([Ok(Bytes::from_static(b"x")), Err(std::io::Error::other("cut"))]);
-        assert!(!TimelyBody::new(Body::from_stream(cut), Duration::from_secs(1)).read_away().await);
+        let cut = TimelyBody::new(Body::from_stream(cut), Duration::from_secs(1));
+        assert!(!cut.read_away(5).await);
         let silent = stream::pending::<Result<Bytes, std::io::Error>>();
         let silent = TimelyBody::new(Body::from_stream(silent), Duration::ZERO);
-        assert!(!silent.read_away().await);
+        assert!(!silent.read_away(5).await);
     }
 
     #[tokio::test]
