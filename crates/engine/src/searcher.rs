@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use store::{BlobId, Catalog, Shard, ShardId, Store, Switch, SymbolRow};
+use store::{BlobId, Catalog, Epoch, Shard, ShardId, Store, Switch, SymbolRow};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -99,9 +100,7 @@ impl Searcher {
         });
         let request = bounded.as_ref().unwrap_or(request);
         if request.best {
-            let plain = |request: Arc<Request>, found| {
-                async move { self.search_plain(&request, found).await }.boxed()
-            };
+            let plain = |request, found| self.plain(request, found);
             let switch = match request.resume {
                 Some(from) => from.switch,
                 None => self.catalog().await?.switch,
@@ -109,6 +108,28 @@ impl Searcher {
             return best::search(&plain, switch, request, found).await;
         }
         self.search_plain(request, found).await
+    }
+
+    /// Finds near definitions: what a query names with a qualifier (`json.Unmarshal`) is defined where nobody writes the
+    /// qualifier. The files define the name in a folder or file that the qualifier names, and do not match the query; the
+    /// few best of them, with the lines of the definitions. `switch` names the epoch that the query was searched in.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search).
+    pub async fn near_definitions(
+        &self,
+        request: &Request,
+        switch: Switch,
+    ) -> Result<Vec<FileMatch>, Error> {
+        best::near_definitions(&|request, found| self.plain(request, found), switch, request).await
+    }
+
+    fn plain(
+        &self,
+        request: Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> BoxFuture<'_, Result<Stats, Error>> {
+        async move { self.search_plain(&request, found).await }.boxed()
     }
 
     /// The same in the order in which files are found, whatever they will be used for.
@@ -240,6 +261,11 @@ impl Searcher {
             }
         };
         self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
+    }
+
+    /// Returns the epochs before the newest that searches can still resume in.
+    pub(crate) fn earlier_epochs(&self) -> Vec<Epoch> {
+        self.snapshots.earlier_epochs()
     }
 
     /// Returns the catalog of a recent search if it is still kept, else the newest.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Catalog, Store, Switch};
+use store::{Catalog, Epoch, Store, Switch};
 use tokio::sync::RwLock;
 
 /// Number of earlier catalogs that are kept, and how long. Few and short, since nothing of their epochs can
@@ -77,6 +77,13 @@ impl Snapshots {
         }
         self.earlier.forget(switch);
         None
+    }
+
+    /// Returns the epochs of the catalogs that searches can still resume in, besides the newest.
+    pub(crate) fn earlier_epochs(&self) -> Vec<Epoch> {
+        self.earlier.drop_expired();
+        let kept = self.earlier.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().map(|(kept, _)| kept.epoch).collect()
     }
 
     /// Returns whether a catalog is certainly not the newest one any more.

@@ -47,12 +47,23 @@ pub struct CompiledTerm {
     pub ngrams: NgramQuery,
     /// The languages, in small letters, of most files whose paths it matches, if its end tells that.
     pub languages_of_paths: Option<Vec<String>>,
-    /// Whether its matches are shown. Terms that only select files show none.
-    pub shown: bool,
+    /// What of its matches is shown.
+    pub shown: Shown,
     /// What it asks of a symbol besides its name; none if it is not about symbols.
     pub symbol: Option<CompiledSymbol>,
     /// What `symbol` is made of.
     of_symbol: Option<SymbolPattern>,
+}
+
+/// What of a term's matches is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The lines and paths in which it matches, with the ranges.
+    Matches,
+    /// Of a term about symbols: what it finds is said of lines that another term shows. It adds no line.
+    Symbols,
+    /// Nothing: it only selects files.
+    Nothing,
 }
 
 /// What a term asks of a symbol besides that its name matches.
@@ -169,7 +180,7 @@ impl CompiledTerm {
             ngrams: ngram_query(&literals, &term.pattern),
             languages_of_paths: language::of_paths(&term.pattern),
             literals,
-            shown: true,
+            shown: Shown::Matches,
             symbol,
             of_symbol: term.symbol.as_deref().cloned(),
         })

@@ -91,12 +91,17 @@ impl Store {
         Ok(row.map_or_else(String::new, |(hash,)| hash))
     }
 
-    /// Returns the contents with a hash of Git's, in hex, if a file of this epoch or one before has or had them, and
-    /// they were not deleted since.
+    /// Returns the contents with a hash of Git's, in hex, if a file of this repository has them in one of these epochs.
+    /// What is stored for other repositories, or only because nothing has deleted it yet, is not given.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn stored(&self, hash: &str, epoch: Epoch) -> Result<Option<StoredBlob>> {
+    pub async fn stored(
+        &self,
+        hash: &str,
+        repo: RepoId,
+        epochs: &[Epoch],
+    ) -> Result<Option<StoredBlob>> {
         let row: Option<(i16, i32, i32)> =
             sqlx::query_as("select shard, id, bytes from blobs where oid = decode($1, 'hex')")
                 .bind(hash)
@@ -104,16 +109,17 @@ impl Store {
                 .await?;
         let Some((shard, blob, bytes)) = row else { return Ok(None) };
         let (shard, blob) = (ShardId(shard), BlobId(blob));
-        // What no file refers to is never shown.
         let sql = format!(
-            "select language from {} where shard = $1 and blob = $2 and valid_from <= $3
+            "select language from {} where shard = $1 and blob = $2 and repo = $3
+             and exists (select from unnest($4) e where valid_from <= e and valid_to > e)
              order by valid_to desc, language limit 1",
             shard.files()
         );
         let row: Option<(Option<String>,)> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(shard.0)
             .bind(blob.0)
-            .bind(epoch.0)
+            .bind(repo.0)
+            .bind(epochs.iter().map(|epoch| epoch.0).collect::<Vec<_>>())
             .fetch_optional(self.control())
             .await?;
         Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes: bytes as usize, language }))

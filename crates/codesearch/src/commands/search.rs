@@ -15,6 +15,7 @@ use super::ordered::Ordered;
 use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
+use crate::hints::missing_repository;
 use crate::human::count;
 use crate::print::{self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
 use crate::request::{self, Client, Options};
@@ -35,6 +36,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         return Ok(crate::NOTHING);
     }
     let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
+    let wants_near = is_ranked && stdout().is_terminal() && !args.output.only_matching;
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open_index(database, parallel as u32)?.run(async |store| {
@@ -81,6 +83,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                 if args.how.explain {
                     scores = print::scores(&files, &explained);
                 }
+                if wants_near {
+                    let near = searcher.near_definitions(&request, stats.switch).await?;
+                    printer.near(&mut out, &near)?;
+                }
                 if around != (0, 0) && request.query().settings.select.has_lines() {
                     searcher.add_context(&mut files, stats.switch, around).await?;
                 }
@@ -121,6 +127,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                 hints::nothing_found(&searcher, args, &options).await;
             } else {
                 hints::meant_as_text(args);
+            }
+        } else if stats.files == 0 && !args.output.quiet {
+            // A name that is nowhere is an error of the query: also programs' logs should have it.
+            let repos = hints::repositories(&request.query().tree);
+            if let Some(missing) = missing_repository(&searcher, &repos).await {
+                note!("codesearch: nothing found: {missing}");
             }
         }
         Ok(match stats.stopped {

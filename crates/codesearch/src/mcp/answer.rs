@@ -15,6 +15,9 @@ pub(super) fn default_bytes() -> usize {
 /// Bytes of an answer that are reserved for its first lines, which describe the answer and what it leaves out.
 const MAX_HEAD_BYTES: usize = 1024;
 
+/// Most bytes of near definitions in the head; as JSON they take about as many.
+pub(super) const MAX_NEAR_BYTES: usize = 500;
+
 /// Most bytes shown of a matching line.
 pub(super) const MAX_LINE_BYTES: usize = 500;
 
@@ -54,8 +57,8 @@ impl Answer {
     }
 }
 
-/// Bytes of JSON for where to go on, and for numbers that grow.
-const FURTHER: usize = 200;
+/// Bytes of JSON for where to go on, for near definitions, and for numbers that grow.
+const FURTHER: usize = 200 + 2 * MAX_NEAR_BYTES;
 
 /// Returns the bytes of a value as JSON.
 fn bytes(value: &Value) -> usize {

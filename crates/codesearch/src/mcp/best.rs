@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use engine::search::{Searcher, Stats, Stopped};
+use engine::search::{FileMatch, Searcher, Stats, Stopped};
 use query::Select;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Text, count};
+use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
@@ -43,7 +43,11 @@ pub(super) async fn answer(
         true
     })
     .await?;
-    if top.files == 0 && from.is_none() && stats.stopped.is_none() {
+    let near = match from {
+        None => Near::of(&searcher.near_definitions(&request, stats.switch).await?),
+        Some(_) => Near::default(),
+    };
+    if top.files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
         let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
@@ -82,12 +86,47 @@ pub(super) async fn answer(
     };
     let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
+    let head = head + &near.text;
     if stats.stopped.is_none() {
         page.text.leave_out(left_out(&stats));
     }
     let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
-    Ok(page.text.below(&head, "files", &hints).and("cursor", next))
+    let answer = page.text.below(&head, "files", &hints).and("cursor", next);
+    Ok(if near.items.is_empty() {
+        answer
+    } else {
+        answer.and("near_definitions", Value::Array(near.items))
+    })
+}
+
+/// Near definitions, labelled: they are no matches. As many as the head of an answer has room for.
+#[derive(Default)]
+struct Near {
+    text: String,
+    items: Vec<Value>,
+}
+
+impl Near {
+    fn of(files: &[FileMatch]) -> Self {
+        let mut near = Self::default();
+        for file in files {
+            let Some(line) = file.lines.first() else { continue };
+            let name = named(file);
+            let text = format!("\n{name}\n{}", numbered(line).trim_end());
+            if near.text.len() + text.len() > MAX_NEAR_BYTES {
+                break;
+            }
+            if near.items.is_empty() {
+                near.text += "\nDefined here, though the query does not match:";
+            }
+            near.text += &text;
+            let mut item = file_json(file);
+            item["line"] = json!(line.number);
+            near.items.push(item);
+        }
+        near
+    }
 }
 
 /// An answer under construction.

@@ -83,6 +83,13 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         let what = "Where to go on; null if there is nothing more.";
         all[next] = json!({ "type": [kind, "null"], "description": what });
     }
+    if tool == "search" {
+        let one = object(&file(json!({ "line": number() })), &["repo", "path", "line"]);
+        all["near_definitions"] = json!({
+            "type": "array", "items": one,
+            "description": "Where what the query names with a qualifier is defined, in files that do not match.",
+        });
+    }
     if tool == "read_file" {
         all["first_line"] = json!({
             "type": "integer", "minimum": 0, "description": "The number of the first of the lines.",

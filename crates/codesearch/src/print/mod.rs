@@ -33,6 +33,10 @@ pub(crate) use text::{Text, keep_first};
 pub(crate) trait Printer {
     /// Prints a file.
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()>;
+    /// Prints near definitions, before the files: they are no matches, and said to be none.
+    fn near(&mut self, _: &mut dyn Write, _: &[FileMatch]) -> io::Result<()> {
+        Ok(())
+    }
     /// Prints the end of the output.
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()>;
 }

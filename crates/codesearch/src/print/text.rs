@@ -172,6 +172,21 @@ impl Printer for Text {
         self.lines(out, &path, file)
     }
 
+    fn near(&mut self, out: &mut dyn Write, files: &[FileMatch]) -> io::Result<()> {
+        // They are for people who read from the top. Who has lines without a heading reads them with a program.
+        if files.is_empty() || !matches!(self.mode, Mode::Lines) || !self.heading {
+            return Ok(());
+        }
+        writeln!(out, "defined here, though the query does not match:")?;
+        for file in files {
+            let path = self.paths.of(file);
+            for line in &file.lines {
+                self.lines.print(out, Some(&path), line)?;
+            }
+        }
+        writeln!(out)
+    }
+
     fn end(&mut self, _: &mut dyn Write, _: &Stats) -> io::Result<()> {
         Ok(())
     }

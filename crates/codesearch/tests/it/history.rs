@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::api::{check, document};
-use crate::harness::{Fixture, Server};
+use crate::harness::{Fixture, Server, eventually};
 
 const FIRST: &str = "def one():\n    return 1\n";
 const SECOND: &str = "def one():\n    return 1\n\ndef two():\n    return 2\n";
@@ -282,4 +282,21 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
         assert_eq!(got, status, "{answer}");
         assert!(answer.to_string().contains(expected), "{answer}");
     }
+    // What another repository has is given in its name only, and of a removed one nothing is.
+    fixture.write("two/secret.py", "secret = 1\n");
+    fixture.ingest();
+    let secret = server.json("/file?repo=two&path=secret.py").1["hash"].as_str().unwrap().to_owned();
+    let asked = |repo: &str, path: &str, status| {
+        for form in ["file", "raw"] {
+            let address = format!("/{form}?repo={repo}&path={path}&hash={secret}");
+            assert_eq!(server.get(&address, "*/*").0, status, "{address}");
+        }
+    };
+    asked("two", "secret.py", 200);
+    asked("one", "a.py", 404);
+    asked("one", "secret.py", 404);
+    fixture.run(&["remove", "two"]).code(0);
+    eventually("the server knows of the removal", || server.json("/file?repo=two&path=secret.py").0 == 404);
+    asked("two", "secret.py", 404);
+    asked("one", "a.py", 404);
 }

@@ -73,18 +73,24 @@ fn asked(server: &Server, query: &str, limit: usize, cursor: &str) -> Value {
 
 /// Returns the paths of the best files as a program gets them.
 fn ranked(server: &Server, query: &str, limit: usize) -> Vec<String> {
-    paths(&asked(server, query, limit, ""))
+    paths(&asked(server, query, limit, "")["files"])
 }
 
-fn paths(found: &Value) -> Vec<String> {
+/// Returns the paths of the near definitions, which are no results.
+fn near(server: &Server, query: &str) -> Vec<String> {
+    let found = asked(server, query, 1, "");
+    found.get("near_definitions").map(paths).unwrap_or_default()
+}
+
+fn paths(files: &Value) -> Vec<String> {
     let path = |file: &Value| {
         format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap())
     };
-    found["files"].as_array().unwrap().iter().map(path).collect()
+    files.as_array().unwrap().iter().map(path).collect()
 }
 
-/// Returns the paths of the files on the page, in order.
-fn on_page(server: &Server, query: &str) -> Vec<String> {
+/// Returns the paths of the files on the page, in order, and those of its near definitions.
+fn on_page(server: &Server, query: &str) -> (Vec<String>, Vec<String>) {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let (status, _, page) = server.get(&format!("/search?q={query}&wait=1"), "text/html");
     assert_eq!(status, 200, "{page}");
@@ -93,7 +99,14 @@ fn on_page(server: &Server, query: &str) -> Vec<String> {
         let link = link.split("&#38;q=").next().unwrap().replace("&#38;path=", "/");
         percent_decode_str(&link).decode_utf8().unwrap().into_owned()
     };
-    page.split("<article").skip(1).map(path).collect()
+    let articles = |part: &str| part.split("<article").skip(1).map(path).collect();
+    match page.split_once("<section class=\"near\"") {
+        None => (articles(&page), Vec::new()),
+        Some((_, rest)) => {
+            let (near, found) = rest.split_once("</section>").unwrap();
+            (articles(found), articles(near))
+        }
+    }
 }
 
 #[test]
@@ -102,7 +115,8 @@ fn what_is_wanted_comes_first() {
     let server = fixture.serve();
     let mut wrong = String::new();
     for (query, wanted) in WANTED {
-        let found = ranked(&server, query, 10);
+        let mut found = near(&server, query);
+        found.extend(ranked(&server, query, 10));
         if !found.first().is_some_and(|first| first.ends_with(wanted)) {
             writeln!(wrong, "{query}: {wanted}, not {found:#?}").unwrap();
         }
@@ -132,7 +146,14 @@ fn everybody_is_shown_the_same_order() {
         let paths: Vec<String> =
             heads.map(|head| head.split(" (").next().unwrap().replace(": ", "/")).collect();
         assert_eq!(paths, expected, "{query}");
-        assert_eq!(on_page(&server, query), expected, "{query}");
+        let near = near(&server, query);
+        assert_eq!(on_page(&server, query), (expected.clone(), near.clone()), "{query}");
+        let (head, _) = told.split_once("\n\n").unwrap();
+        let labelled: Vec<String> = near.iter().map(|path| path.replacen('/', ": ", 1)).collect();
+        for path in &labelled {
+            assert!(head.contains(&format!("\n{path} (")), "{query}: {head}");
+        }
+        assert_eq!(head.contains("Defined here"), !near.is_empty(), "{query}: {head}");
         let printed = fixture.run(&["search", "--sort", "relevance", query]).code(0).out;
         let mut paths: Vec<&str> =
             printed.lines().map(|line| line.split(':').next().unwrap()).collect();
@@ -152,6 +173,8 @@ fn paths_alone_are_ranked_by_lines_that_are_not_shown() {
         let files = found["files"].as_array().unwrap();
         assert!(files.iter().all(|file| file["matches"] == json!([])), "{found}");
         let shown = fixture.run(&["search", "-l", "--sort", "relevance", query]).code(0).out;
+        // Who asks for the files that match gets no near definition.
+        let first = if near(&server, query).is_empty() { first } else { "" };
         assert!(shown.lines().next().unwrap().ends_with(first), "{query}: {shown}");
     }
 }
@@ -164,7 +187,7 @@ fn a_score_says_how_it_came_about() {
         let typed = utf8_percent_encode(query, NON_ALPHANUMERIC);
         let address = format!("/search?q={typed}&sort=relevance&limit=100&explain=1");
         let found = server.json(&address).1;
-        assert_eq!(paths(&found), ranked(&server, query, 100), "{query}");
+        assert_eq!(paths(&found["files"]), ranked(&server, query, 100), "{query}");
         assert!(found["explain"]["plan"].is_string(), "{found}");
         let scores = found["files"].as_array().unwrap().iter().map(|file| &file["score"]);
         let points: Vec<f64> = scores
@@ -213,7 +236,8 @@ fn the_limit_does_not_choose_what_is_ranked() {
         assert_eq!(ranked(&server, query, 1), expected[..1], "{query}");
         let encoded = utf8_percent_encode(query, NON_ALPHANUMERIC);
         let (_, _, page) = server.get(&format!("/search?q={encoded}&limit=1&wait=1"), "text/html");
-        assert_eq!(page.matches("<article").count(), 1, "{query}");
+        let near = near(&server, query).len();
+        assert_eq!(page.matches("<article").count(), 1 + near, "{query}");
         let (repo, path) = expected[0].split_once('/').unwrap();
         assert!(page.contains(&format!("/file?repo={repo}&#38;path={path}")), "{query}: {page}");
     }
@@ -248,12 +272,14 @@ fn the_best_are_found_beyond_the_files_that_are_ranked() {
     fixture.ingest_over(7);
     let server = fixture.serve();
     for query in ["Wanted", "pkg.Wanted", "wanted"] {
-        assert_eq!(ranked(&server, query, 3)[0], "r/zzz/pkg/impl.go", "{query}");
+        let mut first = near(&server, query);
+        first.extend(ranked(&server, query, 3));
+        assert_eq!(first[0], "r/zzz/pkg/impl.go", "{query}");
         // All pages together hold each file once, also those that lead candidates found early.
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
             let found = asked(&server, query, 300, &cursor);
-            all.extend(paths(&found));
+            all.extend(paths(&found["files"]));
             match found["next"].as_str() {
                 Some(next) => cursor = next.to_owned(),
                 None => break,
@@ -262,7 +288,9 @@ fn the_best_are_found_beyond_the_files_that_are_ranked() {
         let given = all.len();
         all.sort();
         all.dedup();
-        assert_eq!((given, all.len()), (1401, 1401), "{query}");
+        // The file that defines it does not say `pkg.Wanted`.
+        let matching = 1400 + usize::from(query != "pkg.Wanted");
+        assert_eq!((given, all.len()), (matching, matching), "{query}");
     }
     let mut agent = Agent::of(&fixture);
     let told = agent.told("search", &json!({ "query": "Wanted" }));
@@ -340,7 +368,8 @@ fn what_is_wanted_of_a_large_tree_comes_first() {
     let server = fixture.serve();
     let (mut first, mut wrong) = (0, String::new());
     for (query, wanted) in IN_GO {
-        let found = ranked(&server, query, 50);
+        let mut found = near(&server, query);
+        found.extend(ranked(&server, query, 50));
         let is_wanted =
             |path: &String| path.split_once('/').is_some_and(|(_, path)| path.ends_with(wanted));
         let place = found.iter().position(is_wanted).map(|at| at + 1);

@@ -60,8 +60,9 @@ impl Searcher {
         }))
     }
 
-    /// Returns a file with the text that has this hash, in small letters, if that is still stored: it may be what the
-    /// file has now, what it had before, or what another file has.
+    /// Returns a file with the text that has this hash, in small letters, if a file of the same repository has it: in the
+    /// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
+    /// stored only because nothing has deleted it yet, is not given.
     ///
     /// # Errors
     /// The database cannot be reached or refuses a statement, or a part of the text is missing.
@@ -75,7 +76,12 @@ impl Searcher {
             return Ok(Some(file));
         }
         let catalog = self.catalog().await?;
-        let Some(stored) = self.store().stored(hash, catalog.epoch).await? else {
+        let Some((&repo_id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
+            return Ok(None);
+        };
+        let mut epochs = self.earlier_epochs();
+        epochs.push(catalog.epoch);
+        let Some(stored) = self.store().stored(hash, repo_id, &epochs).await? else {
             return Ok(None);
         };
         let StoredBlob { shard: id, blob, bytes, language } = stored;

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use query::{CompiledQuery, Select};
@@ -15,7 +15,7 @@ use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
 use super::order;
-use super::rank::POOL;
+use super::rank::{POOL, Ranking, Votes};
 use super::rank::boost::{self, BoostQueries};
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, FileMatch, Request, Resume};
@@ -57,6 +57,63 @@ pub(crate) async fn search(
     }
 }
 
+/// Most files with near definitions.
+const MOST_NEAR: usize = 3;
+
+/// Finds definitions of what a query names with a qualifier, in the folder or file that the qualifier names, in files that
+/// the query does not find: the best few, each with the lines of the definitions only.
+///
+/// # Errors
+/// Those of a search.
+pub(crate) async fn near_definitions(
+    plain: &Plain<'_>,
+    switch: Switch,
+    request: &Request,
+) -> Result<Vec<FileMatch>, Error> {
+    let of_lines = request.query().settings.select == Select::Lines;
+    let query = of_lines.then(|| boost::near_definitions(request.query()).ok().flatten()).flatten();
+    let Some(query) = query else { return Ok(Vec::new()) };
+    let (files, _) = auxiliary(plain, switch, request, query, request.timeout).await?;
+    let (ranking, mut votes) = (Ranking::of(request.query()), Votes::default());
+    let score = |file: FileMatch| {
+        let (score, _) = ranking.score(&file, &mut votes);
+        (score, file)
+    };
+    let mut scored: Vec<_> = files.into_iter().map(score).collect();
+    scored.sort_by(|(a, x), (b, y)| {
+        let by_points = votes.points(b).total_cmp(&votes.points(a));
+        by_points.then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
+    });
+    scored.truncate(MOST_NEAR);
+    let only_definitions = |(_, mut file): (_, FileMatch)| {
+        file.lines.retain(|line| !line.symbols.is_empty());
+        file
+    };
+    Ok(scored.into_iter().map(only_definitions).collect())
+}
+
+/// Searches for another query beside a request: the first files, and what was done to find them.
+async fn auxiliary(
+    plain: &Plain<'_>,
+    switch: Switch,
+    request: &Request,
+    query: CompiledQuery,
+    timeout: Option<Duration>,
+) -> Result<(Vec<FileMatch>, Stats), Error> {
+    let mut beside = request.auxiliary(query, boost::MOST, timeout);
+    beside.resume = Some(Resume::start(switch, order::hash(beside.compiled_query())));
+    let (send, mut files) = mpsc::channel(AHEAD);
+    let all = async {
+        let mut all = Vec::new();
+        while let Some(some) = files.recv().await {
+            all.extend(some);
+        }
+        all
+    };
+    let (stats, files) = tokio::join!(plain(Arc::new(beside), send), all);
+    Ok((files, stats?))
+}
+
 /// A search, and those for what leads it.
 struct BoostedSearch<'r, 's> {
     plain: &'r Plain<'s>,
@@ -66,7 +123,7 @@ struct BoostedSearch<'r, 's> {
 }
 
 impl BoostedSearch<'_, '_> {
-    /// Searches: what leads comes first, perhaps with lines that the query does not match, or last.
+    /// Searches: what leads comes first, or last.
     async fn search_from_start(
         &self,
         lead: BoostQueries,
@@ -157,18 +214,7 @@ impl BoostedSearch<'_, '_> {
         let Some(query) = query else { return Ok((Vec::new(), Stats::default())) };
         let timeout = self.request.timeout;
         let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
-        let mut lead = self.request.auxiliary(query, boost::MOST, timeout);
-        lead.resume = Some(Resume::start(self.switch, order::hash(lead.compiled_query())));
-        let (send, mut files) = mpsc::channel(AHEAD);
-        let all = async {
-            let mut all = Vec::new();
-            while let Some(some) = files.recv().await {
-                all.extend(some);
-            }
-            all
-        };
-        let (stats, files) = tokio::join!((self.plain)(Arc::new(lead), send), all);
-        Ok((files, stats?))
+        auxiliary(self.plain, self.switch, self.request, query, timeout).await
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use query::{Expr, Predicate, Scratch, Select};
+use query::{Expr, Predicate, Scratch, Select, Shown};
 use rustc_hash::{FxHashMap, FxHashSet};
 use store::{BlobId, File, SymbolRow};
 
@@ -11,7 +11,9 @@ use super::candidates::Candidates;
 use super::shards::ShardTask;
 use super::state::Search;
 use super::symbols::matching;
-use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge};
+use super::verify::{
+    Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge, with_symbols,
+};
 use crate::symbol::Symbol;
 use crate::types::{FileMatch, Line};
 
@@ -221,7 +223,7 @@ impl<'a> Evaluator<'a> {
         let mut terms = Vec::new();
         query.expr.shown(&|of| self.known_with(open, hits, of), &mut |of| {
             if let Predicate::Symbol(term) = of
-                && query.terms[term].shown
+                && query.terms[term].shown != Shown::Nothing
             {
                 terms.push(term);
             }
@@ -279,20 +281,24 @@ impl<'a> Evaluator<'a> {
                 }
             });
         }
-        let (mut parts, mut path_ranges) = (Vec::new(), Vec::new());
+        let (mut parts, mut path_ranges, mut defining) = (Vec::new(), Vec::new(), Vec::new());
         for predicate in shown {
             match predicate {
-                Predicate::Content(term) | Predicate::Path(term) if !query.terms[term].shown => {}
                 Predicate::Content(term) | Predicate::Symbol(term)
                     if query.select == Select::Lines
                         || query.select == Select::Symbols
                             && matches!(predicate, Predicate::Symbol(_)) =>
                 {
+                    let into = match query.terms[term].shown {
+                        Shown::Matches => &mut parts,
+                        Shown::Symbols => &mut defining,
+                        Shown::Nothing => continue,
+                    };
                     let hit = (open.file.blob, term);
                     let lines = &mut hits.hits;
-                    parts.extend(if last { lines.remove(&hit) } else { lines.get(&hit).cloned() });
+                    into.extend(if last { lines.remove(&hit) } else { lines.get(&hit).cloned() });
                 }
-                Predicate::Path(term) => {
+                Predicate::Path(term) if query.terms[term].shown == Shown::Matches => {
                     let matcher = &query.terms[term].matcher;
                     let go_on = || self.search.state.clock.goes_on();
                     path_ranges.extend(matcher.ranges(&open.file.path, &go_on));
@@ -310,7 +316,7 @@ impl<'a> Evaluator<'a> {
             path_ranges: apart(path_ranges),
             language: open.file.language,
             bytes: open.file.bytes as usize,
-            lines: merge(parts),
+            lines: with_symbols(merge(parts), merge(defining)),
         })
     }
 }

@@ -306,6 +306,20 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
     merged
 }
 
+/// Adds to matching lines the symbols of other lines with the same numbers. Both are in order.
+pub(crate) fn with_symbols(mut lines: Vec<Line>, defining: Vec<Line>) -> Vec<Line> {
+    let mut rest = lines.iter_mut().peekable();
+    for other in defining {
+        while rest.next_if(|line| line.number < other.number).is_some() {}
+        if let Some(line) = rest.next_if(|line| line.number == other.number) {
+            line.symbols.extend(other.symbols);
+            line.symbols.sort_by_key(|found| found.range.start);
+            line.symbols.dedup();
+        }
+    }
+    lines
+}
+
 /// Sorts ranges and merges those that overlap.
 pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     if ranges.len() < 2 {

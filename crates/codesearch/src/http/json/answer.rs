@@ -44,7 +44,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;
-        let Sorted { request, files, scores, stats, next } = search.run(server).await?;
+        let Sorted { request, files, scores, near, stats, next } = search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
@@ -59,7 +59,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         }
         let explain = params.explains().then(|| explanation(&request, loose));
         let hints = hints_for(server, params, &request, &done).await;
-        return Ok(writer.end(&stats, Tail { next, explain, hints }));
+        let near = writer.listed(&near);
+        return Ok(writer.end(&stats, Tail { near, next, explain, hints }));
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
@@ -84,7 +85,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let explain = params.explains().then(|| explanation(&request, loose));
     let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);
-    Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints }))
+    Ok(writer.end(&StatsJson::from(&stats), Tail { near: None, next, explain, hints }))
 }
 
 /// Returns hints, if the client wants them.
@@ -147,7 +148,7 @@ fn stream(
         };
         let explain = explains.then(|| explanation(&request, loose));
         // Hints are for searches that found nothing.
-        writer.finish(&stats, Tail { next, explain, hints: None });
+        writer.finish(&stats, Tail { near: None, next, explain, hints: None });
         for piece in writer.take() {
             if !tell(piece).await {
                 return;

@@ -25,6 +25,8 @@ pub(super) struct Sorted {
     pub(super) files: Vec<FileMatch>,
     /// How the score of each file came about; `None` in an order without scores.
     pub(super) scores: Vec<Option<Explained>>,
+    /// Near definitions, on the first page in the order of relevance: they are no results.
+    pub(super) near: Vec<FileMatch>,
     pub(super) stats: Stats,
     /// The cursor of the next results.
     pub(super) next: Option<Cursor>,
@@ -97,6 +99,11 @@ impl Sort {
         if enclosing {
             server.searcher.add_enclosing(&mut files, stats.switch).await?;
         }
-        Ok(Sorted { request, files, scores, stats, next })
+        let near = if order == Order::Relevance && request.resume.is_none() {
+            server.searcher.near_definitions(&request, stats.switch).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Sorted { request, files, scores, near, stats, next })
     }
 }

@@ -223,6 +223,11 @@ impl JsonWriter {
         self.files.push((file.repo, file.path, (self.pieces.len() - 1, range)));
     }
 
+    /// Returns files that are no results as a list of their own; `None` if there are none.
+    pub(crate) fn listed(&self, files: &[FileMatch]) -> Option<String> {
+        (!files.is_empty()).then(|| list(files, self.select, self.fields))
+    }
+
     /// Returns the number of bytes written and not taken.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.iter().map(Vec::len).sum()
@@ -272,6 +277,8 @@ impl JsonWriter {
 /// The parts of an answer after its statistics.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
+    /// Near definitions, as JSON.
+    pub(crate) near: Option<String>,
     /// The cursor to continue with.
     pub(crate) next: Option<Cursor>,
     pub(crate) explain: Option<Value>,
@@ -280,25 +287,31 @@ pub(crate) struct Tail {
 
 /// Returns the end of an answer.
 fn tail(stats: &str, parts: Tail) -> String {
-    let Tail { next, explain, hints } = parts;
+    let Tail { near, next, explain, hints } = parts;
+    let near = near.map_or_else(String::new, |near| format!(",\"near_definitions\":{near}"));
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
     let hints = hints.map_or_else(String::new, |hints| format!(",\"hints\":{hints}"));
-    format!("],\"stats\":{stats}{next}{explain}{hints}}}")
+    format!("],\"stats\":{stats}{near}{next}{explain}{hints}}}")
 }
 
 /// Returns the data of an event with some files.
 pub(crate) fn event(found: &[FileMatch], select: Select, fields: FieldSet) -> String {
     let what = if select == Select::Repos { "repos" } else { "files" };
-    let mut data = format!("{{\"{what}\":[").into_bytes();
-    for (at, file) in found.iter().enumerate() {
+    format!("{{\"{what}\":{}}}", list(found, select, fields))
+}
+
+/// Returns files as a list.
+fn list(files: &[FileMatch], select: Select, fields: FieldSet) -> String {
+    let mut list = vec![b'['];
+    for (at, file) in files.iter().enumerate() {
         if at > 0 {
-            data.push(b',');
+            list.push(b',');
         }
-        fields.write(file, None, select, &mut data);
+        fields.write(file, None, select, &mut list);
     }
-    data.extend_from_slice(b"]}");
-    String::from_utf8(data).expect("names and lines are texts")
+    list.push(b']');
+    String::from_utf8(list).expect("names and lines are texts")
 }
 
 /// A body in several pieces, of known length.

@@ -4,10 +4,12 @@
 //! queries are made of the first. The *near* one asks for what an index finds at once: `ReadFile` for definitions of
 //! the name and files called `ReadFile.*`, several words for texts that say them one after the other. The *wide* one asks
 //! for what else is likely to be wanted (two of three words in the path), and is needed only if there are more files than
-//! are ranked. What they find are results of the first query, with one exception: `json.Unmarshal` also leads to the
-//! definition of `Unmarshal` in a folder or file called `json`, where nobody writes the qualifier.
+//! are ranked. What they find are results of the first query, with the lines that it shows.
+//!
+//! `json.Unmarshal` is defined in a folder or file called `json`, where nobody writes the qualifier. Such a *near
+//! definition* is no match: [`near_definitions`] asks for those that the query itself does not find.
 
-use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, SymbolKinds, Tree};
+use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, Shown, SymbolKinds, Tree};
 
 use super::words::{Word, alternatives, groups, is_name, of_term};
 
@@ -41,8 +43,6 @@ pub(crate) struct BoostQueries {
 struct BoostTrees {
     near: Vec<Tree>,
     wide: Vec<Tree>,
-    /// Patterns, as printed, that select boosted files but are not shown as matches.
-    hidden: Vec<String>,
 }
 
 impl BoostQueries {
@@ -61,145 +61,184 @@ impl BoostQueries {
             let short = |word: &&Word| word.folded.chars().count() < MIN_NAME;
             let (mut near, mut wide) = (Vec::new(), Vec::new());
             if !names.is_empty() && names.len() <= MAX_WORDS && !names.iter().all(short) {
-                boosts.defined(&names, group.kinds(), &mut near)?;
+                defined(&names, group.kinds(), &mut near)?;
                 wide.extend(of_other_kinds(&names, group.kinds())?);
-                boosts.pairs(&names, &mut wide)?;
+                pairs(&names, &mut wide)?;
             }
-            boosts.terms(tree, &mut near)?;
+            terms(tree, &mut near)?;
             let both = |any| Tree::all(vec![tree.clone(), Tree::any(any)]);
             boosts.near.extend((!near.is_empty()).then(|| both(near)));
             boosts.wide.extend((!wide.is_empty()).then(|| both(wide)));
         }
-        let BoostTrees { near, wide, hidden } = boosts;
-        let (near, wide) = (compile(query, near, &hidden)?, compile(query, wide, &hidden)?);
+        let BoostTrees { near, wide } = boosts;
+        let (near, wide) = (compile(query, near)?, compile(query, wide)?);
         Ok((near.is_some() || wide.is_some()).then_some(Self { near, wide }))
     }
 }
 
-/// Compiles a query for files that match any of the trees. It shows the matches of `query`, but none of `hidden`.
-fn compile(
-    query: &Query,
-    trees: Vec<Tree>,
-    hidden: &[String],
-) -> Result<Option<CompiledQuery>, QueryError> {
+/// Compiles a query for files that match the query and any of the trees. It shows what the query shows.
+fn compile(query: &Query, trees: Vec<Tree>) -> Result<Option<CompiledQuery>, QueryError> {
     if trees.is_empty() {
         return Ok(None);
     }
-    let shown = CompiledQuery::new(query)?;
-    let mut lead = CompiledQuery::new(&query.with(Tree::any(trees)))?;
-    for term in &mut lead.terms {
-        let is_own = shown.terms.iter().any(|own| own.name == term.name);
-        term.shown = is_own || !hidden.contains(&term.name);
+    // Each tree holds one alternative of the query. A file may match others, whose lines are shown, too.
+    let any = Tree::any(trees);
+    let all = match query.tree {
+        Tree::Any(_) => Tree::all(vec![query.tree.clone(), any]),
+        _ => any,
+    };
+    let own = CompiledQuery::new(query)?;
+    let mut boosted = CompiledQuery::new(&query.with(all))?;
+    for term in &mut boosted.terms {
+        term.shown = if own.terms.iter().any(|own| own.name == term.name) {
+            Shown::Matches
+        } else if term.symbol.is_some() {
+            // Its place tells that a line defines the name.
+            Shown::Symbols
+        } else {
+            Shown::Nothing
+        };
     }
-    Ok(Some(lead))
+    Ok(Some(boosted))
 }
 
-impl BoostTrees {
-    /// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
-    /// or are called so, and have the others in their paths or as the names of their repositories.
-    fn defined(
-        &mut self,
-        names: &[&Word],
-        kinds: SymbolKinds,
-        any: &mut Vec<Tree>,
-    ) -> Result<(), QueryError> {
-        if names.len() <= MAX_NAME_WORDS {
-            any.extend([
-                symbol(&joined(names), is_exact(names), kinds)?,
-                self.hide(Field::Path, &called(&joined(names)))?,
-            ]);
-        }
-        if names.len() >= MIN_PHRASE {
-            any.push(self.hide(Field::Content, &phrase(names))?);
-        }
-        if !(2..=3).contains(&names.len()) {
-            return Ok(());
-        }
-        for (at, name) in names.iter().enumerate() {
-            if name.folded.chars().count() < MIN_NAME {
-                continue;
-            }
-            let one = joined(&[name]);
-            let is_it = vec![symbol(&one, false, kinds)?, self.hide(Field::Path, &called(&one))?];
-            let mut all = vec![Tree::any(is_it)];
-            for (other, name) in names.iter().enumerate() {
-                if other != at {
-                    let place = joined(&[name]);
-                    all.push(Tree::any(vec![
-                        self.hide(Field::Path, &below(&place))?,
-                        self.hide(Field::Repo, &repository(&place))?,
-                    ]));
-                }
-            }
-            any.push(Tree::all(all));
-        }
-        Ok(())
+/// The query for definitions of what a query names with a qualifier, where the qualifier says: `Unmarshal` in `json/` for
+/// `json.Unmarshal`. It finds no file that the query itself finds. None if nothing in the query has a qualifier.
+///
+/// # Errors
+/// The query takes too much memory when compiled.
+pub(crate) fn near_definitions(query: &Query) -> Result<Option<CompiledQuery>, QueryError> {
+    let mut any = Vec::new();
+    let trees = alternatives(&query.tree);
+    if trees.len() > MAX_ALTERNATIVES {
+        return Ok(None);
     }
+    for tree in trees {
+        for (at, part) in parts(tree).iter().enumerate() {
+            if let Some(home) = at_home(part)? {
+                let mut all = parts(tree).to_vec();
+                all[at] = home;
+                any.push(Tree::all(all));
+            }
+        }
+    }
+    if any.is_empty() {
+        return Ok(None);
+    }
+    let mut near =
+        CompiledQuery::new(&query.with(Tree::all(vec![Tree::any(any), !query.tree.clone()])))?;
+    let own = CompiledQuery::new(query)?;
+    for term in &mut near.terms {
+        let is_own = own.terms.iter().any(|own| own.name == term.name);
+        if term.symbol.is_none() && !is_own {
+            term.shown = Shown::Nothing;
+        }
+    }
+    Ok(Some(near))
+}
 
-    /// Results that define two of the names as one, or have two in their paths.
-    fn pairs(&mut self, names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
-        if (3..=MAX_NAME_WORDS).contains(&names.len()) {
-            let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
-            let pairs: Vec<[&Word; 2]> = pairs.map(|(a, b)| [names[a], names[b]]).collect();
-            let either: Vec<String> = pairs.iter().map(|pair| joined(pair)).collect();
-            any.push(symbol(&either.join("|"), false, SymbolKinds::DEFINITIONS)?);
-            for pair in pairs {
-                any.push(Tree::all(vec![
-                    self.hide(Field::Path, &joined(&pair[..1]))?,
-                    self.hide(Field::Path, &joined(&pair[1..]))?,
+/// The parts of an alternative, all of which hold.
+fn parts(tree: &Tree) -> &[Tree] {
+    match tree {
+        Tree::All(parts) => parts,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
+/// or are called so, and have the others in their paths or as the names of their repositories.
+fn defined(names: &[&Word], kinds: SymbolKinds, any: &mut Vec<Tree>) -> Result<(), QueryError> {
+    if names.len() <= MAX_NAME_WORDS {
+        any.extend([
+            symbol(&joined(names), is_exact(names), kinds)?,
+            term(Field::Path, &called(&joined(names)))?,
+        ]);
+    }
+    if names.len() >= MIN_PHRASE {
+        any.push(term(Field::Content, &phrase(names))?);
+    }
+    if !(2..=3).contains(&names.len()) {
+        return Ok(());
+    }
+    for (at, name) in names.iter().enumerate() {
+        if name.folded.chars().count() < MIN_NAME {
+            continue;
+        }
+        let one = joined(&[name]);
+        let is_it = vec![symbol(&one, false, kinds)?, term(Field::Path, &called(&one))?];
+        let mut all = vec![Tree::any(is_it)];
+        for (other, name) in names.iter().enumerate() {
+            if other != at {
+                let place = joined(&[name]);
+                all.push(Tree::any(vec![
+                    term(Field::Path, &below(&place))?,
+                    term(Field::Repo, &repository(&place))?,
                 ]));
             }
         }
-        Ok(())
+        any.push(Tree::all(all));
     }
+    Ok(())
+}
 
-    /// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
-    /// qualifier says.
-    fn terms(&mut self, tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
-        let parts = match tree {
-            Tree::All(parts) => &parts[..],
-            other => std::slice::from_ref(other),
-        };
-        for (at, part) in parts.iter().enumerate() {
-            // A name in a field of its own says where it is looked for.
-            let Tree::Term(term) = part else { continue };
-            if term.field == Field::Symbol {
-                continue;
-            }
-            let Some(words) = of_term(term) else { continue };
-            let source = term.pattern.source();
-            let text = format!("(?:{source})");
-            // A string is all of it: a key. Plain words are strings everywhere, and no key has spaces.
-            let is_key = !source.chars().all(is_name) && !source.contains(char::is_whitespace);
-            if source.len() >= MIN_NAME && is_key {
-                let quoted = format!("\"{text}\"|'{text}'|`{text}`");
-                near.push(self.hide(Field::Content, &quoted)?);
-            }
-            if term.field == Field::Anywhere && words.iter().any(|word| word.qualifier.is_some()) {
-                near.push(self.hide(Field::Path, &format!("(?:^|/){text}$"))?);
-            }
-            let [Word { qualifier: Some(qualifier), .. }] = &*words else { continue };
-            let word = &words[0];
-            let case = if word.exact { Case::Sensitive } else { Case::Insensitive };
-            let name = Pattern::parse(&format!("\\b{}\\b", word.typed), case, false)?;
-            let home = vec![
-                Tree::term(Field::Content, name),
-                symbol(&word.typed, word.exact, SymbolKinds::DEFINITIONS)?,
-                self.hide(Field::Path, &home(qualifier))?,
-            ];
-            let mut parts = parts.to_vec();
-            parts[at] = Tree::all(home);
-            self.near.push(Tree::all(parts));
+/// Results that define two of the names as one, or have two in their paths.
+fn pairs(names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
+    if (3..=MAX_NAME_WORDS).contains(&names.len()) {
+        let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
+        let pairs: Vec<[&Word; 2]> = pairs.map(|(a, b)| [names[a], names[b]]).collect();
+        let either: Vec<String> = pairs.iter().map(|pair| joined(pair)).collect();
+        any.push(symbol(&either.join("|"), false, SymbolKinds::DEFINITIONS)?);
+        for pair in pairs {
+            any.push(Tree::all(vec![
+                term(Field::Path, &joined(&pair[..1]))?,
+                term(Field::Path, &joined(&pair[1..]))?,
+            ]));
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// A term that says which files lead, and shows nothing.
-    fn hide(&mut self, field: Field, pattern: &str) -> Result<Tree, QueryError> {
-        let pattern = Pattern::parse(pattern, Case::Insensitive, false)?;
-        self.hidden.push(pattern.to_string());
-        Ok(Tree::term(field, pattern))
+/// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
+/// qualifier says.
+fn terms(tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
+    for part in parts(tree) {
+        // A name in a field of its own says where it is looked for.
+        let Tree::Term(of) = part else { continue };
+        if of.field == Field::Symbol {
+            continue;
+        }
+        let Some(words) = of_term(of) else { continue };
+        let source = of.pattern.source();
+        let text = format!("(?:{source})");
+        // A string is all of it: a key. Plain words are strings everywhere, and no key has spaces.
+        let is_key = !source.chars().all(is_name) && !source.contains(char::is_whitespace);
+        if source.len() >= MIN_NAME && is_key {
+            near.push(term(Field::Content, &format!("\"{text}\"|'{text}'|`{text}`"))?);
+        }
+        if of.field == Field::Anywhere && words.iter().any(|word| word.qualifier.is_some()) {
+            near.push(term(Field::Path, &format!("(?:^|/){text}$"))?);
+        }
+        near.extend(at_home(part)?);
     }
+    Ok(())
+}
+
+/// A definition of what a part of a query names with a qualifier, where the qualifier says.
+fn at_home(part: &Tree) -> Result<Option<Tree>, QueryError> {
+    let Tree::Term(of) = part else { return Ok(None) };
+    let words = of_term(of).filter(|_| of.field != Field::Symbol).unwrap_or_default();
+    let [word @ Word { qualifier: Some(qualifier), .. }] = &*words else { return Ok(None) };
+    let case = if word.exact { Case::Sensitive } else { Case::Insensitive };
+    let name = Pattern::parse(&format!("\\b{}\\b", word.typed), case, false)?;
+    Ok(Some(Tree::all(vec![
+        Tree::term(Field::Content, name),
+        symbol(&word.typed, word.exact, SymbolKinds::DEFINITIONS)?,
+        term(Field::Path, &home(qualifier))?,
+    ])))
+}
+
+fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
+    Ok(Tree::term(field, Pattern::parse(pattern, Case::Insensitive, false)?))
 }
 
 /// Results that define the names as one, as something else than the keywords of the query say.
@@ -224,7 +263,7 @@ fn phrase(names: &[&Word]) -> String {
     words.join(" ")
 }
 
-/// A definition of a name. It is shown: its place tells that a line defines the name.
+/// A definition of a name.
 fn symbol(name: &str, exact: bool, kinds: SymbolKinds) -> Result<Tree, QueryError> {
     let case = if exact { Case::Sensitive } else { Case::Insensitive };
     Tree::symbol(&format!("^(?:{name})$"), case, kinds)
@@ -259,9 +298,9 @@ mod tests {
         BoostQueries::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()
     }
 
-    /// The terms that are shown, but for symbols.
+    /// The terms whose matches are shown.
     fn shown(query: &CompiledQuery) -> Vec<&str> {
-        let shown = query.terms.iter().filter(|term| term.shown && term.symbol.is_none());
+        let shown = query.terms.iter().filter(|term| term.shown == Shown::Matches);
         shown.map(|term| term.name.as_str()).collect()
     }
 
@@ -280,7 +319,23 @@ mod tests {
         assert!(near.terms.iter().any(is_defined), "{}", near.tree);
         let near = lead("json.Unmarshal").unwrap().near.unwrap();
         assert!(near.tree.contains("sym:/^(?:Unmarshal)$/"), "{}", near.tree);
-        assert_eq!(shown(&near), [r"/\bUnmarshal\b/", "/json.Unmarshal/"]);
+        assert_eq!(shown(&near), ["/json.Unmarshal/"]);
+        // A file may owe its place to one alternative, and show lines of another.
+        let either = lead("ReadFile or WriteFile or C.D").unwrap().near.unwrap();
+        assert_eq!(shown(&either), ["/ReadFile/", "/WriteFile/", "/C.D/"]);
+    }
+
+    #[test]
+    fn a_near_definition_is_no_match() {
+        let of = |text: &str| {
+            near_definitions(&Query::parse(text, Case::Smart).unwrap()).unwrap().map(|near| near.tree)
+        };
+        let near = of("json.Unmarshal -file:test").unwrap();
+        assert!(near.contains(r"(and /\bUnmarshal\b/ sym:/^(?:Unmarshal)$/"), "{near}");
+        assert!(near.contains(r"(not (and /json.Unmarshal/ (not file:/test/i)))"), "{near}");
+        for text in ["ReadFile", "read file", "sym:json.Unmarshal", "-json.Unmarshal", r"json\.\w+"] {
+            assert_eq!(of(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::http::connections::run_on;
 use crate::http::cursor::Cursor;
 use crate::http::error::Failure;
 use crate::http::hints;
-use crate::http::pages::view::{CONTEXT, FileView};
+use crate::http::pages::view::{self, CONTEXT, FileView};
 use crate::http::pages::{link, search_page};
 use crate::http::params::{SearchParams, names};
 use crate::http::request::compiled;
@@ -237,6 +237,13 @@ impl Search {
             }
             UnrenderedFile { file, matches, score }
         });
+        let near = if top.order == Order::Relevance && request.resume.is_none() && shown == 0 {
+            server.searcher.near_definitions(&request, stats.switch).await?
+        } else {
+            Vec::new()
+        };
+        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false));
+        let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
         let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);
         let explanation = params
@@ -273,6 +280,7 @@ impl Search {
             cut: stats.stopped.is_some(),
             orders: orders(params, top.order),
             nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
+            near,
             files: Vec::new(),
             goes_on: false,
             repos,

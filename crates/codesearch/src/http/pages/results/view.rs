@@ -20,6 +20,8 @@ pub(crate) struct Results {
     pub(crate) all_values: String,
     /// Each order, its address, and whether it is the current one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
+    /// Files that define what the query names, and do not match it.
+    pub(crate) near: Vec<FileView>,
     pub(crate) files: Vec<FileView>,
     /// Whether more files follow in a second part of the page.
     pub(crate) goes_on: bool,
