@@ -87,6 +87,11 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| field)
 }
 
+/// Whether a query can say `name:value`.
+pub fn is_field(name: &str) -> bool {
+    find(name).is_some()
+}
+
 /// Returns the first name of a field, the same for all its aliases.
 pub(crate) fn name(field: FieldName) -> &'static str {
     names().find(|(_, known)| *known == field).map_or("", |(name, _)| name)

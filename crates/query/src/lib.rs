@@ -44,11 +44,11 @@ mod typed;
 mod write;
 
 pub use build::Defaults;
-pub use compiled::{CompiledQuery, CompiledSymbol, CompiledTerm};
+pub use compiled::{CompiledQuery, CompiledSymbol, CompiledTerm, Shown};
 pub use error::{QueryError, Suggestion};
 pub use expr::{Expr, Predicate};
 pub use extract::fold;
-pub use field::suggestions;
+pub use field::{is_field, suggestions};
 pub use glob::glob;
 pub use group::MAX_TERMS;
 pub use kind::SymbolKind;

@@ -14,16 +14,16 @@ Examples:
   codesearch files srch/candidats                search/candidates.rs
   codesearch files linux/kernel/fork.c           fork.c in the repository linux
   codesearch files shard --lang rs --limit 0     all such paths in Rust
-  codesearch files 'deployment test' --repo k8s  two parts, in any order
+  codesearch files deployment test --repo k8s    two parts, in any order
   $EDITOR \"$(codesearch files --local --limit 1 writer.rs)\"
 
 Exit status: 0 when files were found, 1 when nothing is near, 2 on an error.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FilesArgs {
-    /// What is typed of the path
-    #[arg(value_name = "QUERY")]
-    pub(crate) query: String,
+    /// What is typed of the path. Several arguments are one query, joined by spaces
+    #[arg(value_name = "QUERY", required = true)]
+    pub(crate) query: Vec<String>,
     /// Print at most N files; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,

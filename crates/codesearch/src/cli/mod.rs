@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
 
+mod arguments;
 mod color;
 mod database;
 mod docs;

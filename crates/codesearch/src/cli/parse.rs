@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error, Parser};
 use query::distance;
 
-use super::Cli;
+use super::{Cli, arguments};
 use crate::shell;
 
 /// Names that people try for commands, and what to write instead.
@@ -38,7 +38,12 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 
 /// Parses the command line. Exits if it asks for help or is invalid.
 pub(crate) fn parse() -> Cli {
-    let typed: Vec<OsString> = std::env::args_os().collect();
+    let mut top = Cli::command();
+    top.build();
+    let typed = arguments::sorted(std::env::args_os().collect(), &top).unwrap_or_else(|sentence| {
+        note!("codesearch: {sentence}");
+        exit(i32::from(crate::FAILED));
+    });
     Cli::try_parse_from(&typed).unwrap_or_else(|error| {
         let is_help = error.kind() == HELP && command(&typed).1 == "codesearch";
         if !error.use_stderr() || is_help {
@@ -63,6 +68,9 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
         (HELP | ErrorKind::MissingSubcommand, ..) => {
             let commands: Vec<&str> = shown_commands(&command).collect();
             format!("{name} needs a command: {}", commands.join(", "))
+        }
+        (ErrorKind::UnknownArgument, Some(word), _) if !word.starts_with('-') => {
+            format!("{name} takes one argument, and {word} is another; quote it if it belongs to the first")
         }
         (ErrorKind::UnknownArgument, Some(flag), _) => {
             unknown_option(&command, &name, &flag, typed)
@@ -125,18 +133,13 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
     if let Some(near) = near(command, flag) {
         return format!("{flag} is no option of {name}; did you mean {near}?");
     }
-    // Several letters that are no options may be a part of the query: ->next, or -word for the files without it.
-    let is_word = |at: &usize| !flag.starts_with("--") && words[*at].chars().count() > 2;
-    let Some(at) = at.filter(is_word).filter(|_| name.ends_with(" search")) else {
+    let Some(at) = at.filter(|_| command.get_positionals().next().is_some()) else {
         return format!("{flag} is no option of {name}; {name} --help lists them");
     };
-    let first = words.iter().position(|word| *word == "search").map_or(at, |search| search + 1);
-    let in_query = |(n, word): &(usize, &&str)| *n + first == at || !word.starts_with('-');
-    let query = words[first..].iter().enumerate().filter(in_query);
-    let query: Vec<String> = query.map(|(_, word)| quoted(word)).collect();
+    let query: Vec<String> =
+        words[at..].iter().filter(|word| **word != "--").map(|word| quoted(word)).collect();
     format!(
-        "{flag} is no option of {name} (--help lists them); if {} belongs to the query, write {name} -- {}",
-        words[at],
+        "{flag} is no option of {name} (--help lists them); if it belongs to the query, write {name} -- {}",
         query.join(" ")
     )
 }
@@ -183,7 +186,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { shell::quoted(word) }
 }

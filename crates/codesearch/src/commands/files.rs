@@ -16,17 +16,18 @@ use crate::print::{self, Paths};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     // Reports a wrong query before the database is opened.
-    PathQuery::new(&args.query)?;
+    let query = args.query.join(" ");
+    PathQuery::new(&query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
     Database::open_index(database, serve::connections())?.run(async |store| {
         let searcher = Searcher::new(store.clone(), serve::cores());
         let paths = Paths::new(store, args.local).await?;
         let tree = searcher.tree().await?;
-        let asked = args.clone();
+        let (asked, typed) = (args.clone(), query.clone());
         let work = tokio::task::spawn_blocking(move || {
             tree.find(&FindRequest {
-                query: &asked.query,
+                query: &typed,
                 repo: asked.repo.as_deref(),
                 languages: &languages,
                 limit: if asked.limit == 0 { tree.len() } else { asked.limit },
@@ -64,7 +65,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
                 Some(repo) => missing_repository(&searcher, std::slice::from_ref(repo)).await,
                 None => None,
             };
-            let why = missing.unwrap_or_else(|| format!("no path is like {}", args.query));
+            let why = missing.unwrap_or_else(|| format!("no path is like {query}"));
             note!("codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use engine::search::Searcher;
-use query::QueryError;
+use query::{Field, QueryError, Tree};
 
 use crate::cli::{Color, DatabaseArgs, SearchArgs};
 use crate::database::Database;
@@ -131,16 +131,17 @@ fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     Some(request::as_one_query(&text, &beside, options))
 }
 
-/// Prints a hint if the letters after `-r` were probably meant as flags, as in `grep -rn`, or a term as the path of a
-/// folder to search.
-pub(super) fn meant_otherwise(args: &SearchArgs) {
-    let is_flags =
-        |text: &&String| !text.is_empty() && text.chars().all(|c| "nRiIlwHs".contains(c));
-    if let Some(flags) = args.output.replace.as_ref().filter(is_flags) {
-        note!(
-            "codesearch: -r puts {flags} in the place of each match; a search is recursive and numbers its lines without -rn"
-        );
+/// Returns the patterns for names of repositories that a query needs to match.
+pub(super) fn repositories(tree: &Tree) -> Vec<String> {
+    match tree {
+        Tree::All(parts) => parts.iter().flat_map(repositories).collect(),
+        Tree::Term(term) if term.field == Field::Repo => vec![term.pattern.source().to_owned()],
+        Tree::Any(_) | Tree::Not(_) | Tree::Term(_) | Tree::Language(_) => Vec::new(),
     }
+}
+
+/// Prints a hint if a term was probably meant as the path of a folder to search.
+pub(super) fn meant_otherwise(args: &SearchArgs) {
     let is_path = |term: &&String| {
         (*term == "." || term.contains('/')) && std::path::Path::new(term.as_str()).exists()
     };

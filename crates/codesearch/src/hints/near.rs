@@ -37,8 +37,13 @@ pub(super) async fn repository(
 pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String]) -> Option<String> {
     for pattern in patterns {
         if let Some(Err(near)) = repository(searcher, pattern).await {
-            let near =
-                near.map_or_else(String::new, |near| format!("; the nearest name is {near}"));
+            let near = match (near, pattern.split_once('@')) {
+                (_, Some((name, _))) if !name.is_empty() => {
+                    format!("; branches are not indexed: write {name} without one")
+                }
+                (Some(near), _) => format!("; the nearest name is {near}"),
+                (None, _) => String::new(),
+            };
             return Some(format!("no repository matches {pattern}{near}"));
         }
     }

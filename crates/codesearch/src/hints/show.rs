@@ -6,22 +6,23 @@ use crate::shell::quoted;
 /// Returns the command that runs the suggested query.
 pub(crate) fn command(suggested: &Suggested) -> String {
     match &suggested.text {
-        Some(text) => format!("codesearch search -F {}", quoted(text)),
-        None => search(&suggested.query),
+        Some(text) => with_query("codesearch search -F", text),
+        None => with_query("codesearch search", &suggested.query),
     }
 }
 
-fn search(query: &str) -> String {
+/// Returns a command with a query, which may begin with a minus.
+fn with_query(command: &str, query: &str) -> String {
     let ends_options = if query.starts_with('-') { "-- " } else { "" };
-    format!("codesearch search {ends_options}{}", quoted(query))
+    format!("{command} {ends_options}{}", quoted(query))
 }
 
 /// Returns a hint with its count and command.
 pub(crate) fn line(hint: &Hint) -> String {
     let count = hint.count.map_or_else(String::new, |count| format!(" ({})", count.text()));
     let command = match (&hint.query, &hint.docs) {
-        (Some(query), _) => format!(": {}", search(query)),
-        (None, Some(words)) => format!(": codesearch docs {}", quoted(words)),
+        (Some(query), _) => format!(": {}", with_query("codesearch search", query)),
+        (None, Some(words)) => format!(": {}", with_query("codesearch docs", words)),
         (None, None) => String::new(),
     };
     format!("{}{count}{command}", hint.message)
@@ -41,6 +42,7 @@ mod tests {
         assert_eq!(suggested("lit:f(", Some("f(")), "codesearch search -F 'f('");
         assert_eq!(suggested("lit:it's( x", None), r"codesearch search 'lit:it'\''s( x'");
         assert_eq!(suggested("-foo bar", None), "codesearch search -- '-foo bar'");
+        assert_eq!(suggested("lit:-f(", Some("-f(")), "codesearch search -F -- '-f('");
         let hint = Hint {
             message: "in any case".to_owned(),
             query: Some("Foo case:no".to_owned()),

@@ -50,9 +50,23 @@ fn a_command_line_that_is_none_says_what_to_write() {
     let said = |args: &[&str]| -> String { fixture.run(args).code(2).err.trim_end().to_owned() };
     for (args, expected) in [
         (
-            &["search", "x->next", "->next"][..],
-            "codesearch: -> is no option of codesearch search (--help lists them); if ->next belongs to the query, write \
-             codesearch search -- 'x->next' '->next'",
+            &["search", "x->next", "-error"][..],
+            "codesearch: -error may be options or a word of the query; for options, write -e rror, and for the word: \
+             codesearch search -- 'x->next' -error",
+        ),
+        (
+            &["search", "--x", "y"],
+            "codesearch: --x is no option of codesearch search (--help lists them); if it belongs to the query, write \
+             codesearch search -- --x y",
+        ),
+        (
+            &["search", "-rn", "ServeHTTP"],
+            "codesearch: -rn: -r takes a text to put in the place of each match; a search is recursive and numbers its \
+             lines without -rn",
+        ),
+        (
+            &["def", "Serve", "HTTP"],
+            "codesearch: codesearch def takes one argument, and HTTP is another; quote it if it belongs to the first",
         ),
         (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
         (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
@@ -73,8 +87,18 @@ fn a_command_line_that_is_none_says_what_to_write() {
     assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
     assert!(ran.err.ends_with("there may be something without -w -g\n"), "{}", ran.err);
-    let ran = fixture.run(&["search", "--hints", "always", "-rn", "ServeHTTP"]).code(0);
-    assert!(ran.err.contains("-r puts n in the place of each match"), "{}", ran.err);
+    // A name that is nowhere is told on a pipe, too.
+    let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
+    assert_eq!(
+        ran.err,
+        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: write harbor without one\n"
+    );
+    assert_eq!(fixture.run(&["search", "-q", "repo:nope", "Serve"]).code(1).err, "");
+    // Words that begin with a minus are words of the query.
+    assert_eq!(fixture.search(&["-l", "Serve", "-windows", "-lang:python"]), ["harbor/src/server.go"]);
+    assert_eq!(fixture.search(&["-l", "Serve", "-file:server"]), Vec::<String>::new());
+    assert_eq!(fixture.search(&["-l", "->nowhere"]), Vec::<String>::new());
+    assert_eq!(fixture.run(&["files", "harbor", "server.go"]).code(0).out, "harbor/src/server.go\n");
 }
 
 #[test]

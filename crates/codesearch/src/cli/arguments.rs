@@ -1,0 +1,278 @@
+//! Tells the options of a command from the words of its query.
+//!
+//! A query and each of its words may begin with a minus: `-test` leaves files out, `->next` is text. clap reads such an
+//! argument as options, and `-error` as `-e rror`, which searches for what was to be left out. So [`sorted`] puts the words
+//! of the query behind `--`, where clap takes them as they stand. An argument that may be either is refused, with both
+//! ways to write it.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command};
+use ignore::types::TypesBuilder;
+
+use super::parse::quoted;
+
+/// The names of arguments that are queries.
+const QUERIES: [&str; 2] = ["QUERY", "NAME"];
+
+/// Longest cluster of letters with a capital inside (`-cIf`) that is read as options, in letters: hardly a word.
+const MAX_CLUSTER: usize = 4;
+
+/// Returns the arguments with the words of the query behind `--`, in their order. Those of a command without a query
+/// stay as they are.
+///
+/// # Errors
+/// A sentence that says how to write an argument that may be options and may be a word.
+pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString>, String> {
+    let Some((command, first)) = subcommand(&typed, top) else { return Ok(typed) };
+    let is_query = |arg: &Arg| {
+        arg.get_value_names().is_some_and(|names| names.iter().any(|name| QUERIES.contains(&&**name)))
+    };
+    if !command.get_positionals().any(is_query) {
+        return Ok(typed);
+    }
+    let mut options: Vec<OsString> = typed[..first].to_vec();
+    let (mut words, mut rest) = (Vec::new(), typed[first..].iter());
+    while let Some(arg) = rest.next() {
+        let text = arg.to_str().unwrap_or_default();
+        if text == "--" {
+            words.extend(rest.cloned());
+            break;
+        }
+        let (is_option, takes_next) = match Kind::of(text, command, !words.is_empty()) {
+            Kind::Word => (false, false),
+            Kind::Option { takes_next } => (true, takes_next),
+            Kind::Either(reading) => return Err(either(text, &reading, &typed, first, command)),
+        };
+        if is_option { &mut options } else { &mut words }.push(arg.clone());
+        if takes_next {
+            options.extend(rest.next().cloned());
+        }
+    }
+    if !words.is_empty() {
+        options.push("--".into());
+        options.extend(words);
+    }
+    Ok(options)
+}
+
+/// Returns the command that was typed, and the index of its first argument.
+fn subcommand<'c>(typed: &[OsString], top: &'c Command) -> Option<(&'c Command, usize)> {
+    let mut at = 1;
+    while let Some(word) = typed.get(at).and_then(|word| word.to_str()) {
+        if let Some(found) = top.find_subcommand(word) {
+            return Some((found, at + 1));
+        }
+        let takes_next = match Kind::of(word, top, false) {
+            Kind::Option { takes_next } => takes_next,
+            Kind::Word | Kind::Either(_) => return None,
+        };
+        at += 1 + usize::from(takes_next);
+    }
+    None
+}
+
+/// What an argument is.
+enum Kind {
+    /// A word of the query.
+    Word,
+    /// One or more options; the last one takes the next argument as its value if `takes_next`.
+    Option { takes_next: bool },
+    /// Either of them; how it reads as options.
+    Either(String),
+}
+
+impl Kind {
+    /// Tells the kind of an argument. `beside` says that words of the query stand before it.
+    fn of(text: &str, command: &Command, beside: bool) -> Self {
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+            return match option(command, |arg| has_long(arg, name)) {
+                Some(arg) => Self::Option { takes_next: takes_value(arg) && value.is_none() },
+                None if name.contains(char::is_whitespace) || name.is_empty() => Self::Word,
+                // clap says that there is no such option.
+                None if name.starts_with(char::is_alphanumeric) => Self::Option { takes_next: false },
+                None => Self::Word,
+            };
+        }
+        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return Self::Word;
+        };
+        let Some(cluster) = Cluster::of(letters, command) else { return Self::Word };
+        let field = letters.split_once(':').filter(|(_, value)| !value.is_empty());
+        if field.is_some_and(|(name, _)| query::is_field(name)) {
+            return Self::Word;
+        }
+        if letters.chars().count() == 1 || cluster.is_clear(letters, beside) {
+            return Self::Option { takes_next: cluster.takes_next };
+        }
+        Self::Either(cluster.reading)
+    }
+}
+
+/// Short options in one argument, as clap reads them.
+struct Cluster {
+    /// The options written apart: `-n -e rror`.
+    reading: String,
+    /// The option at the end that takes a value, and what stands behind it as its value.
+    value: Option<(char, String)>,
+    takes_next: bool,
+}
+
+impl Cluster {
+    /// Reads letters as options; `None` if one of them is no option.
+    fn of(letters: &str, command: &Command) -> Option<Self> {
+        let mut apart = Vec::new();
+        let mut rest = letters.chars();
+        while let Some(letter) = rest.next() {
+            let arg = option(command, |arg| arg.get_short() == Some(letter))?;
+            if takes_value(arg) {
+                let value = rest.as_str().to_owned();
+                let takes_next = value.is_empty();
+                apart.push(format!("-{letter} {}", quoted(&value)).trim_end().to_owned());
+                let reading = apart.join(" ");
+                return Some(Self { reading, value: Some((letter, value)), takes_next });
+            }
+            apart.push(format!("-{letter}"));
+        }
+        Some(Self { reading: apart.join(" "), value: None, takes_next: false })
+    }
+
+    /// Whether the letters can hardly be a word that somebody leaves out.
+    fn is_clear(&self, letters: &str, beside: bool) -> bool {
+        if let Some((letter, value)) = self.value.as_ref().filter(|_| !self.takes_next) {
+            let is_glob = |value: &str| value.contains(['*', '?', '!', '/', '.', '[', '{']);
+            return match letter {
+                't' | 'T' => is_type(value),
+                'g' => is_glob(value),
+                _ => value.bytes().all(|b| b.is_ascii_digit()),
+            };
+        }
+        let is_word = letters.chars().all(char::is_alphabetic);
+        let inner = |c: char| c.is_uppercase();
+        let has_inner_capital =
+            letters.starts_with(char::is_lowercase) && letters.chars().skip(1).any(inner);
+        let length = letters.chars().count();
+        // Who writes options before the query may join two, as `grep -in` does.
+        !is_word || (has_inner_capital && length <= MAX_CLUSTER) || (!beside && length == 2)
+    }
+}
+
+fn option(command: &Command, is_it: impl Fn(&Arg) -> bool) -> Option<&Arg> {
+    command.get_arguments().find(|arg| !arg.is_positional() && is_it(arg))
+}
+
+fn has_long(arg: &Arg, name: &str) -> bool {
+    let is_alias = |names: Option<Vec<&str>>| names.is_some_and(|names| names.contains(&name));
+    arg.get_long() == Some(name) || is_alias(arg.get_all_aliases())
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_action().takes_values()
+}
+
+/// Whether ripgrep has a type of this name.
+fn is_type(name: &str) -> bool {
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    types.definitions().iter().any(|known| known.name() == name)
+}
+
+/// Returns the sentence for an argument that may be either.
+fn either(
+    text: &str,
+    reading: &str,
+    typed: &[OsString],
+    first: usize,
+    command: &Command,
+) -> String {
+    // As in `grep -rn`.
+    if letters_of_grep(text) {
+        return format!(
+            "{text}: -r takes a text to put in the place of each match; a search is recursive and numbers its lines \
+             without {text}"
+        );
+    }
+    let words = typed[first..].iter().filter_map(|word| word.to_str());
+    let query: Vec<String> =
+        words.filter(|word| !word.starts_with('-') || *word == text).map(quoted).collect();
+    format!(
+        "{} may be options or a word of the query; for options, write {reading}, and for the word: codesearch {} -- {}",
+        quoted(text),
+        command.get_name(),
+        query.join(" ")
+    )
+}
+
+fn letters_of_grep(text: &str) -> bool {
+    text.strip_prefix("-r").is_some_and(|rest| rest.chars().all(|c| "nRiIlwHs".contains(c)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Returns the arguments after sorting, or the sentence that refuses them.
+    fn of(typed: &[&str]) -> Result<Vec<String>, String> {
+        let mut top = Cli::command();
+        top.build();
+        let typed = ["codesearch"].iter().chain(typed).map(OsString::from).collect();
+        let sorted = sorted(typed, &top)?;
+        Ok(sorted.into_iter().skip(1).map(|word| word.into_string().unwrap()).collect())
+    }
+
+    /// Every way in which a query can begin, alone and after a word, in every command that takes a query.
+    #[test]
+    fn what_begins_with_a_minus_is_a_word_or_is_refused() {
+        let words = [
+            "-windows", "-lang:go", "-lang:c/c++", "-f:x", "-r:b", "-repo:b", "-file:test", "-lit:x", "-sym:Foo", "-c:x y", "-(a or b)", "-(a",
+            "->x", "->", "-=", "-\"a b\"", "-/x y/", "-[ab]", "-foo bar", "-über", "-x1y", "--(", "-- x", "-_x",
+            "-test lang:go", "-k",
+        ];
+        for command in ["search", "docs", "files", "def", "refs", "grep"] {
+            for word in words {
+                assert_eq!(of(&[command, word]).unwrap(), [command, "--", word]);
+                assert_eq!(of(&[command, "foo", word]).unwrap(), [command, "--", "foo", word]);
+                assert_eq!(of(&[command, word, "foo"]).unwrap(), [command, "--", word, "foo"]);
+                let with = of(&[command, "--limit", "5", word]).unwrap();
+                assert_eq!(with, [command, "--limit", "5", "--", word]);
+            }
+        }
+        for word in ["-error", "-nil", "-word", "-ERROR", "-else", "-foo", "-test", "-slow", "-repo", "-enum", "-rX", "-eFoo::bar", "-branch:main"] {
+            for typed in [&["search", "foo", word][..], &["search", word, "foo"], &["rg", word]] {
+                let refused = of(typed).unwrap_err();
+                assert!(refused.contains(" -- ") && refused.contains(word), "{refused}");
+            }
+        }
+        assert_eq!(
+            of(&["search", "foo", "-error", "-C", "3"]).unwrap_err(),
+            "-error may be options or a word of the query; for options, write -e rror, and for the word: codesearch search \
+             -- foo -error 3"
+        );
+        // After a word, two letters are more likely a word, too.
+        assert!(of(&["search", "foo", "-in"]).is_err());
+    }
+
+    #[test]
+    fn options_stay_options() {
+        for typed in [
+            &["search", "-C3", "-m1", "-l0", "--limit=5", "--", "foo"][..],
+            &["search", "-il", "-tgo", "-g!vendor/", "-g", "-x", "--", "foo"],
+            &["search", "-e", "-foo", "-r", "-x", "-cIf", "file"],
+            &["--index", "search", "search", "-i", "--", "foo"],
+            &["search", "-i", "--sort", "path", "--", "->", "Bool"],
+            &["def", "--from", "-x", "--", "-main"],
+            &["search", "--hidden", "--no-such-option", "--", "x"],
+            &["repos", "-x"],
+            &["ingest", "-repo"],
+        ] {
+            assert_eq!(of(typed).unwrap(), typed);
+        }
+        assert_eq!(of(&["search", "a", "-i", "b"]).unwrap(), ["search", "-i", "--", "a", "b"]);
+        assert_eq!(of(&["search", "--", "-error"]).unwrap(), ["search", "--", "-error"]);
+        assert_eq!(of(&["search", "-5"]).unwrap(), ["search", "--", "-5"]);
+    }
+}
