@@ -8,7 +8,7 @@ use crate::harness::Fixture;
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J";
 
 /// Runs the program on a terminal, and returns all that is written to it.
-fn on_a_terminal(fixture: &Fixture, args: &[&str]) -> String {
+pub(crate) fn on_a_terminal(fixture: &Fixture, args: &[&str]) -> String {
     let run = fixture.command(args);
     let words = std::iter::once(run.get_program()).chain(run.get_args());
     let quoted = words.map(|word| format!("'{}'", word.to_str().unwrap().replace('\'', r"'\''")));

@@ -38,7 +38,7 @@ fn ask(server: &Server, path: &str, body: &Value) -> (u16, Value) {
 
 /// Returns the result of a search that must succeed.
 #[track_caller]
-fn search(server: &Server, query: &str, options: &Value) -> Value {
+pub(crate) fn search(server: &Server, query: &str, options: &Value) -> Value {
     let (status, mut answer) = ask(server, "/api/search", &json!({ "Q": query, "Opts": options }));
     assert_eq!(status, 200, "{answer}");
     answer["Result"].take()

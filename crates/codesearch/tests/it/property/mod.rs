@@ -1,6 +1,7 @@
 //! Property test: generated queries on generated files. Answers must equal those of an evaluator that reads every file
 //! and knows nothing of indexes, plans or the parser. Each query goes to a server with all texts in memory, to one with
-//! half of them, to one with none, and now and then to the command line. The index has several shards.
+//! half of them, to one with none, and now and then to the command line, agents, pages and ranked answers. The index has
+//! several shards.
 //!
 //! By default a few hundred queries run. A long run, with another seed (`just property 20000 7`):
 //!
@@ -9,6 +10,7 @@
 
 mod evaluate;
 mod generate;
+mod surfaces;
 mod written;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use fastrand::Rng;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::agents::Agent;
 use crate::harness::{Fixture, Server, eventually};
 use evaluate::{Answer, evaluate};
 use generate::{Query, files, query};
@@ -26,6 +29,10 @@ const QUERIES_PER_CORPUS: usize = 250;
 
 /// One in so many queries also goes to the command line, which starts anew for each.
 const COMMAND_LINE_EVERY: usize = 10;
+
+/// One in so many queries goes to ranked answers, and one in so many to terminals and pipes in each order.
+const RANKED_EVERY: usize = 5;
+const PRINTED_EVERY: usize = 50;
 
 /// Shards over which each set of files is spread.
 const SHARDS: usize = 6;
@@ -112,6 +119,8 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
             continue;
         }
         let mut servers = Servers::start(&fixture);
+        let mut agent = Agent::of(&fixture);
+        surfaces::check_others(&servers.0[0].1, &files, &format!("seed {corpus_seed}"));
         for n in 0..QUERIES_PER_CORPUS.min(count - asked) {
             let query = query(&mut rng);
             let expected = evaluate(&query, &files);
@@ -125,6 +134,15 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
             if n % COMMAND_LINE_EVERY == 0 && query.limit.is_none() {
                 let place = format!("seed {corpus_seed}, query {n}, the command line");
                 check_command_line(&fixture, &query, &expected, &place);
+            }
+            if n % RANKED_EVERY == 0 && query.limit.is_none() {
+                let place = format!("seed {corpus_seed}, query {n}");
+                let server = &servers.0[n / RANKED_EVERY % servers.0.len()].1;
+                surfaces::check_ranked(server, &mut agent, &query, &expected, &place);
+            }
+            if n % PRINTED_EVERY == 1 && query.limit.is_none() {
+                let place = format!("seed {corpus_seed}, query {n}");
+                surfaces::check_printed(&fixture, &query, &expected, &place);
             }
             asked += 1;
             found += expected.len();
